@@ -1,0 +1,116 @@
+"""Emitting IR while tracing: the builder knows where it stands in the source and in the region tree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from tle2cuda.errors import InternalError, MeshError
+from tle2cuda.ir.nodes import Op, Region, Value, make_op
+from tle2cuda.ir.span import UNKNOWN, Span
+from tle2cuda.ir.types import Type
+
+_current: ContextVar[Builder | None] = ContextVar("tle2cuda_builder", default=None)
+
+
+class Builder:
+    """Appends operations to the innermost open region.
+
+    Attributes:
+        span: Place given to the operations that follow.
+        num_warps: Warps of one CTA.
+        target: Architecture such as ``sm_90a``.
+        cluster_dims: Cluster shape asked for so far, None when nothing asked.
+        cooperative: True once a grid barrier was traced.
+    """
+
+    def __init__(self, num_warps: int = 4, target: str = "sm_90a") -> None:
+        self.span: Span = UNKNOWN
+        self.num_warps = num_warps
+        self.target = target
+        self.cluster_dims: tuple[int, int, int] | None = None
+        self.cluster_span: Span | None = None
+        self.cooperative = False
+        self._regions: list[list[Op]] = []
+
+    def emit(
+        self,
+        name: str,
+        operands: tuple[Value, ...] = (),
+        result_types: tuple[Type, ...] = (),
+        attrs: Mapping[str, Any] | None = None,
+        regions: tuple[Region, ...] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation; returns its results."""
+        if not self._regions:
+            raise InternalError(f"operation {name} emitted outside a region", self.span)
+        op = make_op(name, operands, result_types, attrs, regions, self.span)
+        self._regions[-1].append(op)
+        return op.results
+
+    def emit_one(
+        self,
+        name: str,
+        operands: tuple[Value, ...],
+        result_type: Type,
+        attrs: Mapping[str, Any] | None = None,
+        regions: tuple[Region, ...] = (),
+    ) -> Value:
+        """Append an operation with exactly one result; returns it."""
+        (result,) = self.emit(name, operands, (result_type,), attrs, regions)
+        return result
+
+    @contextlib.contextmanager
+    def region(self) -> Iterator[list[Op]]:
+        """Open a region: operations emitted inside are collected in the list that is yielded."""
+        ops: list[Op] = []
+        self._regions.append(ops)
+        try:
+            yield ops
+        finally:
+            self._regions.pop()
+
+    @contextlib.contextmanager
+    def at(self, span: Span) -> Iterator[None]:
+        """Give operations emitted inside the place `span`."""
+        outer, self.span = self.span, span
+        try:
+            yield
+        finally:
+            self.span = outer
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[Builder]:
+        """Make this the builder that language functions use."""
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    def request_cluster(self, dims: tuple[int, int, int]) -> None:
+        """Record that the kernel must be launched in clusters of this shape."""
+        if self.cluster_dims is None:
+            self.cluster_dims, self.cluster_span = dims, self.span
+        elif self.cluster_dims != dims:
+            first = self.cluster_span.short() if self.cluster_span else "the launch"
+            raise MeshError(
+                f"conflicting cluster_dims: {dims} here, {self.cluster_dims} before",
+                facts=(f"{self.cluster_dims} comes from {first}",),
+                help="use meshes with the same cluster shape throughout one kernel",
+            )
+
+
+def current() -> Builder:
+    """The builder of the kernel being traced."""
+    builder = _current.get()
+    if builder is None:
+        raise RuntimeError("language functions can be called only inside a kernel (@tle2cuda.jit)")
+    return builder
+
+
+def is_tracing() -> bool:
+    """Whether a kernel is being traced right now."""
+    return _current.get() is not None

@@ -1,0 +1,151 @@
+"""Nodes of the tile IR: values, operations, regions, kernels.
+
+SSA with structured control flow. Everything is immutable; passes build new nodes (`Rewriter` in
+`tle2cuda.ir.rewrite`). Values and operations compare by identity.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tle2cuda.ir.span import UNKNOWN, Span
+from tle2cuda.ir.types import Type
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A result of an operation, a region parameter or a kernel argument.
+
+    Attributes:
+        type: What it is.
+        name: The user's name for it, a hint only; empty when the user gave none.
+        span: Where it came into being.
+    """
+
+    type: Type
+    name: str = ""
+    span: Span = UNKNOWN
+
+    def __repr__(self) -> str:
+        return f"<{self.name or 'value'}: {self.type}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A list of operations with parameters; its last operation is `yield` or `condition`."""
+
+    params: tuple[Value, ...] = ()
+    ops: tuple[Op, ...] = ()
+
+    @property
+    def terminator(self) -> Op:
+        return self.ops[-1]
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        """The operations before the terminator."""
+        return self.ops[:-1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """One operation. Its rules stand in the legality table (`tle2cuda.ir.legality`)."""
+
+    name: str
+    operands: tuple[Value, ...] = ()
+    results: tuple[Value, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    regions: tuple[Region, ...] = ()
+    span: Span = UNKNOWN
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def __repr__(self) -> str:
+        return f"<{self.name} at {self.span.short()}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """A run-time kernel argument.
+
+    Attributes:
+        value: Its value in the body.
+        divisibility: Known divisor of the integer, or alignment in bytes of the pointer.
+    """
+
+    value: Value
+    divisibility: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.value.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A traced kernel: arguments, body and what tracing found out about its launch.
+
+    Attributes:
+        name: Name of the Python function, and of the CUDA kernel.
+        args: Run-time arguments in signature order.
+        body: Region without parameters, ended by an empty `yield`.
+        constants: Constexpr parameters, name to Python object, in signature order.
+        num_warps: Warps of one CTA.
+        cluster_dims: CTAs of one cluster along x, y, z.
+        cooperative: True when a grid barrier needs every CTA resident.
+        target: Architecture such as ``sm_90a``.
+        span: The function's definition.
+    """
+
+    name: str
+    args: tuple[Argument, ...]
+    body: Region
+    constants: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+    num_warps: int = 4
+    cluster_dims: tuple[int, int, int] = (1, 1, 1)
+    cooperative: bool = False
+    target: str = "sm_90a"
+    span: Span = UNKNOWN
+
+    @property
+    def cluster_size(self) -> int:
+        x, y, z = self.cluster_dims
+        return x * y * z
+
+    @property
+    def num_threads(self) -> int:
+        return 32 * self.num_warps
+
+
+def make_op(
+    name: str,
+    operands: tuple[Value, ...] = (),
+    result_types: tuple[Type, ...] = (),
+    attrs: Mapping[str, Any] | None = None,
+    regions: tuple[Region, ...] = (),
+    span: Span = UNKNOWN,
+    names: tuple[str, ...] = (),
+) -> Op:
+    """Build an operation together with its result values."""
+    padded = itertools.chain(names, itertools.repeat(""))
+    results = tuple(Value(type_, name_, span) for type_, name_ in zip(result_types, padded, strict=False))
+    frozen = MappingProxyType(dict(attrs)) if attrs else _EMPTY
+    return Op(name, tuple(operands), results, frozen, tuple(regions), span)
+
+
+def walk(region: Region) -> Iterator[Op]:
+    """Every operation of a region and of the regions inside it, in program order, outer before inner."""
+    for op in region.ops:
+        yield op
+        for inner in op.regions:
+            yield from walk(inner)
