@@ -1,0 +1,65 @@
+"""Every golden file: as emitted now, the same under any hash seed, and compiled for every target."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from tests.golden import (
+    GOLDEN_FOLDER,
+    GOLDEN_TARGET,
+    TARGETS,
+    check_golden,
+    golden_cases,
+    nvrtc_compile,
+    targets_of,
+    uses_clusters,
+)
+
+ROOT = pathlib.Path(__file__).parents[1]
+CASES = golden_cases()
+FILES = sorted(path.stem for path in GOLDEN_FOLDER.glob("*.cu"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden_case_is_emitted_as_kept(name: str) -> None:
+    check_golden(name, CASES[name].emit(GOLDEN_TARGET))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", FILES)
+def test_golden_file_compiles_without_warning(name: str, target: str) -> None:
+    case = CASES.get(name)
+    text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+    if target not in (case.targets if case else TARGETS) or target not in targets_of(text):
+        return
+    if case and target != GOLDEN_TARGET:
+        text = case.emit(target)
+    nvrtc_compile(text, target)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_golden_header_names_the_cluster_it_launches(name: str) -> None:
+    text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+    assert uses_clusters(text) == ("__cluster_dims__" in text)
+
+
+def test_every_golden_file_is_still_made_by_a_test() -> None:
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))
+    orphans = [name for name in FILES if name not in CASES and name not in tests]
+    assert not orphans, f"no test makes these any more; delete them: {orphans}"
+
+
+def test_emission_does_not_depend_on_the_hash_seed() -> None:
+    def digests(seed: str) -> str:
+        command = [sys.executable, "-m", "tests.golden"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert digests("1") == digests("4242")
