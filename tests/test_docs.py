@@ -1,7 +1,7 @@
 """README and docs say what is true: their Python snippets run, their links lead somewhere.
 
-A fenced block opened by ```python is run; the blocks of one page share names, in order. ```python gpu is run where
-there is a GPU. ```python no-run is only parsed (shell sessions and other languages are left alone).
+A fenced block opened by ```python is run; the blocks of one page share names, in order. ```python gpu is run
+where there is a GPU. ```python no-run is only parsed. Blocks of other languages are left alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of the source tree that a reader relies on: one op in one place, light imports, files of one room."""
+"""The rules of the source tree that a reader relies on: one op in one place, light imports, small files."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_import_is_quick_and_light() -> None:
 def test_language_modules_import_without_any_gpu_library() -> None:
     code = (
         "import sys, tle2cuda.language; from tle2cuda.language import tle;"
-        f"print(*[name for name in ('cupy', 'torch', 'triton') if name in sys.modules])"
+        "print(*[name for name in ('cupy', 'torch', 'triton') if name in sys.modules])"
     )
     assert run_python(code).strip() == ""
 
