@@ -1,0 +1,108 @@
+#!/bin/sh
+# Everything that needs a GPU, in one call: marked tests, compute-sanitizer over every shipped kernel, benchmarks, and
+# the C++ example. Prints a table at the end; logs go to build/gpu/, or to $OUT.
+#
+#   sh tools/gpu_check.sh [--tests] [--sanitizer] [--bench[=NAME,...]] [--cpp]      no option: all of them
+#
+# Uses python3 as it is when that has CuPy (set TLE2CUDA_PYTHON to name another), else the .venv of tools/test.sh.
+set -u
+ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 3
+
+usage() {
+    sed -n '2,/^set -u/{/^set -u/d;s/^# \{0,1\}//;p;}' "$0"
+}
+
+parts=
+benches=
+for option in "$@"; do
+    case $option in
+        --tests | --sanitizer | --cpp | --bench) parts="$parts ${option#--}" ;;
+        --bench=*) parts="$parts bench" benches=$(printf '%s' "${option#*=}" | tr ',' ' ') ;;
+        -h | --help) usage; exit 0 ;;
+        *) printf 'gpu_check.sh: unknown option %s\n' "$option" >&2; usage >&2; exit 2 ;;
+    esac
+done
+parts=${parts:-tests sanitizer bench cpp}
+
+if [ -z "${TLE2CUDA_PYTHON:-}" ] && python3 -c 'import cupy, jinja2, pytest' 2>/dev/null; then
+    TLE2CUDA_PYTHON=python3
+fi
+. "$ROOT/tools/environment.sh"
+PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+export PYTHONPATH
+
+nvidia-smi -L 2>/dev/null || fail 'no NVIDIA GPU here (nvidia-smi lists none)'
+logs=${OUT:-$ROOT/build/gpu}
+mkdir -p "$logs" || exit 3
+results=$logs/results.txt
+: >"$results"
+failures=0
+
+# step NAME SECONDS COMMAND...: runs a command under a time limit, its output in NAME.log; the end of a failed one's
+# output is shown.
+step() {
+    name=$1
+    limit_s=$2
+    shift 2
+    printf '== %s\n' "$name"
+    began=$(date +%s)
+    timeout "$limit_s" "$@" >"$logs/$name.log" 2>&1
+    status=$?
+    took_s=$(($(date +%s) - began))
+    case $status in
+        0) verdict=pass ;;
+        124) verdict="FAIL (over $limit_s s)" ;;
+        *) verdict="FAIL (exit $status)" ;;
+    esac
+    if [ $status -ne 0 ]; then
+        failures=$((failures + 1))
+        tail -n 25 "$logs/$name.log"
+    fi
+    note=$(grep -E '(passed|failed).* in |ERROR SUMMARY|RACECHECK SUMMARY' "$logs/$name.log" | tail -n 1 | tr -d '=')
+    printf '%-24s %6s s  %-18s %s\n' "$name" "$took_s" "$verdict" "$note" >>"$results"
+}
+
+run_tests() {
+    workers=${TLE2CUDA_TEST_WORKERS:-4}
+    set -- -m pytest --require-gpu -m 'gpu or cluster or multigpu' -q
+    if "$PYTHON" -c 'import xdist' 2>/dev/null; then set -- "$@" -n "$workers"; fi
+    step tests 600 "$PYTHON" "$@"
+}
+
+run_sanitizer() {
+    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+    for tool in memcheck racecheck synccheck; do
+        step "$tool" 600 "$sanitizer" --tool "$tool" --error-exitcode 9 "$PYTHON" tools/sanitize.py
+    done
+}
+
+run_benches() {
+    if [ -z "$benches" ]; then
+        benches=$(find tools/bench -maxdepth 1 -name '[!_]*.py' 2>/dev/null | sort)
+    fi
+    for bench in $benches; do
+        file=$bench
+        [ -f "$file" ] || file=tools/bench/$bench.py
+        name=bench_$(basename -- "$file" .py)
+        step "$name" 600 "$PYTHON" "$file"
+        cat -- "$logs/$name.log"
+    done
+}
+
+run_cpp() {
+    step cpp_build 300 sh -c 'cmake -S examples/cpp -B build/cpp && cmake --build build/cpp --parallel'
+    step cpp_run 60 ctest --test-dir build/cpp --output-on-failure
+}
+
+for part in $parts; do
+    case $part in
+        tests) run_tests ;;
+        sanitizer) run_sanitizer ;;
+        bench) run_benches ;;
+        cpp) run_cpp ;;
+    esac
+done
+
+printf '\n%s\n' "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | sort -u)"
+cat -- "$results"
+[ "$failures" -eq 0 ]
