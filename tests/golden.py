@@ -20,11 +20,13 @@ import pkgutil
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 
 import pytest
+
+from tle2cuda.runtime.cache import KernelCache, default_cache_dir, digest
+from tle2cuda.runtime.toolkit import include_directories, nvrtc_identity, require_nvrtc
 
 GOLDEN_FOLDER = pathlib.Path(__file__).parent / "golden"
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
@@ -120,12 +122,12 @@ def nvrtc_compile(text: str, arch: str) -> Compiled:
     Fails the calling test when NVRTC refuses the text or says anything but ptxas' resource lines.
     """
     pytest.importorskip("cupy", reason="CuPy is not installed")
-    from cupy.cuda import nvrtc
-
+    nvrtc = require_nvrtc()
     # NVRTC has no notion of system headers, so CUB's own use of what it deprecates would be reported as ours.
     quiet = "-DCCCL_IGNORE_DEPRECATED_API"
-    options = (f"-arch={arch}", f"-std={_CXX_STANDARD}", "--ptxas-options=-v", quiet, *_include_options())
-    version = ".".join(map(str, nvrtc.getVersion()))
+    includes = (f"-I{directory}" for directory in include_directories())
+    options = (f"-arch={arch}", f"-std={_CXX_STANDARD}", "--ptxas-options=-v", quiet, *includes)
+    version = nvrtc_identity()
 
     def build() -> tuple[bytes, str]:
         program = nvrtc.createProgram(text, "golden.cu", (), ())
@@ -133,12 +135,12 @@ def nvrtc_compile(text: str, arch: str) -> Compiled:
             nvrtc.compileProgram(program, options)
         except nvrtc.NVRTCError:
             log = nvrtc.getProgramLog(program)
-            pytest.fail(f"NVRTC {version} refuses the text for {arch}:\n{log}", pytrace=False)
+            pytest.fail(f"{version} refuses the text for {arch}:\n{log}", pytrace=False)
         result = nvrtc.getCUBIN(program), nvrtc.getProgramLog(program)
         nvrtc.destroyProgram(program)
         return result
 
-    return _read(*_cached(f"nvrtc {version}", text, options, build), f"NVRTC {version} for {arch}")
+    return _read(*_cached(version, text, options, build), f"{version} for {arch}")
 
 
 def nvcc_compile(text: str, arch: str) -> Compiled:
@@ -166,40 +168,18 @@ def _nvcc_version(nvcc: str) -> str:
     return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-@functools.cache
-def _include_options() -> tuple[str, ...]:
-    """Include paths of the toolkit headers: those of the wheels, else those beside nvcc."""
-    folders = [
-        folder
-        for entry in sys.path
-        for pattern in ("nvidia/*/include", "nvidia/*/include/cccl")
-        for folder in sorted(pathlib.Path(entry or ".").glob(pattern))
-    ]
-    if not any((folder / "cooperative_groups.h").exists() for folder in folders):
-        nvcc = shutil.which("nvcc")
-        toolkit = pathlib.Path(nvcc).resolve().parents[1] if nvcc else pathlib.Path("/usr/local/cuda")
-        folders += [toolkit / "include", toolkit / "include" / "cccl"]
-    return tuple(f"-I{folder}" for folder in folders if folder.exists())
-
-
 def _cached(
     compiler: str, text: str, options: tuple[str, ...], build: Callable[[], tuple[bytes, str]]
 ) -> tuple[bytes, str]:
     """The (cubin, log) of a successful build, kept by content digest across runs and between processes."""
-    digest = hashlib.sha256("\0".join((compiler, *options, text)).encode()).hexdigest()
-    root = os.environ.get("TLE2CUDA_CACHE_DIR") or pathlib.Path.home() / ".cache" / "tle2cuda"
-    folder = pathlib.Path(root, "golden")
-    cubin_path, log_path = folder / f"{digest}.cubin", folder / f"{digest}.log"
-    if cubin_path.exists():
-        return cubin_path.read_bytes(), log_path.read_text(encoding="utf-8")
-    cubin, log = build()
-    folder.mkdir(parents=True, exist_ok=True)
-    # The cubin last: its presence says that the pair is whole.
-    for path, content in ((log_path, log.encode()), (cubin_path, cubin)):
-        scratch = path.with_suffix(f".{os.getpid()}")
-        scratch.write_bytes(content)
-        scratch.replace(path)
-    return cubin, log
+    cache = KernelCache(default_cache_dir() / "golden")
+    key = digest(compiler, *options, text)
+    entry = cache.get(key)
+    if entry is None:
+        cubin, log = build()
+        entry = {"cubin": cubin, "log": log.encode()}
+        cache.put(key, entry)
+    return entry["cubin"], entry["log"].decode()
 
 
 def _read(cubin: bytes, log: str, where: str) -> Compiled:

@@ -63,3 +63,21 @@ def test_emission_does_not_depend_on_the_hash_seed() -> None:
         return done.stdout
 
     assert digests("1") == digests("4242")
+
+
+def test_targets_follow_the_header() -> None:
+    header = "// k.cu: emitted by tle2cuda from k.py:1 (k). Do not edit.\n//\n//   target    sm_90a, 128 threads per CTA"
+    assert targets_of(header) == TARGETS
+    assert targets_of(f"{header}, cluster (8, 1, 1)") == ("sm_90a", "sm_100a", "sm_120")
+
+
+def test_a_warning_fails_the_compile_check() -> None:
+    text = 'extern "C" __global__ void k(int* p) { int unused; p[0] = 1; }'
+    with pytest.raises(pytest.fail.Exception, match="unused"):
+        nvrtc_compile(text, GOLDEN_TARGET)
+
+
+def test_compile_check_reports_registers() -> None:
+    compiled = nvrtc_compile('extern "C" __global__ void k(int* p) { p[threadIdx.x] = 1; }', GOLDEN_TARGET)
+    assert compiled.registers > 0
+    assert compiled.spill_bytes == compiled.stack_bytes == 0

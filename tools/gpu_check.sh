@@ -78,14 +78,12 @@ run_sanitizer() {
 
 run_benches() {
     if [ -z "$benches" ]; then
-        benches=$(find tools/bench -maxdepth 1 -name '[!_]*.py' 2>/dev/null | sort)
+        benches=$(grep -l '^if __name__ == .__main__.' tools/bench/*.py 2>/dev/null)
     fi
     for bench in $benches; do
-        file=$bench
-        [ -f "$file" ] || file=tools/bench/$bench.py
-        name=bench_$(basename -- "$file" .py)
-        step "$name" 600 "$PYTHON" "$file"
-        cat -- "$logs/$name.log"
+        bench=$(basename -- "$bench" .py)
+        step "bench_$bench" 600 "$PYTHON" -m "tools.bench.$bench"
+        cat -- "$logs/bench_$bench.log"
     done
 }
 
