@@ -1,0 +1,1 @@
+"""Benchmarks of the kernels against their rivals, on a GPU."""

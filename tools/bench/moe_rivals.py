@@ -1,0 +1,240 @@
+"""The kernels that tools/bench/moe_align.py compares, each as something that prepares a repeatable launch."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tools.bench.common import ROOT
+
+HAND = ROOT / "tools" / "bench" / "hand"
+BASELINES = ROOT / "kernels" / "moe_align_block_size" / "baselines"
+GROUPS = ("baseline", "hand", "language", "dispatcher", "triton")
+
+
+@dataclasses.dataclass(slots=True)
+class Problem:
+    """One timed problem: ids (a CuPy int32 array whose content may change between launches) and its sizes."""
+
+    topk_ids: Any
+    block_size: int
+    num_experts: int
+
+    @property
+    def num_slots(self) -> int:
+        """Ids in all."""
+        return int(self.topk_ids.size)
+
+
+class Outputs(NamedTuple):
+    """CuPy arrays, in the order of AlignedBlocks."""
+
+    sorted_token_ids: Any
+    expert_ids: Any
+    num_tokens_post_pad: Any
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rival:
+    """A kernel at one choice of sizes. `prepare` compiles and allocates, and returns what launches."""
+
+    name: str
+    group: str
+    variant: str
+    prepare: Callable[[Problem, Outputs], Callable[[], Any]]
+
+
+def rivals_of(groups: Sequence[str], problem: Problem, *, sweep: bool) -> Iterator[Rival]:
+    """Every kernel of the groups that can solve the problem."""
+    makers = {
+        "baseline": _baselines,
+        "hand": _hand,
+        "language": _language,
+        "dispatcher": _dispatcher,
+        "triton": _triton,
+    }
+    for group in groups:
+        yield from makers[group](problem, sweep)
+
+
+def _ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+@functools.cache
+def _multiprocessors() -> int:
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["multiProcessorCount"])
+
+
+@functools.cache
+def _kernel(path: str, name: str, cooperative: bool, **macros: int) -> Any:
+    """Compiles a .cu file with CuPy's NVRTC for this machine's GPU."""
+    import pathlib
+
+    import cupy
+
+    file = pathlib.Path(path)
+    options = (
+        "-std=c++17",
+        f"-I{file.parent}",
+        *(f"-D{key}={value}" for key, value in sorted(macros.items())),
+    )
+    module = cupy.RawModule(code=file.read_text(), options=options, enable_cooperative_groups=cooperative)
+    return module.get_function(name)
+
+
+# ---- CUDA baselines ----
+
+
+def _baselines(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    if problem.num_experts <= 1024:
+        yield Rival("two_kernel", "baseline", "", _prepare_two_kernel)
+    if problem.num_experts <= 256:
+        for ctas in sorted({min(_multiprocessors(), n) for n in ((16, 64, 132) if sweep else (32, 132))}):
+            prepare = functools.partial(_prepare_count_matrix, ctas=ctas)
+            yield Rival("count_matrix", "baseline", f"ctas={ctas}", prepare)
+
+
+def _macros(problem: Problem) -> dict[str, int]:
+    return {"NUM_EXPERTS": problem.num_experts, "BLOCK_SIZE": problem.block_size}
+
+
+def _prepare_two_kernel(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
+    import cupy
+    import numpy as np
+
+    path = str(BASELINES / "two_kernel.cu")
+    count = _kernel(path, "moe_align_count", False, **_macros(problem))
+    scatter = _kernel(path, "moe_align_scatter", False, **_macros(problem))
+    next_place = cupy.empty(problem.num_experts, np.int32)
+    numel = np.int32(problem.num_slots)
+    sizes = (numel, np.int32(outputs.sorted_token_ids.size), np.int32(outputs.expert_ids.size))
+    scatter_ctas = min(_ceil_div(problem.num_slots, 256), 65535)
+
+    def launch() -> None:
+        count((2,), (1024,), (problem.topk_ids, *outputs, next_place, *sizes))
+        scatter((scatter_ctas,), (256,), (problem.topk_ids, outputs.sorted_token_ids, next_place, numel))
+
+    return launch
+
+
+def _prepare_count_matrix(problem: Problem, outputs: Outputs, ctas: int) -> Callable[[], Any]:
+    import cupy
+    import numpy as np
+
+    path = str(BASELINES / "count_matrix.cu")
+    kernel = _kernel(path, "moe_align_count_matrix", True, **_macros(problem))
+    matrix = cupy.empty((ctas + 1) * problem.num_experts, np.int32)
+    arrivals = cupy.zeros(1, np.uint32)
+    arguments = (problem.topk_ids, *outputs, matrix, arrivals, *_sizes(problem, outputs))
+    return lambda: kernel((ctas,), (1024,), arguments)
+
+
+def _sizes(problem: Problem, outputs: Outputs) -> tuple[Any, Any, Any]:
+    import numpy as np
+
+    return (
+        np.int32(problem.num_slots),
+        np.int32(outputs.sorted_token_ids.size),
+        np.int32(outputs.expert_ids.size),
+    )
+
+
+# ---- Hand-written CUDA ----
+
+
+def _hand(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    if problem.num_experts > 1024:
+        return
+    widths = [threads for threads in (256, 512, 1024) if threads >= problem.num_experts]
+    per_thread_choices = (1, 2, 4, 8, 16)
+    for threads in widths if sweep else [width for width in widths if width >= 512]:
+        for per_thread in per_thread_choices:
+            tokens_per_cta = threads * per_thread
+            fits = [n for n in per_thread_choices if threads * n >= problem.num_slots]
+            if fits and per_thread == fits[0] and per_thread <= 8:
+                yield _hand_rival("single_cta", 1, threads, per_thread)
+                for ctas in (4, 8, 16, 32) if sweep else (8, 16):
+                    yield _hand_rival("replicated", ctas, threads, per_thread, CTAS=ctas)
+            needed = _ceil_div(problem.num_slots, tokens_per_cta)
+            if needed <= 8 and (per_thread == 1 or needed > 4):
+                for prefill in (0, 1):
+                    yield _hand_rival("cluster", 8, threads, per_thread, CLUSTER_SIZE=8, PREFILL=prefill)
+            # 32 registers a thread at 1024 threads: two CTAs a multiprocessor, four at 512.
+            resident = _multiprocessors() * (2048 // threads)
+            if 8 <= needed <= resident:
+                for prefill in (0, 1):
+                    yield _hand_rival("cooperative", needed, threads, per_thread, PREFILL=prefill)
+
+
+def _hand_rival(name: str, ctas: int, threads: int, per_thread: int, **macros: int) -> Rival:
+    extra = "".join(f" {key.lower()}={value}" for key, value in macros.items() if key == "PREFILL")
+    variant = f"{ctas}x{threads}x{per_thread}{extra}"
+    prepare = functools.partial(
+        _prepare_hand,
+        name=name,
+        ctas=ctas,
+        macros={"THREADS": threads, "TOKENS_PER_THREAD": per_thread, **macros},
+    )
+    return Rival(f"hand {name}", "hand", variant, prepare)
+
+
+def _prepare_hand(
+    problem: Problem, outputs: Outputs, name: str, ctas: int, macros: dict[str, int]
+) -> Callable[[], Any]:
+    import cupy
+    import numpy as np
+
+    cooperative = name == "cooperative"
+    kernel = _kernel(str(HAND / f"{name}.cu"), f"moe_align_{name}", cooperative, **_macros(problem), **macros)
+    arguments: tuple[Any, ...] = (problem.topk_ids, *outputs)
+    if cooperative:
+        # struct Workspace of cooperative.cu: two sets of totals, the epoch, the barrier's word.
+        expert_slots = 1 << (problem.num_experts - 1).bit_length()
+        arguments += (cupy.zeros(2 * expert_slots + 2, np.int32),)
+    arguments += _sizes(problem, outputs)
+    return lambda: kernel((ctas,), (macros["THREADS"],), arguments)
+
+
+# ---- The tile language ----
+
+
+def _language(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    from kernels.moe_align_block_size.algorithms import ALGORITHMS
+
+    for algorithm in ALGORITHMS.values():
+        for tuning in algorithm.tunings(problem.num_slots, problem.num_experts, sweep=sweep):
+            prepare = functools.partial(_prepare_language, algorithm=algorithm, tuning=tuning)
+            yield Rival(algorithm.name, "language", str(tuning), prepare)
+
+
+def _prepare_language(problem: Problem, outputs: Outputs, algorithm: Any, tuning: Any) -> Callable[[], Any]:
+    from kernels.moe_align_block_size.algorithms import Task
+
+    task = Task.of(problem.topk_ids, problem.block_size, problem.num_experts, outputs=outputs)
+    return lambda: algorithm.launch(task, tuning)
+
+
+def _dispatcher(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    def prepare(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
+        from kernels.moe_align_block_size import moe_align_block_size
+
+        return lambda: moe_align_block_size(
+            problem.topk_ids, problem.block_size, problem.num_experts, out=outputs
+        )
+
+    yield Rival("dispatcher", "dispatcher", "", prepare)
+
+
+# ---- Triton ----
+
+
+def _triton(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    from tools.bench import rivals
+
+    if rivals.why_no_triton() is None:
+        yield Rival("triton four_kernel", "triton", "", rivals.prepare_moe_four_kernel)
