@@ -1,0 +1,78 @@
+"""The algebra of layouts: which thread and register holds which element, and where shared memory keeps it.
+
+Everything is a linear map over F2 between bits (of register, lane, warp; of coordinates; of offsets), so
+equality, composition, conversions, replication, vector width and bank conflicts are Gaussian elimination on
+machine words (`f2`).
+"""
+
+from __future__ import annotations
+
+from .blocked import blocked, scan_layout
+from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
+from .distributed import LANE_BITS, Layout, flatten, unflatten
+from .errors import LayoutError
+from .expressions import (
+    IndexExpression,
+    Term,
+    fields,
+    flat_fields,
+    format_index,
+    linear_terms,
+)
+from .fragments import (
+    mma_accumulator,
+    mma_operand_a,
+    mma_operand_b,
+    wgmma_accumulator,
+    wgmma_operand_a,
+)
+from .reductions import Reduction, ReductionStep, reduction
+from .shared import (
+    SharedLayout,
+    access_fields,
+    access_offsets,
+    bank_conflict_degree,
+    swizzle_address,
+    vector_groups,
+    widest_vector,
+)
+from .shared_choice import shared_offset_map
+from .views import CoordMap, register_map
+
+__all__ = [
+    "LANE_BITS",
+    "Conversion",
+    "CoordMap",
+    "IndexExpression",
+    "Layout",
+    "LayoutError",
+    "Reduction",
+    "ReductionStep",
+    "SharedLayout",
+    "ShuffleRound",
+    "Term",
+    "ThreadMap",
+    "access_fields",
+    "access_offsets",
+    "bank_conflict_degree",
+    "blocked",
+    "conversion",
+    "fields",
+    "flat_fields",
+    "flatten",
+    "format_index",
+    "linear_terms",
+    "mma_accumulator",
+    "mma_operand_a",
+    "mma_operand_b",
+    "reduction",
+    "register_map",
+    "scan_layout",
+    "shared_offset_map",
+    "swizzle_address",
+    "unflatten",
+    "vector_groups",
+    "wgmma_accumulator",
+    "wgmma_operand_a",
+    "widest_vector",
+]

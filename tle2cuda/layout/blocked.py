@@ -1,0 +1,124 @@
+"""Blocked layouts: contiguous pieces for registers, then lanes, then warps, then what is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .distributed import LANE_BITS, Layout, axis_unit, flat_bits, flatten, log2_exact, normalize_axis
+from .errors import LayoutError
+
+
+class _Filler:
+    """Hands out the bits of a tile's coordinates, lowest first along each axis."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.free = [log2_exact(extent, "tile extent") for extent in shape]
+
+    def take(self, axis: int, most: int) -> list[int]:
+        """Return the images (row-major indices) of up to `most` further bits of one axis."""
+        count = min(most, self.free[axis])
+        used = log2_exact(self.shape[axis], "tile extent") - self.free[axis]
+        self.free[axis] -= count
+        return [flatten(axis_unit(self.shape, axis, 1 << (used + bit)), self.shape) for bit in range(count)]
+
+    def take_in_order(self, order: Sequence[int], most: int) -> list[int]:
+        """Return the images of up to `most` further bits, exhausting one axis after the other."""
+        images: list[int] = []
+        for axis in order:
+            images += self.take(axis, most - len(images))
+        return images
+
+
+def _padded(images: list[int], bits: int) -> list[int]:
+    """Add zero images: thread bits that the tile is too small for replicate it."""
+    return images + [0] * (bits - len(images))
+
+
+def _checked_order(order: Sequence[int], rank: int) -> tuple[int, ...]:
+    axes = tuple(normalize_axis(axis, rank) for axis in order)
+    if sorted(axes) != list(range(rank)):
+        raise LayoutError(f"order {tuple(order)} is not a permutation of {rank} axes")
+    return axes
+
+
+def _take_exactly(
+    filler: _Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str
+) -> list[int]:
+    """Take thread bits, greedily in order or as many along each axis as `counts` says."""
+    if counts is None:
+        return _padded(filler.take_in_order(order, bits), bits)
+    if len(counts) != len(order):
+        raise LayoutError(f"{what} {tuple(counts)} must have one entry per axis")
+    widths = [log2_exact(count, what) for count in counts]
+    if sum(widths) != bits:
+        raise LayoutError(f"{what} {tuple(counts)} must multiply to {1 << bits}")
+    images: list[int] = []
+    for axis in order:
+        images += _padded(filler.take(axis, widths[axis]), widths[axis])
+    return images
+
+
+def blocked(
+    shape: Sequence[int],
+    num_warps: int,
+    order: Sequence[int],
+    size_per_thread: Sequence[int],
+    threads_per_warp: Sequence[int] | None = None,
+    warps_per_cta: Sequence[int] | None = None,
+) -> Layout:
+    """Return the layout of contiguous pieces per thread, blocks of those per warp, blocks of these per CTA.
+
+    Registers first take `size_per_thread` (never more than the tile has), then lanes fill the axes in
+    `order`, then warps. What is left of the tile goes to high registers; thread bits that the tile is too
+    small for get zero images.
+
+    Args:
+        shape: The tile's shape, powers of two.
+        num_warps: Warps of the CTA (or of its partition), a power of two.
+        order: The axes, fastest first.
+        size_per_thread: Contiguous elements of one thread along each axis.
+        threads_per_warp: Lanes along each axis; by default they fill the axes in order.
+        warps_per_cta: Warps along each axis; by default they fill the axes in order.
+
+    Raises:
+        LayoutError: a number is not a power of two, or the tuples do not fit the shape or the thread counts.
+    """
+    tile = tuple(shape)
+    axes = _checked_order(order, len(tile))
+    if len(size_per_thread) != len(tile):
+        raise LayoutError(f"size_per_thread {tuple(size_per_thread)} must have one entry per axis of {tile}")
+    filler = _Filler(tile)
+    registers: list[int] = []
+    for axis in axes:
+        registers += filler.take(axis, log2_exact(size_per_thread[axis], "size_per_thread"))
+    lanes = _take_exactly(filler, axes, threads_per_warp, LANE_BITS, "threads_per_warp")
+    warps = _take_exactly(filler, axes, warps_per_cta, log2_exact(num_warps, "num_warps"), "warps_per_cta")
+    registers += filler.take_in_order(axes, flat_bits(tile))
+    return Layout.from_flat(tile, registers, lanes, warps)
+
+
+def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
+    """Return the layout for a scan: the axis inside a thread first, then along lanes, then along warps.
+
+    For rank 1 it is the blocked arrangement of CUB's BlockScan: element = thread * items + i. For higher
+    ranks the other axes take the lanes that the scan axis leaves, and take warps first, so that the scan
+    crosses warps only when the other axes are too short to occupy them. No more registers are used than the
+    tile needs on that many threads.
+    """
+    tile = tuple(shape)
+    at = normalize_axis(axis, len(tile))
+    others = [other for other in reversed(range(len(tile))) if other != at]
+    warp_bits = log2_exact(num_warps, "num_warps")
+    filler = _Filler(tile)
+    register_bits = max(0, flat_bits(tile) - LANE_BITS - warp_bits)
+    registers = filler.take(at, register_bits)
+    lanes = filler.take(at, LANE_BITS)
+    spare_lanes = LANE_BITS - len(lanes)
+    # What the scan axis still has must go to warps; the other axes fill the remaining lanes, then the
+    # remaining warps.
+    axis_warps = filler.take(at, warp_bits)
+    lanes += filler.take_in_order(others, spare_lanes)
+    warps = filler.take_in_order(others, warp_bits - len(axis_warps)) + axis_warps
+    registers += filler.take_in_order(others, flat_bits(tile))
+    return Layout.from_flat(tile, registers, _padded(lanes, LANE_BITS), _padded(warps, warp_bits))
