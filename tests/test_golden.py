@@ -66,7 +66,7 @@ def test_emission_does_not_depend_on_the_hash_seed() -> None:
 
 
 def test_targets_follow_the_header() -> None:
-    header = "// k.cu: emitted by tle2cuda from k.py:1 (k). Do not edit.\n//\n//   target    sm_90a, 128 threads per CTA"
+    header = "// k.cu: emitted by tle2cuda from k.py:1 (k).\n//\n//   target    sm_90a, 128 threads per CTA"
     assert targets_of(header) == TARGETS
     assert targets_of(f"{header}, cluster (8, 1, 1)") == ("sm_90a", "sm_100a", "sm_120")
 
