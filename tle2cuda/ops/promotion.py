@@ -38,10 +38,10 @@ _KIND_RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2}
 def promote(a: DType, b: DType, division: bool = False, what: str = "operation") -> DType:
     """Common dtype of two run-time values.
 
-    The first rule that fits: float64; float32; float16 (also float16 with bfloat16); bfloat16 when both are,
-    float32 when one is; equal float8 kept, different ones float16; float8 with an integer is an error; integers
-    of one signedness the wider; otherwise the unsigned one when at least as wide, else the signed one. bool is an
-    unsigned integer of one bit.
+    The first rule that fits: float64; float32; float16 (also float16 with bfloat16); bfloat16 when both
+    are, float32 when one is; equal float8 kept, different ones float16; float8 with an integer is an
+    error; integers of one signedness the wider; otherwise the unsigned one when at least as wide, else
+    the signed one. bool is an unsigned integer of one bit.
 
     Args:
         a: dtype of the left operand.
@@ -184,9 +184,10 @@ def operands_in_common(operands: tuple[tensor, ...], what: str) -> tuple[tensor,
 def cast(x: tensor, dtype: DType | pointer_type, rounding: str = "rtne") -> tensor:
     """`x` converted to `dtype`; `x` itself when it has it already.
 
-    The pairs left to the IR's ``cast`` are: between integers, from bool, between integers and float16, bfloat16,
-    float32, float64, and between floats except float16/bfloat16 and the two float8. The others go through
-    float32. Pointers convert to pointers of the same address space, and to and from int64.
+    The pairs left to the IR's ``cast`` are: between integers, from bool, between integers and float16,
+    bfloat16, float32, float64, and between floats except float16/bfloat16 and the two float8. The
+    others go through float32. Pointers convert to pointers of the same address space, and to and from
+    int64.
 
     Raises:
         DTypeMismatch: A conversion that does not exist.
