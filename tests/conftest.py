@@ -8,8 +8,8 @@ import re
 
 import pytest
 
+from tests import UPDATE_GOLDEN_VARIABLE
 from tests.devices import find_devices
-from tests.golden import UPDATE_VARIABLE
 
 DEVICE_MARKERS = {
     "gpu": "needs an NVIDIA GPU",
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{marker}: {meaning}; skipped where there is none")
     # By the environment, because xdist's workers and subprocesses of tests inherit it.
     if config.getoption("--update-golden"):
-        os.environ[UPDATE_VARIABLE] = "1"
+        os.environ[UPDATE_GOLDEN_VARIABLE] = "1"
     if config.getoption("--require-gpu") and (reason := find_devices().why_not("gpu")):
         raise pytest.UsageError(f"--require-gpu: {reason}")
 

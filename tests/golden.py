@@ -25,13 +25,13 @@ from collections.abc import Callable
 
 import pytest
 
+from tests import UPDATE_GOLDEN_VARIABLE
 from tle2cuda.runtime.cache import KernelCache, default_cache_dir, digest
 from tle2cuda.runtime.toolkit import include_directories, nvrtc_identity, require_nvrtc
 
 GOLDEN_FOLDER = pathlib.Path(__file__).parent / "golden"
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 GOLDEN_TARGET = "sm_90a"
-UPDATE_VARIABLE = "TLE2CUDA_UPDATE_GOLDEN"
 
 _CXX_STANDARD = "c++17"
 
@@ -75,7 +75,7 @@ def golden_cases() -> dict[str, GoldenCase]:
 def check_golden(name: str, text: str) -> None:
     """Fails with a diff unless tests/golden/NAME.cu holds exactly `text`; with --update-golden, writes it."""
     path = GOLDEN_FOLDER / f"{name}.cu"
-    if os.environ.get(UPDATE_VARIABLE):
+    if os.environ.get(UPDATE_GOLDEN_VARIABLE):
         GOLDEN_FOLDER.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
         return
