@@ -109,7 +109,11 @@ def _cast(ctx: Any, op: Op, x: Any) -> Any:
 @meaning("bitcast")
 def _bitcast_meaning(ctx: Any, op: Op, x: Any) -> Any:
     source, target = element_of(op.operands[0].type), element_of(op.result.type)
-    if isinstance(source, PointerType) or isinstance(target, PointerType):
-        return ctx.memory.bitcast(x, source, target)
+    if isinstance(source, PointerType) and isinstance(target, PointerType):
+        return x
+    if isinstance(source, PointerType):
+        return ctx.memory.pointer_to_integer(op, x, storage_dtype(dtype_of(op.result.type)))
+    if isinstance(target, PointerType):
+        return ctx.memory.pointer_from_integer(x)
     stored = to_storage(np.asarray(x), source)
     return from_storage(stored.view(storage_dtype(target)), target)

@@ -66,7 +66,8 @@ def _ml_dtypes() -> ModuleType | None:
         import ml_dtypes
     except ImportError:
         return None
-    return ml_dtypes  # type: ignore[no-any-return]
+    module: ModuleType = ml_dtypes
+    return module
 
 
 def value_dtype(dtype: DType) -> np.dtype[Any]:
@@ -81,7 +82,8 @@ def value_dtype(dtype: DType) -> np.dtype[Any]:
     module = _ml_dtypes()
     if module is not None:
         names = {BF16: "bfloat16", F8E4NV: "float8_e4m3fn", F8E5: "float8_e5m2"}
-        return np.dtype(getattr(module, names[dtype]))
+        found: np.dtype[Any] = np.dtype(getattr(module, names[dtype]))
+        return found
     if dtype is BF16:
         return np.dtype(np.float32)
     raise ToolchainError(
@@ -115,7 +117,7 @@ def as_values(array: Any, dtype: DType) -> Array:
     if dtype is BF16 and value_dtype(dtype) == np.float32:
         return round_float(array.astype(np.float64), BF16).astype(np.float32)
     with np.errstate(all="ignore"):
-        return array.astype(value_dtype(dtype), copy=False)
+        return np.asarray(array.astype(value_dtype(dtype), copy=False))
 
 
 def compute_dtype(dtype: DType) -> np.dtype[Any]:
