@@ -1,0 +1,369 @@
+"""Classifying the Python arguments of a launch, and the key under which a specialisation is found again.
+
+Each argument is described by a pair: a hashable key, and the value to pass (the address of an array, or the
+number). The description of a type is looked up once by the type itself, so a launch costs one dictionary
+access and a few attribute reads per argument. `make_binder` writes the loop over the parameters out as Python
+source for the same reason.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.signature import Parameter, Specialization, unwrap_constexpr
+
+Description = tuple[Any, Any]
+Describe = Callable[[Any], Description]
+
+HOST = -1
+"""Device number of arrays in host memory: their kernels run in the interpreter."""
+
+_ARRAY_DTYPES = {
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "float8_e4m3fn": "fp8e4nv",
+    "float8_e5m2": "fp8e5",
+}
+
+_INT_RANGES = (("i32", -(2**31), 2**31), ("i64", -(2**63), 2**63), ("u64", 0, 2**64))
+
+
+def array_dtype(name: str) -> str:
+    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name.
+
+    Raises:
+        ArgumentError: Kernels have no such element type.
+    """
+    short = _ARRAY_DTYPES.get(name.removeprefix("torch."))
+    if short is None:
+        raise ArgumentError(
+            f"arrays of dtype {name} cannot be passed to a kernel",
+            facts=(f"accepted: {', '.join(_ARRAY_DTYPES)}",),
+        )
+    return short
+
+
+def int_type(value: int) -> str:
+    """Type of a run-time integer: the first of i32, i64, u64 that holds it.
+
+    Raises:
+        ArgumentError: None does.
+    """
+    for name, lower, upper in _INT_RANGES:
+        if lower <= value < upper:
+            return name
+    raise ArgumentError(f"the integer {value} does not fit in 64 bits")
+
+
+# --- Descriptions of values
+# -----------------------------------------------------------------------------------------
+
+
+def _describe_int(value: int) -> Description:
+    if value == 1:
+        return "1", 1
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        return ("i32" if value & 15 else "i32:16"), value
+    return int_type(value) + ("" if value & 15 else ":16"), value
+
+
+def _describe_int_plain(value: int) -> Description:
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        return "i32", value
+    return int_type(value), value
+
+
+def _describe_int_unaligned(value: int) -> Description:
+    if value == 1:
+        return "1", 1
+    return _describe_int_plain(value)
+
+
+def _describe_bool(value: bool) -> Description:
+    return "i1", value
+
+
+def _describe_float(value: float) -> Description:
+    return "fp32", value
+
+
+def _describe_none(value: None) -> Description:
+    return None, None
+
+
+def _describe_torch(tensor: Any) -> Description:
+    address = tensor.data_ptr()
+    return (tensor.dtype, tensor.get_device(), not address & 15), address
+
+
+def _describe_cupy(array: Any) -> Description:
+    address = array.data.ptr
+    return (array.dtype, array.data.device_id, not address & 15), address
+
+
+def _describe_numpy(array: Any) -> Description:
+    return (array.dtype, HOST, not array.ctypes.data & 15), array
+
+
+def _describe_cuda_interface(array: Any) -> Description:
+    """Any object with `__cuda_array_interface__`; the driver tells on which device its memory is."""
+    import numpy as np
+
+    interface = array.__cuda_array_interface__
+    address = interface["data"][0] or 0
+    from cupy.cuda import runtime
+
+    device = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
+    return (np.dtype(interface["typestr"]), device, not address & 15), address
+
+
+def _describe_dlpack(array: Any) -> Description:
+    """Any object with `__dlpack__`, read through CuPy, or through NumPy in host memory."""
+    device_type, device_id = array.__dlpack_device__()
+    if device_type in (1, 3):  # kDLCPU, kDLCUDAHost
+        import numpy as np
+
+        return _describe_numpy(np.from_dlpack(array))
+    if device_type not in (2, 13):  # kDLCUDA, kDLCUDAManaged
+        raise ArgumentError(
+            f"a DLPack array on a device of type {device_type} is neither in GPU nor in host memory"
+        )
+    import cupy
+
+    view = cupy.from_dlpack(array)
+    return (view.dtype, device_id, not view.data.ptr & 15), view.data.ptr
+
+
+def _describe_unknown(value: Any) -> Description:
+    raise ArgumentError(
+        f"a value of type {type(value).__module__}.{type(value).__qualname__} cannot be a run-time argument",
+        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None",),
+        help="annotate the parameter tl.constexpr if the value is known at compile time",
+    )
+
+
+class _Descriptions(dict[type, Describe]):
+    """Description by type; a type seen for the first time is classified once."""
+
+    def __init__(self, describe_int: Describe) -> None:
+        super().__init__()
+        self.describe_int = describe_int
+
+    def __missing__(self, kind: type) -> Describe:
+        describe = self._classify(kind)
+        self[kind] = describe
+        return describe
+
+    def _classify(self, kind: type) -> Describe:
+        if issubclass(kind, bool):
+            return _describe_bool
+        if issubclass(kind, int):
+            return self.describe_int
+        if issubclass(kind, float):
+            return _describe_float
+        if kind is type(None):
+            return _describe_none
+        modules = {base.__module__.partition(".")[0]: base.__name__ for base in reversed(kind.__mro__)}
+        if "torch" in modules and hasattr(kind, "data_ptr"):
+            return _describe_torch
+        if "numpy" in modules and hasattr(kind, "__array_interface__"):
+            return self._classify_numpy(kind)
+        if "cupy" in modules and hasattr(kind, "__cuda_array_interface__"):
+            return _describe_cupy
+        if hasattr(kind, "__cuda_array_interface__"):
+            return _describe_cuda_interface
+        if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
+            return _describe_dlpack
+        if kind.__name__ == "constexpr" and hasattr(kind, "__init__"):
+            return lambda value: constant_key(unwrap_constexpr(value))
+        if hasattr(kind, "__index__"):
+            return lambda value: self.describe_int(value.__index__())
+        return _describe_unknown
+
+    def _classify_numpy(self, kind: type) -> Describe:
+        import numpy as np
+
+        if issubclass(kind, np.ndarray):
+            return _describe_numpy
+        if issubclass(kind, np.bool_):
+            return lambda value: ("i1", bool(value))
+        if issubclass(kind, np.integer):
+            return lambda value: self.describe_int(int(value))
+        return lambda value: ("fp32", float(value))
+
+
+_SPECIALIZED = _Descriptions(_describe_int)
+_UNSPECIALIZED = _Descriptions(_describe_int_plain)
+_UNALIGNED = _Descriptions(_describe_int_unaligned)
+
+
+def constant_key(value: Any) -> Description:
+    """Key of a constexpr, which its type is part of: 1, 1.0 and True are equal in Python, not in a kernel.
+
+    Raises:
+        ArgumentError: The value cannot be hashed.
+    """
+    value = unwrap_constexpr(value)
+    kind = type(value)
+    if kind is int:
+        return value, value
+    if kind is float:
+        return (float, struct.pack("d", value)), value  # NaN equals itself, 0.0 differs from -0.0
+    if kind is tuple:
+        return (tuple, tuple(constant_key(item)[0] for item in value)), value
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"a tl.constexpr of type {kind.__name__} cannot be hashed",
+            help="pass a tuple instead of a list, and frozen objects instead of mutable ones",
+        ) from None
+    return (kind, value), value
+
+
+def describe(parameter: Parameter, value: Any) -> Description:
+    """Key and passed value of one argument.
+
+    Raises:
+        ArgumentError: The value cannot be passed for this parameter.
+    """
+    if parameter.is_constexpr:
+        return constant_key(value)
+    try:
+        return _table_of(parameter)[type(value)](value)
+    except ArgumentError as error:
+        raise ArgumentError(
+            f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help
+        ) from None
+
+
+def _table_of(parameter: Parameter) -> _Descriptions:
+    if parameter.specialize and not parameter.dtype:
+        return _SPECIALIZED if parameter.specialize_alignment else _UNALIGNED
+    return _UNSPECIALIZED
+
+
+Binder = Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]
+
+
+def make_binder(parameters: Sequence[Parameter], kernel: str) -> Binder:
+    """A function with the kernel's own parameter list that returns (key, values).
+
+    The key is a tuple with one hashable element per parameter, equal for arguments that share a
+    specialisation; the values are what `Launcher.launch` takes. Wrong arguments raise Python's own TypeError,
+    with the kernel's name.
+    """
+    namespace: dict[str, Any] = {
+        "_specialized": _SPECIALIZED,
+        "_unspecialized": _UNSPECIALIZED,
+        "_unaligned": _UNALIGNED,
+        "_constant": constant_key,
+    }
+    tables = {
+        id(_SPECIALIZED): "_specialized",
+        id(_UNSPECIALIZED): "_unspecialized",
+        id(_UNALIGNED): "_unaligned",
+    }
+    header, lines = [], []
+    for index, parameter in enumerate(parameters):
+        default = ""
+        if parameter.has_default:
+            namespace[f"_default{index}"] = parameter.default
+            default = f"=_default{index}"
+        header.append(parameter.name + default)
+        if parameter.is_constexpr:
+            lines.append(f"    if type({parameter.name}) is int: _k{index} = _v{index} = {parameter.name}")
+            lines.append(f"    else: _k{index}, _v{index} = _constant({parameter.name})")
+        else:
+            table = tables[id(_table_of(parameter))]
+            lines.append(f"    _k{index}, _v{index} = {table}[type({parameter.name})]({parameter.name})")
+    keys = "".join(f"_k{index}, " for index in range(len(parameters)))
+    values = "".join(f"_v{index}, " for index in range(len(parameters)))
+    name = kernel if kernel.isidentifier() else "kernel"
+    body = "\n".join(lines)
+    source = f"def {name}({', '.join(header)}):\n{body}\n    return ({keys}), ({values})\n"
+    exec(compile(source, f"<arguments of {kernel}>", "exec"), namespace)
+    binder: Binder = namespace[name]
+    return binder
+
+
+@dataclass(frozen=True, slots=True)
+class BoundArguments:
+    """What the arguments of a launch say about compiling and running it.
+
+    Attributes:
+        specialization: Types and constants to compile for.
+        device: Device of the arrays; `HOST` for NumPy arrays; None when there is no array.
+        library: Top-level module of the first array's type, such as ``torch`` or ``cupy``; empty without
+            arrays.
+        runtime_indices: Positions, among all parameters, of the run-time arguments in order.
+    """
+
+    specialization: Specialization
+    device: int | None
+    library: str
+    runtime_indices: tuple[int, ...]
+
+
+def specialize(
+    parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel"
+) -> BoundArguments:
+    """The slow path of a launch: everything that the key of `make_binder` stands for.
+
+    Args:
+        parameters: The kernel's parameters.
+        arguments: One Python value for each, defaults filled in.
+        kernel: Name for messages.
+
+    Raises:
+        ArgumentError: A value cannot be passed, or arrays lie on different devices.
+    """
+    specs: list[ArgSpec] = []
+    constants: list[tuple[str, Any]] = []
+    indices: list[int] = []
+    places: dict[int, str] = {}
+    library = ""
+    for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
+        key, _ = describe(parameter, value)
+        if parameter.is_constexpr or key is None or type(value).__name__ == "constexpr":
+            constants.append((parameter.name, unwrap_constexpr(value)))
+            continue
+        if key == "1" and not parameter.dtype:
+            constants.append((parameter.name, 1))
+            continue
+        specs.append(_arg_spec(parameter, key))
+        indices.append(index)
+        if not isinstance(key, str):
+            places.setdefault(key[1], parameter.name)
+            library = library or type(value).__module__.partition(".")[0]
+    if len(places) > 1:
+        facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in places.items())
+        raise ArgumentError(f"{kernel}: the arrays do not lie on one device", facts=facts)
+    device = next(iter(places), None)
+    return BoundArguments(Specialization(tuple(specs), tuple(constants)), device, library, tuple(indices))
+
+
+def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
+    if isinstance(key, str):
+        dtype, _, hint = key.partition(":")
+        divisible = 16 if hint and parameter.specialize_alignment else 1
+        return ArgSpec(parameter.name, "scalar", parameter.dtype or dtype, divisible)
+    dtype, _, aligned = key
+    divisible = 16 if aligned and parameter.specialize and parameter.specialize_alignment else 1
+    return ArgSpec(parameter.name, "pointer", array_dtype(str(dtype)), divisible)

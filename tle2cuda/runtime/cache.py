@@ -1,0 +1,153 @@
+"""The disk cache of compiled kernels: keyed by a full digest, written atomically, checked when read.
+
+One entry is one file: a line of magic, a line with the SHA-256 of the rest, a line of JSON that gives the
+sizes of the blobs, then the blobs. The emitted ``.cu`` lies beside it under the kernel's name, for people to
+read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+import threading
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+_MAGIC = b"tle2cuda cache 1\n"
+
+
+class CacheWarning(UserWarning):
+    """The disk cache cannot be used as it should; compilation goes on without it."""
+
+
+def default_cache_dir() -> Path:
+    """`TLE2CUDA_CACHE_DIR`, or ``~/.cache/tle2cuda``."""
+    configured = os.environ.get("TLE2CUDA_CACHE_DIR")
+    if configured:
+        return Path(configured)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tle2cuda"
+
+
+def digest(*parts: str | bytes) -> str:
+    """SHA-256 of the parts; their boundaries count, so ("ab", "c") differs from ("a", "bc")."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()
+
+
+class KernelCache:
+    """A directory of cache entries, shared safely between processes.
+
+    Readers see a whole entry or none: writers write a temporary file and rename it. What cannot be read, or
+    does not match its digest, counts as absent and is compiled again. A directory that cannot be written
+    gives one warning.
+
+    Args:
+        directory: Where entries lie; `default_cache_dir()` when None.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        self.directory = Path(directory) if directory is not None else default_cache_dir()
+        self._warned = False
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> dict[str, bytes] | None:
+        """Blobs of an entry by name; None when it is absent or damaged."""
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn(f"cannot read the cache entry {path}: {error.strerror or error}")
+            return None
+        blobs = _decode(data)
+        if blobs is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return blobs
+
+    def put(self, key: str, blobs: Mapping[str, bytes]) -> None:
+        """Store an entry; failure to write is a warning, never an error."""
+        self._write(self._path(key), _encode(blobs))
+
+    def put_source(self, kernel: str, key: str, source: str) -> Path:
+        """Store the emitted text for people and messages; returns its path, written or not."""
+        path = self.source_path(kernel, key)
+        data = source.encode()
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == data:
+                return path
+        self._write(path, data)
+        return path
+
+    def source_path(self, kernel: str, key: str) -> Path:
+        """Where `put_source` keeps the text."""
+        name = re.sub(r"\W", "_", kernel)
+        return self.directory / "cu" / f"{name}-{key[:12]}.cu"
+
+    def writable(self) -> str:
+        """Empty when the directory can be written, else the reason."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.directory):
+                return ""
+        except OSError as error:
+            return error.strerror or str(error)
+
+    def _path(self, key: str) -> Path:
+        return self.directory / key[:2] / f"{key}.kernel"
+
+    def _write(self, path: Path, data: bytes) -> None:
+        temporary = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except OSError as error:
+            if temporary:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            self._warn(f"cannot write to the cache directory {self.directory}: {error.strerror or error}")
+
+    def _warn(self, message: str) -> None:
+        with self._lock:
+            if self._warned:
+                return
+            self._warned = True
+        warnings.warn(
+            f"{message}; kernels are compiled anew in every process "
+            "(set TLE2CUDA_CACHE_DIR to a writable directory)",
+            CacheWarning,
+            stacklevel=4,
+        )
+
+
+def _encode(blobs: Mapping[str, bytes]) -> bytes:
+    table = json.dumps({name: len(data) for name, data in blobs.items()}).encode() + b"\n"
+    body = table + b"".join(blobs.values())
+    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+
+
+def _decode(data: bytes) -> dict[str, bytes] | None:
+    if not data.startswith(_MAGIC):
+        return None
+    checksum, newline, body = data[len(_MAGIC) :].partition(b"\n")
+    if not newline or hashlib.sha256(body).hexdigest().encode() != checksum:
+        return None
+    table, _, rest = body.partition(b"\n")
+    blobs, position = {}, 0
+    for name, size in json.loads(table).items():
+        blobs[name] = rest[position : position + size]
+        position += size
+    return blobs

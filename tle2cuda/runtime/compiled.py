@@ -1,0 +1,226 @@
+"""A compiled kernel: a `cupy.RawKernel` that runs our cubin as its contract says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from tle2cuda.errors import LaunchError
+from tle2cuda.runtime import toolkit
+from tle2cuda.runtime.contract import LaunchContract, check_grid, normalize_grid
+from tle2cuda.runtime.launcher import Launcher, stream_getter
+from tle2cuda.runtime.nvrtc import CompileOptions
+from tle2cuda.runtime.report import Report, Resources, make_report
+from tle2cuda.runtime.sass import disassemble
+
+if TYPE_CHECKING:
+    from tle2cuda.ir.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Everything a compilation leaves behind.
+
+    Attributes:
+        contract: How to launch.
+        source: The emitted file.
+        source_path: Where it is kept for people; it may be missing when the cache cannot be written.
+        cubin: Machine code.
+        ptx: PTX text.
+        resources: What ptxas reported.
+        options: How it was compiled.
+        line_map: Lines of the emitted file with the places in the user's source they come from.
+        span: The kernel's definition.
+        ir_dumps: IR after each pass that was asked for.
+        from_cache: The cubin came from the disk cache.
+    """
+
+    contract: LaunchContract
+    source: str
+    source_path: Path
+    cubin: bytes
+    ptx: str
+    resources: Resources
+    options: CompileOptions
+    line_map: tuple[tuple[int, Span], ...] = ()
+    span: Span | None = None
+    ir_dumps: Mapping[str, str] = field(default_factory=dict)
+    from_cache: bool = False
+
+
+class Assembly(Mapping[str, Any]):
+    """The forms of a kernel by name: ``cu``, ``ptx``, ``cubin``, ``sass``; SASS is made when first read."""
+
+    _KEYS = ("cu", "ptx", "cubin", "sass")
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+        self._sass: str | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        artifact = self._artifact
+        if key == "cu":
+            return artifact.source
+        if key == "ptx":
+            return artifact.ptx
+        if key == "cubin":
+            return artifact.cubin
+        if key == "sass":
+            if self._sass is None:
+                self._sass = disassemble(artifact.cubin, artifact.contract.kernel_name)
+            return self._sass
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._KEYS)
+
+    def __len__(self) -> int:
+        return len(self._KEYS)
+
+
+def make_metadata(contract: LaunchContract) -> SimpleNamespace:
+    """What Triton's launch metadata tells, read from the contract."""
+    return SimpleNamespace(
+        name=contract.kernel_name,
+        target=contract.target,
+        num_warps=contract.num_warps,
+        num_ctas=1,
+        shared=contract.shared_bytes,
+        cluster_dims=contract.cluster,
+        launch_cooperative_grid=contract.cooperative,
+    )
+
+
+def make_kernel(artifact: Artifact) -> Any:
+    """The compiled kernel as an object of `compiled_kernel_class()`; needs CuPy, but no driver.
+
+    Raises:
+        ToolchainError: CuPy is missing.
+    """
+    return compiled_kernel_class()(artifact)
+
+
+@functools.cache
+def compiled_kernel_class() -> Any:
+    """The class `CompiledKernel`, made when CuPy is first needed.
+
+    Raises:
+        ToolchainError: CuPy is missing.
+    """
+    cupy = toolkit.require_cupy()
+
+    class CompiledKernel(cupy.RawKernel):  # type: ignore[misc]  # CuPy has no type information
+        """A kernel compiled by tle2cuda; launched like any `cupy.RawKernel`.
+
+        `k(grid, block, args)` takes the grid in CTAs. Arguments are converted as the contract says, so a
+        Python float is right for an fp32 argument; scratch buffers are added. A launch goes to torch's
+        current stream when an argument is a torch tensor, else to CuPy's.
+
+        Attributes:
+            source: The emitted file.
+            contract: How to launch.
+            report: Registers, spills, shared memory, occupancy.
+            metadata: `cluster_dims`, `launch_cooperative_grid`, `num_warps`, `shared`, `name` as Triton has
+                them.
+            asm: The kernel's forms: ``cu``, ``ptx``, ``cubin``, ``sass``.
+            launcher: The launch path that `kernel[grid]` uses.
+        """
+
+        def __init__(self, artifact: Artifact) -> None:
+            contract = artifact.contract
+            super().__init__(
+                artifact.source,
+                contract.kernel_name,
+                artifact.options.flags(),
+                enable_cooperative_groups=contract.cooperative,
+            )
+            self.artifact = artifact
+            self.source = artifact.source
+            self.source_path = artifact.source_path
+            self.contract: LaunchContract = contract
+            self.report: Report = make_report(contract, artifact.resources, artifact.source)
+            self.metadata = make_metadata(contract)
+            self.asm = Assembly(artifact)
+            self.launcher = Launcher(contract, artifact.cubin, artifact.span)
+
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (make_kernel, (self.artifact,))
+
+        def __repr__(self) -> str:
+            return f"<tle2cuda kernel {self.contract.kernel_name} for {self.contract.target}>"
+
+        def _kernel(self, log_stream: Any = None) -> Any:
+            """The loaded function; CuPy's attribute properties read it."""
+            return self.launcher.function()
+
+        @property
+        def kernel(self) -> Any:
+            """The `cupy.cuda.Function` on the current device."""
+            return self.launcher.function()
+
+        def compile(self, log_stream: Any = None) -> None:
+            """Load the kernel on the current device; it is already compiled."""
+            self.launcher.function()
+
+        def __call__(
+            self,
+            grid: int | Sequence[int],
+            block: int | Sequence[int],
+            args: Sequence[Any],
+            *,
+            shared_mem: int | None = None,
+            stream: Any = None,
+        ) -> None:
+            """Launch.
+
+            Args:
+                grid: CTAs along x, y, z; a multiple of the cluster shape.
+                block: Threads of one CTA, which must be the contract's.
+                args: One value for each argument of the contract.
+                shared_mem: Dynamic shared memory in bytes; the contract's when None or 0.
+                stream: CuPy or torch stream, instead of the current one.
+
+            Raises:
+                LaunchError: Grid or block do not fit the contract or the device.
+                ArgumentError: The arguments do not fit the contract.
+            """
+            ctas = _check_shape(self.contract, grid, block)
+            library = "torch" if any(_is_torch(value) for value in args) else "cupy"
+            if stream is not None:
+                handle = int(getattr(stream, "ptr", getattr(stream, "cuda_stream", stream)))
+            else:
+                handle = stream_getter(library)(None)
+            self.launcher.launch(ctas, tuple(args), handle, None, shared_mem or None)
+
+    CompiledKernel.__qualname__ = "CompiledKernel"
+    return CompiledKernel
+
+
+def _is_torch(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "torch"
+
+
+def _check_shape(
+    contract: LaunchContract, grid: int | Sequence[int], block: int | Sequence[int]
+) -> tuple[int, int, int]:
+    """Grid and block of a call, checked against the contract."""
+    threads = normalize_grid(block)
+    if threads != (contract.cta_threads, 1, 1):
+        raise LaunchError(
+            f"{contract.kernel_name} was compiled for {contract.cta_threads} threads per CTA, launched with {threads}",
+            help=f"pass block=({contract.cta_threads},)",
+        )
+    ctas = normalize_grid(grid)
+    check_grid(ctas)
+    for axis, extent, cluster in zip("xyz", ctas, contract.cluster, strict=True):
+        if extent % cluster:
+            raise LaunchError(
+                f"grid extent {axis} = {extent} is not a multiple of the cluster's {cluster} CTAs",
+                facts=(f"cluster of {contract.kernel_name}: {contract.cluster}",),
+                help="k(grid, block, args) counts CTAs; kernel[grid] counts clusters",
+            )
+    return ctas

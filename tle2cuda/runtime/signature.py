@@ -1,0 +1,422 @@
+"""Signatures: which parameters are run-time arguments of which type, and which are constants of which value.
+
+The string is that of Triton's ahead-of-time tool: one entry a parameter, in order, separated by commas. An
+entry is a type (``i32``, ``*fp32``), a type with a hint (``*fp32:16``: divisible by 16; ``i32:1``: equal to
+1, so a constant), or a literal, which makes the parameter a constant. A mapping from names to types says the
+same.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
+
+_TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
+_DTYPE_ALIASES = {"u1": "i1", "fp8e4m3fn": "fp8e4nv", "fp8e5m2": "fp8e5"}
+_FLOAT_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel function, as specialisation sees it.
+
+    Attributes:
+        name: Its name.
+        is_constexpr: Annotated `tl.constexpr`.
+        has_default: It may be left out.
+        default: What it then is.
+        dtype: Element type that an annotation such as `tl.int64` fixes; empty otherwise.
+        specialize: Integers equal to 1 become constants, and divisibility by 16 is used.
+        specialize_alignment: Divisibility by 16 is used.
+    """
+
+    name: str
+    is_constexpr: bool = False
+    has_default: bool = False
+    default: Any = None
+    dtype: str = ""
+    specialize: bool = True
+    specialize_alignment: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """What a kernel is compiled for.
+
+    Attributes:
+        args: Run-time arguments in parameter order.
+        constants: Constant parameters in parameter order, as pairs of name and Python object.
+    """
+
+    args: tuple[ArgSpec, ...]
+    constants: tuple[tuple[str, Any], ...]
+
+    def constants_dict(self) -> dict[str, Any]:
+        """The constants by name."""
+        return dict(self.constants)
+
+
+def parameters_of(
+    fn: Callable[..., Any],
+    do_not_specialize: Sequence[int | str] = (),
+    do_not_specialize_on_alignment: Sequence[int | str] = (),
+) -> tuple[Parameter, ...]:
+    """Parameters of a kernel function.
+
+    Args:
+        fn: The plain Python function.
+        do_not_specialize: Names or indices of parameters that always stay run-time values without hints.
+        do_not_specialize_on_alignment: Names or indices of parameters whose divisibility is ignored.
+
+    Raises:
+        ArgumentError: A parameter is `*args` or `**kwargs`, or a name or index does not exist.
+    """
+    found = inspect.signature(fn).parameters
+    names = list(found)
+    plain = _resolve_names(do_not_specialize, names, "do_not_specialize")
+    unaligned = _resolve_names(do_not_specialize_on_alignment, names, "do_not_specialize_on_alignment")
+    result = []
+    for name, parameter in found.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+            raise ArgumentError(
+                f"{fn.__name__}: a kernel cannot take `{star}{name}`", help="name every parameter"
+            )
+        has_default = parameter.default is not parameter.empty
+        annotation = _annotation_name(parameter.annotation)
+        result.append(
+            Parameter(
+                name,
+                is_constexpr=annotation == "constexpr",
+                has_default=has_default,
+                default=unwrap_constexpr(parameter.default) if has_default else None,
+                dtype=_annotation_dtype(annotation),
+                specialize=name not in plain,
+                specialize_alignment=name not in plain and name not in unaligned,
+            )
+        )
+    return tuple(result)
+
+
+def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str) -> frozenset[str]:
+    resolved = set()
+    for item in wanted:
+        if isinstance(item, str):
+            if item not in names:
+                raise ArgumentError(
+                    f"{option} names {item!r}, which is not a parameter", help=_nearest(item, names)
+                )
+            resolved.add(item)
+        else:
+            if not -len(names) <= item < len(names):
+                raise ArgumentError(f"{option} has index {item}; the kernel has {len(names)} parameters")
+            resolved.add(names[item])
+    return frozenset(resolved)
+
+
+def _annotation_name(annotation: Any) -> str:
+    """Last component of an annotation's name; the annotation may be text (postponed evaluation)."""
+    if annotation is inspect.Parameter.empty or annotation is None:
+        return ""
+    if isinstance(annotation, str):
+        return annotation.strip().rsplit(".", 1)[-1]
+    name = getattr(annotation, "__name__", "") or getattr(annotation, "name", "")
+    return name if isinstance(name, str) else ""
+
+
+_ANNOTATED_DTYPES = {
+    "int1": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+}
+
+
+def _annotation_dtype(annotation: str) -> str:
+    """Element type that a parameter's annotation fixes. Python's own `int`, `float`, `bool` fix nothing."""
+    return _ANNOTATED_DTYPES.get(annotation, "")
+
+
+def unwrap_constexpr(value: Any) -> Any:
+    """The Python value inside a `tl.constexpr`; anything else unchanged."""
+    while type(value).__name__ == "constexpr" and hasattr(value, "value"):
+        value = value.value
+    return value
+
+
+def parse_signature(
+    parameters: Sequence[Parameter],
+    signature: str | Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    kernel: str = "kernel",
+) -> Specialization:
+    """Turn a signature and constants into one specialisation.
+
+    The entries of a string stand for the parameters without a value in `constants`, in order. Parameters left
+    out must have defaults. In a mapping the type may be ``"constexpr"`` when `constants` gives the value.
+
+    Args:
+        parameters: The kernel's parameters.
+        signature: String or mapping.
+        constants: Values of constants by parameter name.
+        kernel: Name of the kernel, for messages.
+
+    Raises:
+        ArgumentError: Count, names, types or values do not fit the parameters.
+    """
+    given = {name: unwrap_constexpr(value) for name, value in (constants or {}).items()}
+    names = [p.name for p in parameters]
+    for name in given:
+        _check_name(name, names, "constants", kernel)
+    if isinstance(signature, str):
+        entries = _assign_entries(parameters, split_signature(signature), given, kernel)
+    else:
+        entries = dict(signature)
+        for name in entries:
+            _check_name(name, names, "the signature", kernel)
+    args: list[ArgSpec] = []
+    bound: list[tuple[str, Any]] = []
+    for parameter in parameters:
+        item = _bind(parameter, entries, given, kernel)
+        if isinstance(item, ArgSpec):
+            args.append(item)
+        else:
+            bound.append((parameter.name, item.value))
+    return Specialization(tuple(args), tuple(bound))
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    value: Any
+
+
+def _check_name(name: str, names: list[str], where: str, kernel: str) -> None:
+    if name not in names:
+        raise ArgumentError(
+            f"{kernel} has no parameter {name!r}, which {where} names",
+            facts=(f"parameters: {', '.join(names)}",),
+            help=_nearest(name, names),
+        )
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean `{close[0]}`?" if close else ""
+
+
+def split_signature(text: str) -> list[str]:
+    """Split at the commas that are not inside quotes or brackets.
+
+    Raises:
+        ArgumentError: A quote or bracket is not closed, or an entry is empty.
+    """
+    entries, depth, quote, current = [], 0, "", ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            entries.append(current.strip())
+            current = ""
+            continue
+        current += char
+    if quote or depth:
+        raise ArgumentError(f"unbalanced quote or bracket in signature {text!r}")
+    if current.strip() or entries:
+        entries.append(current.strip())
+    if entries and not entries[-1]:
+        entries.pop()  # a trailing comma, as in a Python tuple
+    for position, entry in enumerate(entries, 1):
+        if not entry:
+            raise ArgumentError(f"entry {position} of the signature {text!r} is empty")
+    return entries
+
+
+def _assign_entries(
+    parameters: Sequence[Parameter], entries: list[str], given: Mapping[str, Any], kernel: str
+) -> dict[str, str]:
+    """Which parameter each entry of a signature string stands for."""
+    if len(entries) == len(parameters):
+        return dict(zip((p.name for p in parameters), entries, strict=True))
+    open_parameters = [p for p in parameters if p.name not in given]
+    required = len(open_parameters)
+    while required and open_parameters[required - 1].has_default:
+        required -= 1
+    if required <= len(entries) <= len(open_parameters):
+        return {p.name: entry for p, entry in zip(open_parameters, entries, strict=False)}
+    expected = str(required) if required == len(open_parameters) else f"{required} to {len(open_parameters)}"
+    raise ArgumentError(
+        f"the signature of {kernel} has {len(entries)} entries, expected {expected}",
+        facts=(
+            f"parameters without a constant: {', '.join(p.name for p in open_parameters)}",
+            f"entries: {', '.join(entries)}",
+        ),
+        help="give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr",
+    )
+
+
+def _bind(
+    parameter: Parameter, entries: Mapping[str, Any], given: Mapping[str, Any], kernel: str
+) -> ArgSpec | _Constant:
+    """What one parameter becomes."""
+    name = parameter.name
+    if name not in entries:
+        if name in given:
+            return _Constant(given[name])
+        if parameter.has_default:
+            return _Constant(parameter.default)
+        what = "a value" if parameter.is_constexpr else "a type"
+        raise ArgumentError(
+            f"{kernel}: parameter `{name}` has neither {what} in the signature nor a constant"
+        )
+    entry = entries[name]
+    if entry == "constexpr":
+        if name in given:
+            return _Constant(given[name])
+        if parameter.has_default:
+            return _Constant(parameter.default)
+        raise ArgumentError(
+            f"{kernel}: `{name}` is constexpr in the signature, but constants give it no value",
+            help=f"add it to the constants: {{{name!r}: ...}}",
+        )
+    item = parse_entry(name, entry)
+    if isinstance(item, ArgSpec):
+        if name in given:
+            raise ArgumentError(
+                f"{kernel}: `{name}` has the type {entry} in the signature and the value {given[name]!r} "
+                "in the constants; give one of them"
+            )
+        if parameter.is_constexpr:
+            raise ArgumentError(
+                f"{kernel}: `{name}` is a tl.constexpr: the signature gives its value, not the type {entry}",
+                help=f"write a literal such as 1024 in the place of {entry}",
+            )
+        if parameter.dtype and (item.kind == "pointer" or item.dtype != parameter.dtype):
+            raise ArgumentError(
+                f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}"
+            )
+        return item
+    if name in given and not _same_value(given[name], item.value):
+        raise ArgumentError(
+            f"{kernel}: `{name}` is {item.value!r} in the signature and {given[name]!r} in the constants"
+        )
+    return item
+
+
+def _same_value(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
+    """Parse one entry: a type makes an `ArgSpec`, a literal a constant.
+
+    Raises:
+        ArgumentError: The entry is neither.
+    """
+    if not isinstance(entry, str):
+        return _Constant(unwrap_constexpr(entry))
+    text = entry.strip()
+    is_literal, value = _literal(text)
+    if is_literal:
+        return _Constant(value)
+    if text.startswith("tl."):
+        return _Constant(_language_name(name, text))
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        raise ArgumentError(
+            f"`{name}`: {text!r} is neither a type nor a literal",
+            help="types are written i32, *fp32 or *fp32:16; strings are quoted; dtypes are tl.float32",
+        )
+    dtype = match["dtype"]
+    is_const = dtype.startswith("k") and bool(match["star"])  # Triton's *k marks a pointer to constants
+    dtype = dtype[1:] if is_const else dtype
+    dtype = _DTYPE_ALIASES.get(dtype, dtype)
+    if dtype not in DTYPE_BYTES:
+        raise ArgumentError(
+            f"`{name}`: unknown type {dtype!r} in the signature entry {text!r}",
+            facts=(f"types: {', '.join(DTYPE_BYTES)}, and * before any for a pointer",),
+            help=_nearest(dtype, list(DTYPE_BYTES)),
+        )
+    return _apply_hint(name, text, bool(match["star"]), dtype, is_const, match["hint"])
+
+
+def _apply_hint(
+    name: str, text: str, pointer: bool, dtype: str, is_const: bool, hint: str | None
+) -> ArgSpec | _Constant:
+    kind: Any = "pointer" if pointer else "scalar"
+    if hint is None:
+        return ArgSpec(name, kind, dtype, 1, is_const)
+    if hint == "1":
+        if pointer or not dtype.startswith(("i", "u")):
+            raise ArgumentError(
+                f"`{name}`: the hint :1 in {text!r} is for integers, which it makes the constant 1"
+            )
+        return _Constant(1)
+    if hint == "16":
+        if not pointer and not dtype.startswith(("i", "u")):
+            raise ArgumentError(f"`{name}`: the hint :16 in {text!r} is for pointers and integers")
+        return ArgSpec(name, kind, dtype, 16, is_const)
+    raise ArgumentError(
+        f"`{name}`: unknown hint :{hint} in {text!r}",
+        help=":16 says divisible by 16 (for a pointer: aligned to 16 bytes), :1 says equal to 1",
+    )
+
+
+def _literal(text: str) -> tuple[bool, Any]:
+    """Whether the text is a Python literal, and its value."""
+    if text in _FLOAT_WORDS:
+        return True, _FLOAT_WORDS[text]
+    try:
+        return True, ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False, None
+
+
+def _language_name(name: str, text: str) -> Any:
+    """Object of `tle2cuda.language` for an entry such as ``tl.float32``."""
+    import tle2cuda.language as language
+
+    attribute = text.removeprefix("tl.")
+    if not hasattr(language, attribute):
+        raise ArgumentError(f"`{name}`: tl has no {attribute!r}", help=_nearest(attribute, dir(language)))
+    return getattr(language, attribute)
+
+
+def parse_constant(text: str) -> tuple[str, Any]:
+    """Parse ``NAME=VALUE`` of the command line; the value is a literal, ``tl.NAME``, or else a string.
+
+    Raises:
+        ArgumentError: There is no ``=``.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ArgumentError(f"a constant is written NAME=VALUE, got {text!r}")
+    is_literal, parsed = _literal(value.strip())
+    if is_literal:
+        return name.strip(), parsed
+    if value.strip().startswith("tl."):
+        return name.strip(), _language_name(name.strip(), value.strip())
+    return name.strip(), value.strip()
