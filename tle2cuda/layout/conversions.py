@@ -27,7 +27,8 @@ _LANES = (1 << LANE_BITS) - 1
 class ThreadMap:
     """An affine function of the thread over F2.
 
-    Its value is `constant` XOR the `images[bit]` of all set bits of the thread index. Bits 0..4 of the thread index are the lane, those above the warp.
+    Its value is `constant` XOR the `images[bit]` of all set bits of the thread index. Bits 0..4 of the
+    thread index are the lane, those above the warp.
     """
 
     constant: int
@@ -149,8 +150,8 @@ def conversion(source: Layout, target: Layout) -> Conversion:
         )
     solver = _ColumnSolver(source)
     columns = [
-        *(solver.column(image, None) for image in target.flat_registers),
-        *(solver.column(image, bit) for bit, image in enumerate(target.flat_threads)),
+        *(solver.register_column(image, bit) for bit, image in enumerate(target.flat_registers)),
+        *(solver.thread_column(image, bit) for bit, image in enumerate(target.flat_threads)),
     ]
     num_registers = len(source.registers)
     registers = tuple(column & ((1 << num_registers) - 1) for column in columns)
@@ -161,7 +162,7 @@ def conversion(source: Layout, target: Layout) -> Conversion:
 
 
 class _ColumnSolver:
-    """Finds, for a tile vector, the source slot nearest to a thread bit that holds it."""
+    """Finds, for the image of a target bit, the nearest combination of source bits that has it."""
 
     def __init__(self, source: Layout) -> None:
         self.source = source
@@ -170,23 +171,32 @@ class _ColumnSolver:
         self.in_warp = f2.EchelonBasis(source.flat_registers + source.flat_lanes)
         self.anywhere = f2.EchelonBasis(source.flat_images)
 
-    def column(self, target: int, thread_bit: int | None) -> int:
-        """Return source bits that sum to `target`, preferring `thread_bit` plus registers only."""
-        own, remaining = 0, target
-        if thread_bit is not None:
-            own = 1 << (self.num_registers + thread_bit)
-            remaining = target ^ self.source.flat_threads[thread_bit]
+    def register_column(self, target: int, bit: int) -> int:
+        """Return source bits that sum to `target`: the same register bit, else registers, else the same warp."""
+        images = self.source.flat_registers
+        if bit < len(images) and images[bit] == target:
+            return 1 << bit
+        if (found := self.registers.solve(target)) is not None:
+            return found
+        return self._elsewhere(target)
+
+    def thread_column(self, target: int, bit: int) -> int:
+        """Return source bits that sum to `target`: the same thread bit and registers, else the same warp."""
+        own = 1 << (self.num_registers + bit)
+        remaining = target ^ self.source.flat_threads[bit]
         if (found := self.registers.solve(remaining)) is not None:
             return own ^ found
-        if thread_bit is None or thread_bit < LANE_BITS:
-            # The same warp. A lane bit need not be part of it: reading from fewer lanes is as good.
-            if (found := self.in_warp.solve(target)) is not None:
-                return found
-        elif (found := self.in_warp.solve(remaining)) is not None:
+        # A lane bit need not be part of its own column, reading from fewer lanes is as good; a warp bit must.
+        if bit >= LANE_BITS and (found := self.in_warp.solve(remaining)) is not None:
             return own ^ found
-        everywhere = self.anywhere.solve(target)
-        assert everywhere is not None, "layouts are onto their tile"
-        return everywhere
+        return self._elsewhere(target)
+
+    def _elsewhere(self, target: int) -> int:
+        if (found := self.in_warp.solve(target)) is not None:
+            return found
+        found = self.anywhere.solve(target)
+        assert found is not None, "layouts are onto their tile"
+        return found
 
 
 def _kind(

@@ -110,7 +110,7 @@ class Layout:
         reached = f2.rank(self.flat_images)
         if reached != bits:
             raise LayoutError(
-                f"layout holds {2**reached} of the {2**bits} elements of its tile of shape {self.shape}; {self}"
+                f"layout holds {2**reached} of the {2**bits} elements of its tile {self.shape}: {self}"
             )
 
     @classmethod

@@ -142,7 +142,8 @@ def complete(
 def factor(outer: Sequence[int], inner: Sequence[int], size: int) -> tuple[int, ...] | None:
     """Return G (with `size` columns) such that G after `inner` equals `outer`, or None.
 
-    G is zero off the image of `inner`. It exists when whatever `inner` sends to zero, `outer` sends to zero too.
+    G is zero off the image of `inner`. It exists when whatever `inner` sends to zero, `outer` sends to
+    zero too.
     """
     if any(apply(outer, combination) for combination in kernel(inner)):
         return None

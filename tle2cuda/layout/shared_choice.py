@@ -39,7 +39,8 @@ _FAMILIAR_MAX_RANK = 4  # above, the orders of the axes are too many to try each
 def shared_offset_map(source: Layout, target: Layout, element_bytes: int) -> SharedLayout:
     """Return where a tile goes in shared memory between being written as `source` and read as `target`.
 
-    Both sides use the widest vectors that they can share and neither has bank conflicts. A plain or swizzled
+    Both sides use vectors at least as wide as the widest that they share, and neither has bank conflicts with
+    the width of `shared.best_vector`. A plain or swizzled
     layout is preferred when it is as good, because its offsets read more easily.
     """
     if source.shape != target.shape:
