@@ -1,0 +1,328 @@
+"""The rows of the legality table: kinds, result rules, attributes, regions and purity of every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tle2cuda.ir import rules
+from tle2cuda.ir.kinds import (
+    ANY,
+    ARITHMETIC,
+    BITS,
+    BOOL_SCALAR,
+    BOOLEAN,
+    BUFFER,
+    BUFFER_OR_POINTER,
+    FLAG,
+    FLOAT,
+    I32_SCALAR,
+    INT,
+    INT_SCALAR,
+    INTEGER,
+    INTS,
+    NAN,
+    NUMBER,
+    NUMBER_VALUE,
+    POINTER,
+    POSITIVE,
+    PROGRAM_AXIS,
+    REDUCE_KINDS,
+    ROUNDING,
+    SCALAR,
+    SCAN_KINDS,
+    SCOPE,
+    SEM,
+    TEXT,
+    TILE,
+    VALUE,
+    Attr,
+    Kind,
+    choice,
+    maybe,
+)
+from tle2cuda.ir.nodes import Op
+
+Check = Callable[[Op], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The rules of one operation.
+
+    Attributes:
+        name: The operation.
+        text: The row in words, shown in errors.
+        operands: Kinds of the leading operands.
+        check: The result rule and whatever relates operands, attributes and regions; raises `Broken`.
+        variadic: Kind of all further operands; None when there are none.
+        attrs: Attribute rules.
+        regions: How many regions.
+        is_pure: Results depend on operands alone and nothing else happens.
+        reads_memory: Results depend on memory.
+        has_side_effects: Something happens beside the results.
+    """
+
+    name: str
+    text: str
+    operands: tuple[Kind, ...]
+    check: Check
+    variadic: Kind | None = None
+    attrs: Mapping[str, Attr] = field(default_factory=dict)
+    regions: int = 0
+    is_pure: bool = True
+    reads_memory: bool = False
+    has_side_effects: bool = False
+
+    def num_regions(self, op: Op) -> int:
+        """How many regions this very operation has: a custom reduce or scan has one more."""
+        return self.regions + (op.name in ("reduce", "scan") and op.attrs.get("kind") == "custom")
+
+
+ROWS: dict[str, Row] = {}
+
+
+def _row(names: str, text: str, operands: Sequence[Kind], check: Check, **options: Any) -> None:
+    for name in names.split():
+        ROWS[name] = Row(name, text, tuple(operands), check, **options)
+
+
+_EFFECT: dict[str, Any] = {"is_pure": False, "has_side_effects": True}
+_MASK = {"has_mask": maybe(FLAG)}
+
+_row("constant", "value -> scalar or tile", (), rules.check_constant, attrs={"value": NUMBER_VALUE})
+_row("arange", "start, end -> i32 tile of rank 1", (), rules.check_arange, attrs={"start": INT, "end": INT})
+_row("program_id num_programs", "axis -> i32", (), rules.check_i32, attrs={"axis": PROGRAM_AXIS})
+_row("cluster_rank", "-> i32", (), rules.check_i32)
+_row(
+    "add sub mul",
+    "a, b of one type -> the same",
+    (ARITHMETIC,) * 2,
+    rules.check_elementwise,
+    attrs={"rounding": maybe(ROUNDING)},
+)
+_row(
+    "div",
+    "floats a, b of one type -> the same",
+    (FLOAT,) * 2,
+    rules.check_elementwise,
+    attrs={"rounding": maybe(ROUNDING)},
+)
+_row("idiv rem mulhi", "integers a, b of one type -> the same", (INTEGER,) * 2, rules.check_elementwise)
+_row("and or xor", "integers or bools a, b of one type -> the same", (BITS,) * 2, rules.check_elementwise)
+_row("shl shr", "integers a, b of one type -> the same", (INTEGER,) * 2, rules.check_elementwise)
+_row(
+    "min max", "a, b of one type -> the same", (ARITHMETIC,) * 2, rules.check_elementwise, attrs={"nan": NAN}
+)
+_row("fma", "floats a, b, c of one type -> the same", (FLOAT,) * 3, rules.check_elementwise)
+_row(
+    "cmp",
+    "a, b of one type -> bool of their shape",
+    (VALUE,) * 2,
+    rules.check_compare,
+    attrs={"predicate": choice("eq", "ne", "lt", "le", "gt", "ge")},
+)
+_row("select", "bool, a, b -> type of a and b; one shape", (BOOLEAN, VALUE, VALUE), rules.check_select)
+_row("math", "float (abs: any number) -> the same", (ARITHMETIC,), rules.check_math, attrs={"fn": TEXT})
+_row(
+    "cast",
+    "number -> number of the same shape",
+    (NUMBER,),
+    rules.check_cast,
+    attrs={"rounding": maybe(choice("rtne", "rtz"))},
+)
+_row("bitcast", "value -> value of the same shape and width", (VALUE,), rules.check_bitcast)
+_row(
+    "ptr_add",
+    "pointer, integer offset of the same shape -> the same pointer type",
+    (POINTER, INTEGER),
+    rules.check_ptr_add,
+)
+_row("splat", "scalar -> tile of it", (SCALAR,), rules.check_splat)
+_row("broadcast", "tile -> tile of equal rank, 1-extents stretched", (TILE,), rules.check_broadcast)
+_row(
+    "expand_dims",
+    "tile -> tile with an extent 1 at axis",
+    (TILE,),
+    rules.check_expand_dims,
+    attrs={"axis": INT},
+)
+_row("reshape", "tile -> tile of equal size", (TILE,), rules.check_reshape)
+_row("tile_to_scalar", "tile of one element -> its scalar", (TILE,), rules.check_tile_to_scalar)
+_row("trans", "tile -> tile with permuted axes", (TILE,), rules.check_trans, attrs={"perm": INTS})
+_row(
+    "reduce",
+    "tiles of one shape -> the same without axis",
+    (TILE,),
+    rules.check_reduce,
+    variadic=TILE,
+    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG)},
+)
+_row(
+    "scan",
+    "tiles of one shape -> the same types",
+    (TILE,),
+    rules.check_scan,
+    variadic=TILE,
+    attrs={"axis": INT, "reverse": maybe(FLAG), "kind": choice(*SCAN_KINDS), "nan": NAN},
+)
+_row(
+    "exclusive_sum",
+    "tile of rank 1 -> the same, scalar",
+    (TILE,),
+    rules.check_exclusive_sum,
+    attrs={"reverse": maybe(FLAG)},
+)
+_row(
+    "histogram",
+    "integer tile of rank 1 [, mask] -> i32 tile of `bins`",
+    (TILE,),
+    rules.check_histogram,
+    variadic=TILE,
+    attrs={"bins": POSITIVE, **_MASK},
+)
+_row(
+    "load",
+    "pointer [, mask [, other]] -> pointee of the same shape",
+    (POINTER,),
+    rules.check_load,
+    variadic=VALUE,
+    attrs={
+        **_MASK,
+        "has_other": maybe(FLAG),
+        "cache": maybe(TEXT),
+        "eviction": maybe(TEXT),
+        "volatile": maybe(FLAG),
+    },
+    is_pure=False,
+    reads_memory=True,
+)
+_row(
+    "store",
+    "pointer, pointee of the same shape [, mask] ->",
+    (POINTER, VALUE),
+    rules.check_store,
+    variadic=BOOLEAN,
+    attrs={**_MASK, "cache": maybe(TEXT), "eviction": maybe(TEXT)},
+    **_EFFECT,
+)
+_row(
+    "atomic_rmw",
+    "pointer, pointee of the same shape [, mask] -> pointee",
+    (POINTER, NUMBER),
+    rules.check_atomic_rmw,
+    variadic=BOOLEAN,
+    reads_memory=True,
+    **_EFFECT,
+    attrs={
+        **_MASK,
+        "kind": choice("add", "and", "or", "xor", "max", "min", "xchg"),
+        "sem": SEM,
+        "scope": SCOPE,
+    },
+)
+_row(
+    "atomic_cas",
+    "pointer, expected, value of the same shape -> pointee",
+    (POINTER, NUMBER, NUMBER),
+    rules.check_atomic_cas,
+    attrs={"sem": SEM, "scope": SCOPE},
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
+    "alloc",
+    "-> buffer",
+    (),
+    rules.check_alloc,
+    is_pure=False,
+    attrs={
+        "name": maybe(TEXT),
+        "alignment_bytes": maybe(POSITIVE),
+        "zero": maybe(FLAG),
+        "scratch": maybe(FLAG),
+    },
+)
+_row(
+    "buffer_view",
+    "buffer [, i32 index] -> buffer on the same bytes",
+    (BUFFER,),
+    rules.check_buffer_view,
+    variadic=I32_SCALAR,
+    attrs={
+        "kind": choice("slot", "subslice", "reshape", "alias"),
+        "start": maybe(INT),
+        "dim": maybe(INT),
+        "offset_bytes": maybe(INT),
+    },
+)
+_row(
+    "local_ptr",
+    "buffer, integer index per dimension or none -> pointer",
+    (BUFFER,),
+    rules.check_local_ptr,
+    variadic=INTEGER,
+)
+_row(
+    "remote",
+    "buffer or shared pointer, i32 rank -> the same in that CTA",
+    (BUFFER_OR_POINTER, I32_SCALAR),
+    rules.check_remote,
+)
+_row("barrier grid_barrier", "->", (), rules.check_no_results, attrs={"reason": maybe(TEXT)}, **_EFFECT)
+_row(
+    "cluster_barrier",
+    "->",
+    (),
+    rules.check_no_results,
+    attrs={"members": maybe(INTS), "reason": maybe(TEXT)},
+    **_EFFECT,
+)
+_row(
+    "print",
+    "values ->",
+    (),
+    rules.check_no_results,
+    variadic=VALUE,
+    attrs={"prefix": maybe(TEXT), "hex": maybe(FLAG)},
+    **_EFFECT,
+)
+_row(
+    "assert",
+    "bool [, mask] ->",
+    (BOOLEAN,),
+    rules.check_assert,
+    variadic=BOOLEAN,
+    attrs={"message": maybe(TEXT)},
+    **_EFFECT,
+)
+_row("assume", "bool scalar ->", (BOOL_SCALAR,), rules.check_no_results, **_EFFECT)
+_row(
+    "hint",
+    "x -> x",
+    (VALUE,),
+    rules.check_same_but_layout,
+    attrs={name: maybe(INTS) for name in ("divisibility", "contiguity", "constancy")},
+)
+_row(
+    "for",
+    "lower, upper, step, inits -> carried; region (induction, carried) yields carried",
+    (INT_SCALAR,) * 3,
+    rules.check_for,
+    variadic=ANY,
+    regions=1,
+)
+_row(
+    "while",
+    "inits -> results; regions before (ends in condition), body",
+    (),
+    rules.check_while,
+    variadic=ANY,
+    regions=2,
+)
+_row("if", "bool scalar -> results; regions then, else yield them", (BOOL_SCALAR,), rules.check_if, regions=2)
+_row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
+_row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)
+_row("convert_layout", "tile -> tile with another layout", (TILE,), rules.check_same_but_layout)
+_row("fused", "-> values of its region", (), rules.check_fused, regions=1)
