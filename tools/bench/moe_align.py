@@ -3,11 +3,11 @@
     python -m tools.bench.moe_align --json out.json
     python -m tools.bench.moe_align --only hand,baseline --data zipf512 --tokens 256,4096,163840 --blocks 16
 
-Groups of kernels: `hand` (the CUDA prototypes in tools/bench/hand, several sizes each), `baseline` (the CUDA
-baselines), `language` (the kernels in the tile language), `dispatcher`, `triton` (the four-kernel baseline as
-Triton compiles it). Every kernel is verified on fresh random data before it is timed; one that fails is reported
-and not timed. The table shows the fastest size of each kernel; the JSON has them all. Exits with 1 when any
-kernel was wrong.
+Groups of kernels: `hand` (the CUDA prototypes in tools/bench/hand, several sizes each), `baseline` (the
+CUDA baselines), `language` (the kernels in the tile language), `dispatcher`, `triton` (the four-kernel
+baseline as Triton compiles it). Every kernel is verified on fresh random data before it is timed; one that
+fails is reported and not timed. The table shows the fastest size of each kernel; the JSON has them all.
+Exits with 1 when any kernel was wrong.
 """
 
 from __future__ import annotations

@@ -1,0 +1,82 @@
+"""MoE Align Block Size by a few CTAs that never wait for each other.
+
+Every CTA counts all the slots, so each knows where every group starts, and then writes only the groups that
+are its own. While a thread's slots fit in a few registers, counting everything again costs less than a
+barrier between CTAs.
+"""
+
+from __future__ import annotations
+
+import tle2cuda.language as tl
+from tle2cuda.language import tle
+
+import tle2cuda
+from kernels.moe_align_block_size.parts import (
+    count_up,
+    fill_tail,
+    group_counters,
+    load_groups,
+    pad_to_blocks,
+    write_expert_ids,
+    write_padding,
+)
+
+
+@tle2cuda.jit(do_not_specialize=["numel", "sorted_capacity", "expert_capacity"])
+def moe_align_replicated(
+    topk_ids,
+    sorted_ids,
+    expert_ids,
+    num_post_pad,
+    numel,
+    sorted_capacity,
+    expert_capacity,
+    FIRST_EXPERT: tl.constexpr,
+    NUM_GROUPS: tl.constexpr,
+    GROUPS_PER_CTA: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    SLOT_TILE: tl.constexpr,  # >= numel
+    GROUP_TILE: tl.constexpr,
+    SEARCH_STEPS: tl.constexpr,
+    THREADS: tl.constexpr,
+):
+    cta = tl.program_id(0)
+    ctas = tl.num_programs(0)
+    slot = tl.arange(0, SLOT_TILE)
+    group = tl.arange(0, GROUP_TILE)
+    count = group_counters(GROUP_TILE)
+    start = group_counters(GROUP_TILE)
+    end = group_counters(GROUP_TILE)
+
+    slot_group, is_routed = load_groups(topk_ids, slot, numel, FIRST_EXPERT, NUM_GROUPS)
+    tl.store(tle.gpu.local_ptr(count, (group,)), 0)
+    rank = count_up(count, slot_group, is_routed)
+
+    total = tl.load(tle.gpu.local_ptr(count, (group,)))
+    group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
+    tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
+    tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
+
+    # One CTA writes all slots of a group: their ranks differ from CTA to CTA.
+    is_mine = is_routed & (slot_group // GROUPS_PER_CTA == cta)
+    first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_mine, other=0)
+    tl.store(sorted_ids + first_place + rank, slot, mask=is_mine)
+    first_group = cta * GROUPS_PER_CTA
+    last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)
+    write_padding(sorted_ids, numel, end, first_group, last_group, 0, 1, BLOCK_SIZE, THREADS)
+
+    write_expert_ids(
+        expert_ids,
+        start,
+        post_pad,
+        expert_capacity,
+        cta,
+        ctas,
+        FIRST_EXPERT,
+        BLOCK_SIZE,
+        SEARCH_STEPS,
+        THREADS,
+    )
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, THREADS)
+    if cta == 0:
+        tl.store(num_post_pad, post_pad)
