@@ -15,11 +15,12 @@ from tle2cuda.runtime.contract import LaunchContract
 from tle2cuda.runtime.nvrtc import CompileOptions
 from tle2cuda.runtime.report import Resources, resources_of
 from tle2cuda.targets import MAX_THREADS_PER_CTA, parse_target
+from tle2cuda.version import __version__
 
 if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
 
-_ENTRY_VERSION = "1"
+_ENTRY_VERSION = f"1 {__version__}"
 
 
 class Emitted(Protocol):
@@ -179,8 +180,8 @@ def check_resources(contract: LaunchContract, span: Span | None = None) -> None:
         )
     if contract.cluster_size > 1 and not target.has("cluster"):
         raise LaunchError(
-            f"{contract.kernel_name} needs a cluster of {contract.cluster_size} CTAs, which requires NVIDIA SM90+, "
-            f"not {target.name}",
+            f"{contract.kernel_name} needs a cluster of {contract.cluster_size} CTAs, "
+            f"which requires NVIDIA SM90+, not {target.name}",
             span,
         )
     if contract.cluster_size > max(limits.max_cluster_size, 1):

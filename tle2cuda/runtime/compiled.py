@@ -111,9 +111,9 @@ def compiled_kernel_class() -> Any:
     Raises:
         ToolchainError: CuPy is missing.
     """
-    cupy = toolkit.require_cupy()
+    base: Any = toolkit.require_cupy().RawKernel
 
-    class CompiledKernel(cupy.RawKernel):  # type: ignore[misc]  # CuPy has no type information
+    class CompiledKernel(base):  # type: ignore[misc]  # CuPy has no type information
         """A kernel compiled by tle2cuda; launched like any `cupy.RawKernel`.
 
         `k(grid, block, args)` takes the grid in CTAs. Arguments are converted as the contract says, so a
@@ -211,7 +211,8 @@ def _check_shape(
     threads = normalize_grid(block)
     if threads != (contract.cta_threads, 1, 1):
         raise LaunchError(
-            f"{contract.kernel_name} was compiled for {contract.cta_threads} threads per CTA, launched with {threads}",
+            f"{contract.kernel_name} was compiled for {contract.cta_threads} threads per CTA, "
+            f"launched with {threads}",
             help=f"pass block=({contract.cta_threads},)",
         )
     ctas = normalize_grid(grid)

@@ -35,7 +35,7 @@ def disassemble(cubin: bytes, kernel: str = "") -> str:
         raise ToolchainError(
             f"{os.path.basename(tool)} failed: {done.stderr.strip() or done.stdout.strip()}",
             facts=(f"tool: {tool}",),
-            help="a disassembler older than NVRTC cannot read its cubins: pip install -U nvidia-cuda-nvdisasm",
+            help="one older than NVRTC cannot read its cubins: pip install -U nvidia-cuda-nvdisasm",
         )
     text = _HEX.sub("", done.stdout)
     return _only(text, kernel) if os.path.basename(tool) == "nvdisasm" and kernel else text

@@ -1,0 +1,1 @@
+"""Tests of the runtime; most need no GPU."""
