@@ -1,0 +1,313 @@
+"""The main job from end to end: every MoE Align Block Size kernel emitted, compiled, run and verified.
+
+    python tools/demo.py                  on the GPU when there is one, else in the interpreter
+    python tools/demo.py --interpreter    in the interpreter in any case
+    python tools/demo.py --tokens 16384 --block 64 --kernels cluster,cooperative
+
+Writes the CUDA files and their launch contracts to build/cu/. Exits with 1 when a kernel fails
+or gives a wrong result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+from rich import box  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.markup import escape  # noqa: E402
+from rich.progress import (  # noqa: E402
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table  # noqa: E402
+
+from kernels.moe_align_block_size import algorithms  # noqa: E402
+from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes  # noqa: E402
+from kernels.moe_align_block_size.reference import AlignedBlocks, verify  # noqa: E402
+from tools import shipped  # noqa: E402
+from tools.bench.moe_align import routing  # noqa: E402
+
+ARCH = "sm_90a"
+CUDA_FOLDER = ROOT / "build" / "cu"
+DATA = {
+    "top1_e512": "text, top-1 of 512",
+    "top8_e256": "text, top-8 of 256",
+    "zipf512": "Zipf 1.2, 512",
+}
+SHOWN_DATA = "top1_e512"
+"""The data set whose sizes the emitted files are specialised for."""
+GPU_SLOTS = 8192
+INTERPRETER_SLOTS = 1024
+INTERPRETER_MULTIPROCESSORS = 16
+POISON = 0x7B7B7B7B  # what an output holds before a kernel writes it: never a right answer
+
+
+@dataclasses.dataclass(slots=True)
+class Row:
+    """What the table says of one algorithm. The numbers of several kernels are added, registers excepted."""
+
+    algorithm: Algorithm
+    num_kernels: int = 0
+    cuda_lines: int = 0
+    registers: int = 0
+    shared_bytes: int = 0
+    verified: int = 0
+    times: dict[str, str] = dataclasses.field(default_factory=dict)
+    error: str = ""
+
+
+class GpuMachine:
+    """Runs algorithms on the GPU, and times them by CUDA graph."""
+
+    on_gpu = True
+
+    def __init__(self) -> None:
+        from tools.bench.common import Bench
+
+        self.bench = Bench()
+        description = self.bench.describe_device()
+        self.name = str(description["gpu"])
+        self.multiprocessors = int(description["multiprocessors"])
+
+    def to_array(self, values: NDArray[np.int32]) -> Any:
+        return self.bench.cupy.asarray(values)
+
+    def run(self, launch: Callable[[], None]) -> None:
+        self.bench.run(launch)
+
+    def time(self, launch: Callable[[], None]) -> str:
+        return f"{self.bench.graph_us(launch):.1f} µs"
+
+    def to_host(self, array: Any) -> NDArray[np.int32]:
+        return np.asarray(array.get())
+
+
+class InterpreterMachine:
+    """Runs algorithms in the interpreter: the same kernels on NumPy arrays."""
+
+    on_gpu = False
+    name = "interpreter"
+    multiprocessors = INTERPRETER_MULTIPROCESSORS
+
+    def __init__(self) -> None:
+        self._last_s = 0.0
+
+    def to_array(self, values: NDArray[np.int32]) -> Any:
+        return values.copy()
+
+    def run(self, launch: Callable[[], None]) -> None:
+        began = time.perf_counter()
+        launch()
+        self._last_s = time.perf_counter() - began
+
+    def time(self, launch: Callable[[], None]) -> str:
+        """The time of the run that was verified: a second one would tell no more."""
+        return f"{self._last_s:.2f} s"
+
+    def to_host(self, array: Any) -> NDArray[np.int32]:
+        return np.asarray(array)
+
+
+Machine = GpuMachine | InterpreterMachine
+
+
+def choose_machine(options: argparse.Namespace) -> tuple[Machine, str]:
+    """The machine to run on, and a line that says why."""
+    if options.interpreter:
+        return InterpreterMachine(), "as asked for"
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() > 0:
+            return GpuMachine(), ""
+        return InterpreterMachine(), "the driver lists no GPU"
+    except ImportError:
+        return InterpreterMachine(), "CuPy is not installed"
+    except Exception as error:
+        return InterpreterMachine(), f"no GPU: {error}"
+
+
+def emit_and_compile(row: Row, sizes: Sizes, tuning: Any, *, is_compiled: bool) -> None:
+    """Writes an algorithm's .cu files and contracts, and reads its resources from the cubins."""
+    for kernel in shipped.kernels_of(row.algorithm, sizes, tuning):
+        emitted = kernel.emit(ARCH)
+        (CUDA_FOLDER / f"{kernel.name}.cu").write_text(emitted.source, encoding="utf-8")
+        (CUDA_FOLDER / f"{kernel.name}.json").write_text(emitted.contract.to_json(), encoding="utf-8")
+        row.num_kernels += 1
+        row.cuda_lines += emitted.source.count("\n")
+        if is_compiled:
+            report = kernel.compile(ARCH).report
+            row.registers = max(row.registers, report.registers)
+            row.shared_bytes += report.shared_bytes
+
+
+def new_arrays(machine: Machine, ids: NDArray[np.int32], sizes: Sizes, recipe: Recipe) -> dict[str, Any]:
+    """Inputs, poisoned outputs and zeroed scratch, by the names that recipes use."""
+    lengths = {"sorted_ids": sizes.sorted_capacity, "expert_ids": sizes.expert_capacity, "num_post_pad": 1}
+    arrays = {"topk_ids": machine.to_array(ids)}
+    arrays |= {name: machine.to_array(np.full(size, POISON, np.int32)) for name, size in lengths.items()}
+    arrays |= {name: machine.to_array(np.zeros(size, np.int32)) for name, size in recipe.scratch.items()}
+    return arrays
+
+
+def run_and_verify(row: Row, machine: Machine, data: str, options: argparse.Namespace) -> None:
+    """Runs an algorithm on one data set, compares it with the NumPy reference, and times it."""
+    ids, num_experts = routing(data, options.tokens)
+    sizes = Sizes(ids.size, options.block, num_experts)
+    recipe = row.algorithm.recipe(sizes, next(row.algorithm.tunings(sizes, machine.multiprocessors)))
+    arrays = new_arrays(machine, ids, sizes, recipe)
+
+    def launch() -> None:
+        algorithms.run_steps(recipe, arrays, sizes)
+
+    machine.run(launch)
+    outputs = (machine.to_host(arrays[name]) for name in ("sorted_ids", "expert_ids", "num_post_pad"))
+    verify(AlignedBlocks(*outputs), ids, sizes.block_size, sizes.num_experts)
+    row.verified += 1
+    row.times[data] = machine.time(launch)
+
+
+def why_not_compiled() -> str:
+    """Empty when kernels can be compiled here, else the reason."""
+    from tle2cuda.errors import ToolchainError
+    from tle2cuda.runtime.toolkit import require_nvrtc
+
+    try:
+        require_nvrtc()
+    except ToolchainError as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+def process(
+    row: Row, machine: Machine, options: argparse.Namespace, is_compiled: bool, tell: Callable[[str], None]
+) -> None:
+    """All steps of one algorithm; the first that fails ends them and is kept in the row."""
+    step = "emit and compile"
+    try:
+        tell(step)
+        ids, num_experts = routing(SHOWN_DATA, options.tokens)
+        sizes = Sizes(ids.size, options.block, num_experts)
+        # Emitted for the H200 whatever this machine is, so that build/cu/ is the same everywhere.
+        tuning = next(row.algorithm.tunings(sizes, shipped.H200_MULTIPROCESSORS))
+        emit_and_compile(row, sizes, tuning, is_compiled=is_compiled)
+        for data in DATA:
+            step = f"run on {data}"
+            tell(step)
+            run_and_verify(row, machine, data, options)
+    except Exception as error:
+        if options.traceback:
+            raise
+        row.error = f"{step}: {type(error).__name__}: {error}"
+
+
+def solvable(options: argparse.Namespace) -> list[Algorithm]:
+    """The algorithms asked for that can take problems of this size."""
+    unknown = set(options.kernels) - set(ALGORITHMS)
+    if unknown:
+        raise SystemExit(
+            f"demo.py: no kernel {', '.join(sorted(unknown))}; there are {', '.join(ALGORITHMS)}"
+        )
+    chosen = [ALGORITHMS[name] for name in options.kernels or ALGORITHMS]
+    sizes = [Sizes(options.tokens, options.block, routing(data, 1)[1]) for data in DATA]
+    multiprocessors = (shipped.H200_MULTIPROCESSORS, INTERPRETER_MULTIPROCESSORS)
+    return [
+        algorithm
+        for algorithm in chosen
+        if all(any(algorithm.tunings(size, count)) for size in sizes for count in multiprocessors)
+    ]
+
+
+def table_of(rows: Sequence[Row], machine: Machine, options: argparse.Namespace) -> Table:
+    """The closing table."""
+    title = f"MoE Align Block Size: {options.tokens} slots, blocks of {options.block}, compiled for {ARCH}"
+    table = Table(title=title, title_justify="left", header_style="bold", box=box.SIMPLE_HEAD)
+    table.add_column("kernel")
+    table.add_column("ran on")
+    table.add_column("verified", justify="right")
+    for column in ("kernels", "CUDA lines", "registers", "shared bytes", *DATA.values()):
+        table.add_column(column, justify="right")
+    for row in rows:
+        verified = f"{row.verified}/{len(DATA)}"
+        table.add_row(
+            row.algorithm.name,
+            machine.name,
+            f"[green]{verified}[/]" if row.verified == len(DATA) else f"[bold red]{verified}[/]",
+            str(row.num_kernels or "-"),
+            str(row.cuda_lines or "-"),
+            str(row.registers or "-"),
+            str(row.shared_bytes) if row.registers else "-",
+            *(row.times.get(data, "-") for data in DATA),
+        )
+    return table
+
+
+def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="demo.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--interpreter", action="store_true", help="run there even if there is a GPU")
+    parser.add_argument(
+        "--tokens",
+        type=int,
+        help=f"default {GPU_SLOTS}, or {INTERPRETER_SLOTS} in the interpreter",
+    )
+    parser.add_argument("--block", type=int, default=16, help="block size (default 16)")
+    parser.add_argument("--kernels", default="", help="comma-separated names; default all")
+    parser.add_argument("--traceback", action="store_true", help="stop at the first failure, and show where")
+    options = parser.parse_args(arguments)
+    options.kernels = [name.strip() for name in options.kernels.split(",") if name.strip()]
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse_options(arguments)
+    console = Console()
+    machine, why_interpreter = choose_machine(options)
+    options.tokens = options.tokens or (GPU_SLOTS if machine.on_gpu else INTERPRETER_SLOTS)
+    why_uncompiled = why_not_compiled()
+    CUDA_FOLDER.mkdir(parents=True, exist_ok=True)
+
+    chosen = solvable(options)
+    rows = [Row(algorithm) for algorithm in chosen]
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(rows) * (1 + len(DATA)))
+        for index, row in enumerate(rows):
+
+            def tell(step: str, name: str = row.algorithm.name) -> None:
+                progress.update(task, description=f"{name}: {step}")
+                progress.advance(task)
+
+            process(row, machine, options, not why_uncompiled, tell)
+            progress.update(task, completed=(index + 1) * (1 + len(DATA)))
+
+    console.print(table_of(rows, machine, options))
+    for row in rows:
+        if row.error:
+            console.print(f"[bold red]{row.algorithm.name}[/] {escape(row.error)}", highlight=False)
+    notes = [f"CUDA and launch contracts: {CUDA_FOLDER.relative_to(ROOT)}/"]
+    if why_interpreter:
+        notes.append(f"ran in the interpreter ({why_interpreter}): its times say nothing about a GPU")
+    if why_uncompiled:
+        notes.append(f"not compiled, so no registers and shared bytes: {why_uncompiled}")
+    console.print(*(escape(note) for note in notes), sep="\n", highlight=False)
+    return int(not rows or any(row.error for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
