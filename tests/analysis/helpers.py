@@ -61,7 +61,9 @@ class KernelMaker:
         self.arguments.append(Argument(value, divisibility))
         return value
 
-    def op(self, name: str, operands: Sequence[Value] = (), result: Type | None = None, **attrs: Any) -> Any:
+    def op(
+        self, name: str, operands: Sequence[Value] = (), result: Type | None = None, /, **attrs: Any
+    ) -> Any:
         """Append an operation; returns its result, or None when it has none."""
         types = () if result is None else (result,)
         results = self.builder.emit(name, tuple(operands), types, attrs)

@@ -1,4 +1,4 @@
-"""Claims about index values against brute force: random expressions evaluated for arguments that respect them."""
+"""Claims about index values against brute force: random expressions with arguments that keep their promises."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Evaluator:
         type_ = op.results[0].type
         self.values[op.results[0]] = self.evaluate(op, operands, element_of(type_), shape_of(type_))
 
-    def evaluate(self, op, operands, element, shape):  # noqa: ANN001, ANN201, C901
+    def evaluate(self, op, operands, element, shape):
         exact = [o.astype(object) for o in operands]
         name = op.name
         simple = {
@@ -263,7 +263,7 @@ class RandomProgram:
         back = maker.op("reshape", (flat,), TileType(tuple(reversed(shape)), I32))
         return maker.op("trans", (back,), type_, perm=tuple(reversed(range(len(shape)))))
 
-    def build(self):  # noqa: ANN201
+    def build(self):
         for _ in range(2):
             self.scalar_step()
         self.tiles = [self.leaf() for _ in range(3)]

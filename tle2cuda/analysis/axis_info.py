@@ -1,13 +1,13 @@
 """What is known about index values: runs of neighbours, divisors, runs of equal values, constants and ranges.
 
-A forward dataflow over the structured IR. Loops iterate to a fixpoint; ranges are widened to the bounds of the
-type when they keep growing. The rules of the operations stand in `axis_rules` and `axis_shape_rules`.
+A forward dataflow over the structured IR. Loops iterate to a fixpoint; ranges are widened to the bounds of
+the type when they keep growing. The rules of the operations stand in `axis_rules` and `axis_shape_rules`.
 
 Per dimension of a tile, and with scalars counted as tiles of one element:
 
 - **contiguity** c: the tile splits along the dimension into aligned runs of c elements whose values go up by
   one (pointers: by one element). Integers wrap, so the runs are consecutive modulo 2**bits; a run whose
-  divisibility is a multiple of c never wraps inside. (The same holds of a pointer run made by 32-bit offsets.)
+  divisibility is a multiple of c never wraps inside. (The same holds of pointers with 32-bit offsets.)
 - **divisibility** d: the first value of every such run is a multiple of d (pointers: in bytes).
 - **constancy** k: the tile splits along the dimension into aligned runs of k equal values.
 

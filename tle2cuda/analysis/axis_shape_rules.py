@@ -159,8 +159,8 @@ def _advance(pointer: AxisInfo, offset: AxisInfo, runs_of_offset: Sequence[int],
 @SHAPE_RULES("ptr_add")
 def _ptr_add(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
     pointer, offset = operands
-    # A 32-bit offset could wrap inside a run and be extended to two far places; vectors never meet that, since
-    # their width is limited by the alignment, and such a run says enough about coalescing.
+    # A 32-bit offset could wrap inside a run and be extended to two far places; vectors never meet that,
+    # since their width is limited by the alignment, and such a run says enough about coalescing.
     return _advance(pointer, offset, offset.contiguity, address_unit(op.result.type))
 
 
