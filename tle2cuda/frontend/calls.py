@@ -1,0 +1,347 @@
+"""Calls: language functions, inlined device functions, Python's builtins and host functions on constants."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tle2cuda.errors import (
+    CompilationError,
+    ConstexprRequired,
+    InvalidArgument,
+    InvalidType,
+    KernelError,
+    UnsupportedSyntax,
+)
+from tle2cuda.frontend.expressions import Expressions
+from tle2cuda.frontend.iterators import range_of
+from tle2cuda.frontend.names import device_function
+from tle2cuda.frontend.scope import current_scope, foreign_error, located
+from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed
+from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
+from tle2cuda.ir.span import Span
+from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
+
+_FOLDED_BUILTINS = frozenset(
+    {abs, all, any, bin, bool, chr, divmod, float, hex, int, len, ord, pow, repr, round, sorted, str, sum}
+)
+_INSTEAD = {
+    abs: "use tl.abs",
+    bool: "compare it with something, such as x != 0",
+    float: "use x.to(tl.float32)",
+    int: "use x.to(tl.int32)",
+    len: "use x.shape",
+    pow: "use multiplication, or tl.exp2(y * tl.log2(x))",
+    round: "use the rounding functions of tl.extra.libdevice",
+    sum: "use tl.sum",
+}
+
+
+@functools.lru_cache(maxsize=512)
+def signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    """Signature of a Python function, computed once."""
+    return inspect.signature(fn)
+
+
+def is_constexpr_annotation(annotation: Any) -> bool:
+    """Whether a parameter's annotation is `tl.constexpr`, as an object or as text."""
+    if isinstance(annotation, str):
+        return annotation.strip().rpartition(".")[2] == "constexpr"
+    return getattr(annotation, "__name__", "") == "constexpr"
+
+
+class Calls(Expressions):
+    """Evaluates calls."""
+
+    def inline(self, fn: Callable[..., Any], args: Mapping[str, Any], call_site: Span) -> Any:
+        """Traces a device function with bound arguments (in `FunctionTracer`)."""
+        raise NotImplementedError
+
+    def call(self, node: ast.Call) -> Any:
+        """Value of a call expression."""
+        function = self.evaluate(node.func)
+        if isinstance(function, constexpr):
+            function = unwrap(function)
+        args, kwargs = self._arguments(node)
+        name = self.span(node.func).text()
+        if is_builtin(function):
+            return self._call_language(node, name, function, args, kwargs)
+        inner = device_function(function)
+        if inner is not None:
+            return self.call_device(inner, args, kwargs, self.span(node))
+        if _is_python_builtin(function):
+            return self._call_python(node, name, function, args, kwargs)
+        if not callable(function):
+            raise InvalidType(f"`{name}` is not a function: {describe_value(function)}", self.span(node))
+        return self._call_host(node, name, function, args, kwargs)
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        args = self.elements(node.args)
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise UnsupportedSyntax(
+                    "`**` in a call is not supported in a kernel",
+                    self.span(keyword),
+                    help="name the arguments",
+                )
+            kwargs[keyword.arg] = self.evaluate(keyword.value)
+        return args, kwargs
+
+    def _operands(
+        self, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[tuple[ast.expr, Any]]:
+        """Argument expressions with their values, where one expression is one argument."""
+        pairs: list[tuple[ast.expr, Any]] = []
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            binding = self.env.get(node.func.value.id)
+            if binding is not None and is_handle(binding.value):
+                pairs.append((node.func.value, binding.value))
+        if not any(isinstance(arg, ast.Starred) for arg in node.args):
+            pairs += zip(node.args, args, strict=True)
+        pairs += [(k.value, kwargs[k.arg]) for k in node.keywords if k.arg is not None]
+        return pairs
+
+    # -- language functions --
+
+    def _call_language(
+        self, node: ast.Call, name: str, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        span = self.span(node)
+        token = current_scope.set(self)
+        try:
+            with self.builder.at(span):
+                return wrap(function(*args, **kwargs))
+        except KernelError as error:
+            raise located(
+                error, span, self.operand_facts(self._operands(node, args, kwargs))
+            ) from error.__cause__
+        except TypeError as error:
+            problem = _binding_problem(function, args, kwargs)
+            if problem is None:
+                raise foreign_error(name, error, span, ours=True) from error
+            raise InvalidType(f"{name}: {problem}", span) from error
+        except PoisonUsed:
+            raise
+        except Exception as error:
+            raise foreign_error(name, error, span, ours=True) from error
+        finally:
+            current_scope.reset(token)
+
+    # -- device functions --
+
+    def call_device(
+        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], call_site: Span
+    ) -> Any:
+        """Inlines a jit function."""
+        name = fn.__name__
+        signature = signature_of(fn)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            parameters = ", ".join(signature.parameters)
+            raise InvalidArgument(f"{name}: {error}", call_site, (f"parameters: {parameters}",)) from None
+        values: dict[str, Any] = {}
+        for parameter in signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise UnsupportedSyntax(
+                    f"{name}: a device function cannot take `*{parameter.name}`",
+                    call_site,
+                    help="pass a tuple as one argument",
+                )
+            if parameter.name in bound.arguments:
+                value = bound.arguments[parameter.name]
+            else:
+                value = wrap(parameter.default)
+            if is_constexpr_annotation(parameter.annotation) and not is_static(value):
+                raise ConstexprRequired(
+                    f"{name}: parameter `{parameter.name}` is a tl.constexpr, got a run-time value "
+                    f"({describe_value(value)})",
+                    call_site,
+                    (self.fact(parameter.name, value),),
+                    help="pass a constant, or remove the annotation from the parameter",
+                )
+            values[parameter.name] = value
+        if self.session.depth >= MAX_INLINE_DEPTH:
+            raise CompilationError(
+                f"{name}: calls are nested more than {MAX_INLINE_DEPTH} deep",
+                call_site,
+                help="device functions are inlined, so recursion must end at compile time; write a loop",
+            )
+        self.session.depth += 1
+        try:
+            result = self.inline(fn, values, call_site)
+        finally:
+            self.session.depth -= 1
+        if result is POISON:
+            raise PoisonUsed
+        return result
+
+    # -- Python's builtins --
+
+    def _call_python(
+        self, node: ast.Call, name: str, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        span = self.span(node)
+        with self.at(node):
+            if function is range:
+                return range_of(tuple(args))
+            if function is print:
+                return self._print(node, args, kwargs)
+            if function in (min, max) and not all(is_static(arg) for arg in args):
+                return self._min_max(node, name, args)
+            if function is isinstance:
+                return constexpr(_is_instance(args[0], args[1]))
+            if function is hasattr and is_handle(args[0]):
+                return constexpr(hasattr(args[0], unwrap(args[1])))
+            if function in (tuple, list) and len(args) == 1 and isinstance(args[0], tuple):
+                return args[0]
+            if function is len and isinstance(args[0], tuple):
+                return constexpr(len(args[0]))
+            if function in (enumerate, reversed, zip) and all(isinstance(arg, tuple) for arg in args):
+                made: Any = function(*args, **{k: unwrap(v) for k, v in kwargs.items()})
+                return tuple(wrap(item) for item in made)
+            if function in _FOLDED_BUILTINS or function in (min, max, tuple, list, hasattr, type):
+                dynamic = [arg for arg in (*args, *kwargs.values()) if not is_static(arg)]
+                if not dynamic:
+                    return self._call_host(node, name, function, args, kwargs)
+                raise ConstexprRequired(
+                    f"`{name}` works on compile-time values, got a run-time value ({describe_value(dynamic[0])})",
+                    span,
+                    self.operand_facts(self._operands(node, args, kwargs)),
+                    help=_INSTEAD.get(function, ""),
+                )
+        if all(is_static(arg) for arg in (*args, *kwargs.values())):
+            return self._call_host(node, name, function, args, kwargs)
+        raise UnsupportedSyntax(f"`{name}` is not supported on run-time values in a kernel", span)
+
+    def _print(self, node: ast.Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """`print` is `tl.device_print`; leading strings become the prefix."""
+        import tle2cuda.language as language
+
+        prefix = [str(arg) for arg in args if is_static(arg)]
+        values = [arg for arg in args if not is_static(arg)]
+        return self._call_language(
+            node, "print", language.device_print, [constexpr(" ".join(prefix)), *values], kwargs
+        )
+
+    def _min_max(self, node: ast.Call, name: str, args: list[Any]) -> Any:
+        """`min` and `max` with a run-time operand are `tl.minimum` and `tl.maximum`."""
+        import tle2cuda.language as language
+
+        function = language.minimum if name == "min" else language.maximum
+        items = list(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
+        result = items[0]
+        for item in items[1:]:
+            result = self._call_language(node, name, function, [result, item], {})
+        return result
+
+    # -- host functions --
+
+    def _call_host(
+        self, node: ast.Call, name: str, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """Calls a Python function or class on compile-time values, now."""
+        span = self.span(node)
+        if _takes_run_time_values(function):
+            plain_args, plain_kwargs = list(args), dict(kwargs)
+        else:
+            dynamic = [arg for arg in (*args, *kwargs.values()) if not is_static(arg)]
+            if dynamic:
+                raise InvalidType(
+                    f"`{name}` is a Python function of the host: it takes compile-time values, got a run-time value "
+                    f"({describe_value(dynamic[0])})",
+                    span,
+                    self.operand_facts(self._operands(node, args, kwargs)),
+                    help="decorate it with @tle2cuda.jit to call it in the kernel"
+                    if inspect.isfunction(function)
+                    else "",
+                )
+            plain_args = [unwrap(arg) for arg in args]
+            plain_kwargs = {key: unwrap(value) for key, value in kwargs.items()}
+        try:
+            with self.builder.at(span):
+                return wrap(function(*plain_args, **plain_kwargs))
+        except KernelError as error:
+            raise located(error, span) from error.__cause__
+        except PoisonUsed:
+            raise
+        except Exception as error:
+            raise foreign_error(name, error, span, ours=False) from error
+
+
+def _takes_run_time_values(function: Callable[..., Any]) -> bool:
+    """Loop ranges (`tl.range` and its kin) are ordinary classes whose bounds may be run-time values."""
+    names = ("start", "end", "step")
+    if not isinstance(function, type) or not (function.__module__ or "").startswith("tle2cuda."):
+        return False
+    return all(
+        name in getattr(function, "__annotations__", {}) or hasattr(function, name) for name in names
+    ) or (function.__name__ in ("range", "static_range", "pipeline"))
+
+
+def _is_python_builtin(function: Any) -> bool:
+    name = getattr(function, "__name__", "")
+    return (
+        isinstance(function, (type, types.BuiltinFunctionType)) and getattr(builtins, name, None) is function
+    )
+
+
+def _is_instance(value: Any, classes: Any) -> bool:
+    """`isinstance` as kernels mean it: compile-time values are also instances of `tl.constexpr`."""
+    candidates = classes if isinstance(classes, tuple) else (classes,)
+    for candidate in candidates:
+        cls = unwrap(candidate)
+        if cls is constexpr:
+            if is_static(value):
+                return True
+        elif cls is tensor:
+            if isinstance(value, tensor):
+                return True
+        elif is_static(value) and isinstance(cls, type):
+            if isinstance(unwrap(value), cls):
+                return True
+        elif isinstance(cls, type) and isinstance(value, cls):
+            return True
+    return False
+
+
+def _binding_problem(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str | None:
+    """Why the arguments do not fit the parameters; None when they do."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    except ValueError:
+        return None
+    return None
+
+
+def _call_from_language(function: Any, args: Sequence[Any]) -> Any:
+    """How language functions such as `tl.reduce` call a user's function."""
+    if is_builtin(function):
+        return function(*args)
+    scope = current_scope.get()
+    inner = device_function(function) or function
+    if not inspect.isfunction(inner):
+        raise InvalidType(f"expected a function decorated with @tle2cuda.jit, got {describe_value(function)}")
+    if not isinstance(scope, Calls):
+        return inner(*args)
+    return scope.call_device(inner, args, {}, scope.builder.span)
+
+
+set_call_function(_call_from_language)
+
+
+def bind_parameters(scope: Calls, values: Mapping[str, Any], span_of: Callable[[str], Span]) -> None:
+    """Gives the parameters of an inlined function their values."""
+    for name, value in values.items():
+        set_name(value, name)
+        scope.env[name] = Binding(value, span_of(name))

@@ -1,0 +1,363 @@
+"""Loops of the IR: `for` over a range and `while`, with the names each iteration hands to the next."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tle2cuda.errors import (
+    CompilationError,
+    DTypeMismatch,
+    InvalidArgument,
+    InvalidType,
+    KernelError,
+    ShapeMismatch,
+    UnsupportedSyntax,
+)
+from tle2cuda.frontend.branches import Arm, Branches, describe_shape
+from tle2cuda.frontend.iterators import CountedLoop
+from tle2cuda.frontend.liveness import assigned_names, constexpr_names
+from tle2cuda.frontend.scope import located
+from tle2cuda.frontend.session import PoisonUsed
+from tle2cuda.frontend.values import (
+    POISON,
+    Binding,
+    Mismatch,
+    Poison,
+    Undefined,
+    decay,
+    describe_value,
+    is_handle,
+    is_number,
+    is_static,
+    leaves,
+    rebuild,
+    replace_leaves,
+    same_value,
+    set_name,
+)
+from tle2cuda.ir.nodes import Region, Value
+from tle2cuda.ir.span import Span
+from tle2cuda.ir.types import I32, DType, PointerType, TileType, element_of, shape_of
+from tle2cuda.ops.core import cast, constant, is_literal, promote, tensor, to_tensor, unwrap
+
+
+@dataclass(slots=True)
+class _Carried:
+    """A name that iterations hand on.
+
+    Attributes:
+        name: The name.
+        before: Its value before the loop, numbers already turned into run-time constants.
+        binding: Its binding before the loop, for messages.
+        first: Index of its first value among the loop's carried values.
+        count: How many carried values it has; 0 when it only holds compile-time objects.
+    """
+
+    name: str
+    before: Any
+    binding: Binding
+    first: int
+    count: int
+
+
+class Loops(Branches):
+    """Traces loops that stay loops.
+
+    Attributes:
+        loop_depth: How many of them are open.
+    """
+
+    loop_depth = 0
+
+    def counted_loop(self, node: ast.For, loop: CountedLoop) -> None:
+        """``for name in range(...)`` with an IR loop."""
+        span = self.header_span(node)
+        if not isinstance(node.target, ast.Name):
+            raise UnsupportedSyntax("a loop over a range has one name as its target", self.span(node.target))
+        lower, upper, step = self._bounds(loop, self.span(node.iter))
+        carried = self._carried_names(node, exclude={node.target.id})
+        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
+        induction = Value(lower.value.type, node.target.id, self.span(node.target))
+        params = self._params(carried, span)
+        arm = self._trace_body(
+            node, carried, params, {node.target.id: Binding(tensor(induction), induction.span)}
+        )
+        yielded = self._yielded(arm, carried, params)
+        with self.builder.at(span):
+            with self.builder.region() as terminator:
+                self.builder.emit("yield", tuple(yielded))
+            region = Region((induction, *params), (*arm.ops, *terminator))
+            operands = (lower.value, upper.value, step.value, *inits)
+            types = tuple(value.type for value in params)
+            results = self.builder.emit("for", operands, types, loop.hints, (region,))
+        self._after_loop(node, carried, results, span)
+        self.env[node.target.id] = Binding(
+            Undefined(
+                f"the loop variable has none after the loop at {span.short()}",
+                "assign it to another name inside the loop",
+            ),
+            span,
+        )
+
+    def _bounds(self, loop: CountedLoop, span: Span) -> tuple[tensor, tensor, tensor]:
+        """Bounds and step as scalars of the type of the loop variable."""
+        names = ("start", "end", "step")
+        values = (loop.start, loop.end, loop.step)
+        for name, value in zip(names, values, strict=True):
+            plain = unwrap(value)
+            is_scalar = isinstance(value, tensor) and value.is_scalar and _is_integer(value)
+            if not is_scalar and (isinstance(plain, bool) or not isinstance(plain, int)):
+                facts = (self.fact(name, value),) if is_handle(value) else ()
+                raise InvalidType(
+                    f"range: {name} must be an integer scalar, got {describe_value(value)}",
+                    span,
+                    facts,
+                    help="reduce the tile to a scalar first, such as tl.max(x, axis=0)"
+                    if isinstance(value, tensor) and value.dims
+                    else "",
+                )
+        if is_literal(loop.step) and unwrap(loop.step) == 0:
+            raise InvalidArgument("range: step must not be 0", span)
+        with self.builder.at(span):
+            dtype: DType = I32
+            scalars = [to_tensor(value) for value in values]
+            for scalar, value in zip(scalars, values, strict=True):
+                element = scalar.element
+                assert isinstance(element, DType)
+                if not is_literal(value) or element is not I32:
+                    dtype = promote(dtype, element, what="range")
+            typed = [
+                constant(unwrap(value), dtype) if is_literal(value) else cast(scalar, dtype)
+                for scalar, value in zip(scalars, values, strict=True)
+            ]
+        return typed[0], typed[1], typed[2]
+
+    def while_loop(self, node: ast.While) -> None:
+        """``while condition:``; the condition is computed before each iteration."""
+        span = self.header_span(node)
+        carried = self._carried_names(node, exclude=set())
+        before_params = self._params(carried, span)
+        outer = self.env
+        self.env = self._with_carried(outer, carried, before_params)
+        try:
+            with self.builder.region() as before_ops:
+                test = self.condition(node.test, "`while`")
+                if isinstance(test, bool):
+                    if not test:
+                        self.env = outer
+                        return
+                    raise CompilationError(
+                        "the condition of this `while` is always true, so the loop never ends",
+                        span,
+                        help="test a run-time value: one that the body assigns, or one loaded in the condition",
+                    )
+                with self.builder.at(span):
+                    self.builder.emit("condition", (test.value, *before_params))
+        finally:
+            self.env = outer
+        params = self._params(carried, span)
+        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
+        arm = self._trace_body(node, carried, params, {})
+        yielded = self._yielded(arm, carried, params)
+        with self.builder.at(span):
+            with self.builder.region() as terminator:
+                self.builder.emit("yield", tuple(yielded))
+            regions = (
+                Region(tuple(before_params), tuple(before_ops)),
+                Region(tuple(params), (*arm.ops, *terminator)),
+            )
+            types = tuple(value.type for value in params)
+            results = self.builder.emit("while", tuple(inits), types, None, regions)
+        self._after_loop(node, carried, results, span)
+
+    # -- carried names --
+
+    def _carried_names(self, node: ast.For | ast.While, exclude: set[str]) -> list[_Carried]:
+        """The names assigned in the body that an iteration, or what follows the loop, may read from before."""
+        head = self.live.head.get(node, frozenset(self.local_names))
+        fixed = constexpr_names(node.body)
+        carried: list[_Carried] = []
+        index = 0
+        for name in assigned_names(node.body):
+            binding = self.env.get(name)
+            if name not in head or name in exclude or binding is None:
+                continue
+            if isinstance(binding.value, (Undefined, Poison)):
+                continue
+            value = binding.value
+            if name not in fixed:
+                with self.builder.at(binding.span):
+                    value = decay(value, deep=True)
+            count = sum(1 for _ in leaves(value))
+            carried.append(_Carried(name, value, binding, index, count))
+            index += count
+        return carried
+
+    def _params(self, carried: list[_Carried], span: Span) -> list[Value]:
+        """Fresh region parameters, one a carried value."""
+        params = []
+        for item in carried:
+            for position, leaf in enumerate(leaves(item.before)):
+                name = item.name if not isinstance(item.before, tuple) else f"{item.name}_{position}"
+                params.append(Value(leaf.value.type, name, span))
+        return params
+
+    def _rebuilt(self, item: _Carried, values: Iterable[Value]) -> Any:
+        """The carried name's value with other IR values."""
+        handles: Iterator[Any] = (
+            rebuild(leaf, value)
+            for leaf, value in zip(
+                leaves(item.before), list(values)[item.first : item.first + item.count], strict=True
+            )
+        )
+        return replace_leaves(item.before, handles)
+
+    def _with_carried(
+        self, env: dict[str, Binding], carried: list[_Carried], params: list[Value]
+    ) -> dict[str, Binding]:
+        inner = dict(env)
+        for item in carried:
+            inner[item.name] = Binding(self._rebuilt(item, params), item.binding.span)
+        return inner
+
+    def _trace_body(
+        self,
+        node: ast.For | ast.While,
+        carried: list[_Carried],
+        params: list[Value],
+        extra: dict[str, Binding],
+    ) -> Arm:
+        outer = self.env
+        self.env = {**self._with_carried(outer, carried, params), **extra}
+        self.loop_depth += 1
+        try:
+            head = self.live.head.get(node, frozenset(self.local_names))
+            return self.trace_arm(node.body, False, head)
+        finally:
+            self.loop_depth -= 1
+            self.env = outer
+
+    def _yielded(self, arm: Arm, carried: list[_Carried], params: list[Value]) -> list[Value]:
+        """What an iteration hands on; reports the names that changed their type."""
+        values: list[Value] = []
+        for item in carried:
+            binding = arm.env[item.name]
+            with self.builder.region() as extra:
+                own = params[item.first : item.first + item.count]
+                try:
+                    handed = self._handed_on(item, binding)
+                    values += [leaf.value for leaf in handed]
+                except KernelError as error:
+                    if not isinstance(error, CompilationError):
+                        raise
+                    self.session.report(error, item.name)
+                    self.env[item.name] = Binding(POISON, binding.span)
+                    values += own
+                except PoisonUsed:
+                    self.env[item.name] = Binding(POISON, binding.span)
+                    values += own
+            arm.ops += extra
+        return values
+
+    def _handed_on(self, item: _Carried, binding: Binding) -> list[Any]:
+        """The handles of a carried name at the end of an iteration, checked against those before the loop."""
+        if isinstance(binding.value, Poison):
+            raise PoisonUsed
+        if isinstance(binding.value, Undefined):
+            raise CompilationError(
+                f"`{item.name}` has a value before the loop, but may have none after an iteration",
+                binding.span,
+                (f"at the end of an iteration {binding.value.reason}",),
+                help=binding.value.help,
+            )
+        handed: list[Any] = []
+        try:
+            with self.builder.at(binding.span):
+                self._match(item.before, binding.value, handed)
+        except Mismatch as mismatch:
+            raise self._carried_mismatch(item, binding, mismatch) from None
+        except KernelError as error:
+            raise located(error, binding.span) from None
+        return handed
+
+    def _match(self, before: Any, after: Any, handed: list[Any]) -> None:
+        """Collects the handles of `after` in the order of those of `before`.
+
+        Raises:
+            Mismatch: The two have different types or structures.
+        """
+        if isinstance(before, tuple):
+            if not isinstance(after, tuple) or len(after) != len(before):
+                raise Mismatch(before, after)
+            for pair in zip(before, after, strict=True):
+                self._match(*pair, handed)
+            return
+        if not is_handle(before):
+            if not same_value(before, after):
+                raise Mismatch(before, after)
+            return
+        value = to_tensor(after) if is_number(after) else after
+        if not is_handle(value) or value.value.type != before.value.type:
+            raise Mismatch(before, after if not is_handle(value) else value)
+        handed.append(value)
+
+    def _carried_mismatch(self, item: _Carried, binding: Binding, mismatch: Mismatch) -> CompilationError:
+        first, second = mismatch.first, mismatch.second
+        facts = (
+            f"before the loop: {describe_value(item.before)}, assigned at {item.binding.span.short()}",
+            f"after an iteration: {describe_value(binding.value)}, assigned at {binding.span.short()}",
+        )
+        message = f"`{item.name}` is {describe_value(first)} before the loop and {describe_value(second)} after an iteration"
+        if not (is_handle(first) and is_handle(second)):
+            help_text = ""
+            if is_static(first):
+                help_text = (
+                    "use tl.static_range, or start with a run-time value such as tl.full((), 0, tl.int32)"
+                )
+            return CompilationError(message, binding.span, facts, help=help_text)
+        old, new = first.value.type, second.value.type
+        if shape_of(old) != shape_of(new):
+            help_text = f"start with {describe_shape(new)}" if isinstance(new, TileType) else ""
+            return ShapeMismatch(message, binding.span, facts, help=help_text)
+        element = element_of(new)
+        help_text = ""
+        if isinstance(element, DType):
+            shape = list(shape_of(new))
+            start = f"tl.zeros({shape}, tl.{element})" if shape else f"tl.full((), 0, tl.{element})"
+            help_text = f"start with {start}, or convert back with .to(tl.{element_of(old)})"
+            if isinstance(element_of(old), PointerType):
+                help_text = ""
+        return DTypeMismatch(message, binding.span, facts, help=help_text)
+
+    def _after_loop(
+        self, node: ast.For | ast.While, carried: list[_Carried], results: tuple[Value, ...], span: Span
+    ) -> None:
+        """Names behind the loop."""
+        names = {item.name for item in carried}
+        for name in assigned_names(node.body):
+            previous = self.env.get(name)
+            if name in names or (previous is not None and isinstance(previous.value, Poison)):
+                continue
+            self.env[name] = Binding(
+                Undefined(
+                    f"it is assigned only inside the loop at {span.short()}, which may run zero times",
+                    f"give `{name}` a value of the same type before the loop",
+                ),
+                span,
+            )
+        for item in carried:
+            if self.env[item.name].value is POISON:
+                continue
+            value = self._rebuilt(item, results)
+            for position, leaf in enumerate(leaves(value)):
+                name = item.name if not isinstance(value, tuple) else f"{item.name}_{position}"
+                set_name(leaf, name)
+            self.env[item.name] = Binding(value, span)
+
+
+def _is_integer(value: tensor) -> bool:
+    element = value.element
+    return isinstance(element, DType) and element.is_int() and not element.is_bool()

@@ -1,0 +1,430 @@
+"""Tracing a kernel function: statements, error recovery, inlining, and the finished kernel."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tle2cuda.errors import (
+    ArgumentError,
+    CompilationError,
+    ConstexprRequired,
+    InvalidType,
+    KernelError,
+    MeshError,
+    StaticAssertFailed,
+    UnsupportedSyntax,
+)
+from tle2cuda.frontend.branches import FALLS, NO_VALUE, Arm, NoValue, Outcome
+from tle2cuda.frontend.calls import bind_parameters, signature_of
+from tle2cuda.frontend.expressions import _BINARY
+from tle2cuda.frontend.iterators import UnrolledLoop, loop_of
+from tle2cuda.frontend.loops import Loops
+from tle2cuda.frontend.scope import current_scope
+from tle2cuda.frontend.session import PoisonUsed, Session, TooManyErrors, TracingBuilder
+from tle2cuda.frontend.unsupported import unsupported
+from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_handle, is_static, wrap
+from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
+from tle2cuda.ir.span import Span
+from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.ops.core import constexpr, tensor, unwrap
+from tle2cuda.runtime.contract import ArgSpec
+
+
+@dataclass(frozen=True, slots=True)
+class _Iteration:
+    """Start of one iteration of an unrolled loop, standing in a list of statements."""
+
+    loop: ast.For
+    value: Any
+
+
+class FunctionTracer(Loops):
+    """Traces the statements of one function."""
+
+    def function_body(self) -> Any:
+        """Traces the body; returns what the function returns."""
+        outcome = self.block(self.source.node.body, True, frozenset())
+        return outcome.value
+
+    # -- lists of statements --
+
+    def block(self, statements: Sequence[Any], tail: bool, live_after: frozenset[str]) -> Outcome:
+        """Traces statements; what follows an early return moves into the other side of its branch.
+
+        Args:
+            statements: Statements, and starts of iterations.
+            tail: Nothing of the function follows, so falling through is returning nothing.
+            live_after: Names needed behind the block.
+        """
+        queue = list(statements)
+        while queue:
+            statement = queue.pop(0)
+            try:
+                if isinstance(statement, _Iteration):
+                    self.assign(statement.loop.target, wrap(statement.value), keep_constants=True)
+                    continue
+                with self.at(statement):
+                    outcome, queue = self._flow(statement, queue, tail, live_after)
+            except CompilationError as error:
+                self._recover(statement, error)
+                continue
+            except PoisonUsed:
+                self._recover(statement, None)
+                continue
+            if outcome.kind == "returns":
+                return outcome
+            if outcome.kind == "maybe" and queue:
+                assert outcome.flag is not None
+                span = self.header_span(statement)
+                return self.rest_unless(outcome.flag, outcome, queue, tail, live_after, span)
+            if outcome.kind == "maybe":
+                return outcome
+        return Outcome("returns", NO_VALUE) if tail else FALLS
+
+    def _flow(
+        self, node: ast.stmt, rest: list[Any], tail: bool, live_after: frozenset[str]
+    ) -> tuple[Outcome, list[Any]]:
+        """Traces one statement; returns how it ends and the statements still to be traced."""
+        match node:
+            case ast.If():
+                test = self.condition(node.test, "`if`")
+                if isinstance(test, bool):
+                    return FALLS, [*(node.body if test else node.orelse), *rest]
+                outcome, took_rest = self.dynamic_if(node, test, rest, tail, live_after)
+                return outcome, [] if took_rest else rest
+            case ast.For():
+                if node.orelse:
+                    raise self._loop_else(node)
+                loop = loop_of(self.evaluate(node.iter))
+                if isinstance(loop, UnrolledLoop):
+                    iterations = ([_Iteration(node, value), *node.body] for value in loop.values)
+                    return FALLS, [item for items in iterations for item in items] + rest
+                self.counted_loop(node, loop)
+                return FALLS, rest
+            case ast.Return():
+                if self.loop_depth:
+                    raise UnsupportedSyntax(
+                        "`return` inside a loop is not supported in a kernel",
+                        help="use `while` with the condition for going on, or keep a flag and return behind the loop",
+                    )
+                return Outcome("returns", self._returned(node)), rest
+        self._simple(node)
+        return FALLS, rest
+
+    def _returned(self, node: ast.Return) -> Any:
+        if node.value is None:
+            return NO_VALUE
+        try:
+            value = self.evaluate(node.value)
+            if is_static(value) and unwrap(value) is None:
+                return NO_VALUE
+            return decay(value, deep=True)
+        except CompilationError as error:
+            self._recover(node, error)
+        except PoisonUsed:
+            pass
+        return POISON
+
+    def _loop_else(self, node: ast.For | ast.While) -> UnsupportedSyntax:
+        return UnsupportedSyntax(
+            "`else` of a loop is not supported in a kernel",
+            self.span(node.orelse[0]),
+            help="without `break` it always runs: write its statements behind the loop",
+        )
+
+    def _recover(self, statement: Any, error: CompilationError | None) -> None:
+        """Reports an error and goes on behind the statement; the names it would have assigned are poisoned."""
+        node = statement.loop.target if isinstance(statement, _Iteration) else statement
+        span = self.span(node)
+        if error is not None:
+            if error.span is None:
+                error.span = span
+            self.session.report(error)
+        self.poison([node], span)
+
+    def trace_arm(self, statements: Sequence[Any], tail: bool, live_after: frozenset[str]) -> Arm:
+        """Traces statements into a region of their own, on a copy of the names."""
+        return self.continue_arm(Arm([], self.env, FALLS), statements, tail, live_after)
+
+    def continue_arm(
+        self, arm: Arm, statements: Sequence[Any], tail: bool, live_after: frozenset[str]
+    ) -> Arm:
+        """Traces more statements behind those of an arm."""
+        outer = self.env
+        self.env = dict(arm.env)
+        try:
+            with self.builder.region() as ops:
+                outcome = self.block(statements, tail, live_after)
+            return Arm([*arm.ops, *ops], self.env, outcome)
+        finally:
+            self.env = outer
+
+    # -- statements that always fall through --
+
+    def _simple(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Expr():
+                if not isinstance(node.value, ast.Constant):
+                    self.evaluate(node.value)
+            case ast.Assign():
+                value = self.evaluate(node.value)
+                for target in node.targets:
+                    self.assign(target, value)
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.AnnAssign():
+                self._annotated(node)
+            case ast.While():
+                if node.orelse:
+                    raise self._loop_else(node)
+                self.while_loop(node)
+            case ast.Assert():
+                self._assert(node)
+            case ast.Raise():
+                raise self._raise(node)
+            case ast.Pass():
+                pass
+            case _:
+                raise unsupported(node, self.span(node))
+
+    def assign(self, target: ast.expr, value: Any, keep_constants: bool = False) -> None:
+        """Assigns to a name or unpacks into several. Plain assignment makes numbers run-time scalars."""
+        span = self.span(target)
+        match target:
+            case ast.Name():
+                if not keep_constants:
+                    with self.at(target):
+                        value = decay(value)
+                self.bind(target.id, value, span)
+            case ast.Tuple() | ast.List():
+                self._unpack(target, value, keep_constants)
+            case ast.Starred():
+                raise UnsupportedSyntax(
+                    "`*` in the target of an assignment is not supported in a kernel",
+                    span,
+                    help="take the rest with a slice: rest = values[1:]",
+                )
+            case ast.Subscript():
+                raise UnsupportedSyntax(
+                    "assigning to an element is not supported: tiles are values",
+                    span,
+                    help="use tl.where to change a tile, tl.store to write memory, tle.gpu.alloc for indexed storage",
+                )
+            case ast.Attribute():
+                raise UnsupportedSyntax(
+                    "assigning to an attribute is not supported in a kernel", span, help="assign to a name"
+                )
+            case _:
+                raise unsupported(target, span)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Any, keep_constants: bool) -> None:
+        for element in target.elts:
+            if isinstance(element, ast.Starred):
+                self.assign(element, None)
+        if not isinstance(value, tuple):
+            raise InvalidType(
+                f"cannot unpack {describe_value(value)} into {len(target.elts)} names",
+                self.span(target),
+                help="a tile is one value; load or compute its parts separately" if is_handle(value) else "",
+            )
+        if len(value) != len(target.elts):
+            raise InvalidType(
+                f"cannot unpack a tuple of {len(value)} values into {len(target.elts)} names",
+                self.span(target),
+            )
+        for element, item in zip(target.elts, value, strict=True):
+            self.assign(element, item, keep_constants)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.assign(node.target, None)
+        assert isinstance(node.target, ast.Name)
+        load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        symbol, function = _BINARY[type(node.op)]
+        a = self.evaluate(load)
+        b = self.evaluate(node.value)
+        value = self.apply(node, symbol, function, [(load, a), (node.value, b)])
+        self.assign(node.target, value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            raise UnsupportedSyntax(
+                "an annotation without a value is not supported in a kernel",
+                help="assign a value, or remove it",
+            )
+        text = ast.unparse(node.annotation).strip("'\"")
+        value = self.evaluate(node.value)
+        if text.rpartition(".")[2] != "constexpr":
+            self.assign(node.target, value)
+            return
+        if not is_static(value):
+            label = self.span(node.value).text()
+            raise ConstexprRequired(
+                f"`{self.span(node.target).text()}` is a tl.constexpr, but its value is a run-time value "
+                f"({describe_value(value)})",
+                self.span(node.value),
+                (self.fact(label, value),) if is_handle(value) else (),
+                help="remove the annotation, or compute it from constants only",
+            )
+        self.assign(node.target, value, keep_constants=True)
+
+    def _assert(self, node: ast.Assert) -> None:
+        """`assert` is checked now when its condition is known, else on the device."""
+        condition = self.evaluate(node.test)
+        if is_static(condition):
+            if self.truth(condition):
+                return
+            message = ""
+            if node.msg is not None:
+                message = str(unwrap(self.evaluate(node.msg)))
+            raise StaticAssertFailed(
+                f"assertion failed: {message or self.span(node.test).text()}", self.span(node)
+            )
+        import tle2cuda.language as language
+
+        message = self.span(node.test).text() if node.msg is None else str(unwrap(self.evaluate(node.msg)))
+        with self.at(node):
+            language.device_assert(condition, constexpr(message))
+
+    def _raise(self, node: ast.Raise) -> CompilationError:
+        text = self.span(node.exc).text() if node.exc is not None else ""
+        return CompilationError(
+            f"`raise` is reached while the kernel is compiled: {text}" if text else "`raise` is reached",
+            self.span(node),
+            help="a `raise` is accepted only under a compile-time condition that is false",
+        )
+
+    # -- inlining --
+
+    def inline(self, fn: Callable[..., Any], args: Mapping[str, Any], call_site: Span) -> Any:
+        """Traces a device function in place; returns its value."""
+        inner = FunctionTracer(self.session, fn, call_site)
+        bind_parameters(inner, args, lambda name: _parameter_span(inner, name))
+        token = current_scope.set(inner)
+        try:
+            with self.builder.at(inner.source.definition_span(call_site)):
+                result = inner.function_body()
+        finally:
+            current_scope.reset(token)
+        return constexpr(None) if isinstance(result, NoValue) else result
+
+
+def _parameter_span(tracer: FunctionTracer, name: str) -> Span:
+    arguments = tracer.source.node.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if argument.arg == name:
+            return tracer.span(argument)
+    return tracer.source.definition_span(tracer.call_site)
+
+
+def trace(
+    fn: Callable[..., Any],
+    arguments: Mapping[str, ArgSpec] | Iterable[ArgSpec],
+    constants: Mapping[str, Any] | None = None,
+    num_warps: int = 4,
+    target: str = "sm_90a",
+    *,
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+) -> Kernel:
+    """Trace a Python function into a kernel.
+
+    Args:
+        fn: The plain function (a jit object's `fn`).
+        arguments: Run-time parameters with their types, by name or in order.
+        constants: Values of the other parameters; parameters in neither take their defaults.
+        num_warps: Warps of one CTA.
+        target: Architecture such as ``sm_90a``.
+        cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
+        cooperative: The launch asks for all CTAs to be resident.
+
+    Raises:
+        CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
+        ArgumentError: A parameter has neither a type nor a value.
+    """
+    specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
+    builder = TracingBuilder(num_warps, target)
+    builder.cluster_dims = cluster_dims
+    session = Session(builder)
+    tracer = FunctionTracer(session, fn)
+    args, bound = _bind_kernel(tracer, specs, dict(constants or {}))
+    span = tracer.source.definition_span()
+    with builder.active(), builder.at(span), builder.region() as ops:
+        try:
+            result = tracer.function_body()
+            if not isinstance(result, NoValue) and result is not POISON:
+                session.report(
+                    InvalidType(
+                        f"{fn.__name__}: a kernel returns nothing, got {describe_value(result)}",
+                        _return_span(tracer) or span,
+                        help="store the result to memory",
+                    )
+                )
+            builder.emit("yield")
+        except TooManyErrors:
+            pass
+    session.raise_errors()
+    if builder.cooperative and builder.cluster_dims not in (None, (1, 1, 1)):
+        raise MeshError(
+            f"a grid barrier requires cluster_dims=(1, 1, 1), this kernel has {builder.cluster_dims}",
+            builder.cluster_span or span,
+            help="use either a cluster mesh or a grid mesh in one kernel",
+        )
+    return Kernel(
+        name=fn.__name__,
+        args=args,
+        body=Region((), tuple(ops)),
+        constants=bound,
+        num_warps=num_warps,
+        cluster_dims=builder.cluster_dims or (1, 1, 1),
+        cooperative=builder.cooperative or cooperative,
+        target=target,
+        span=span,
+    )
+
+
+def _bind_kernel(
+    tracer: FunctionTracer, specs: Mapping[str, ArgSpec], constants: dict[str, Any]
+) -> tuple[tuple[Argument, ...], dict[str, Any]]:
+    """Gives the kernel's parameters their values; returns the run-time ones and the constants."""
+    args: list[Argument] = []
+    bound: dict[str, Any] = {}
+    signature = signature_of(tracer.fn)
+    for name in (*specs, *constants):
+        if name not in signature.parameters:
+            raise ArgumentError(f"{tracer.source.name} has no parameter {name!r}")
+    for name, parameter in signature.parameters.items():
+        span = _parameter_span(tracer, name)
+        if name in specs:
+            value = Value(_ir_type(specs[name]), name, span)
+            args.append(Argument(value, specs[name].divisibility))
+            tracer.env[name] = Binding(tensor(value), span)
+            continue
+        if name in constants:
+            bound[name] = unwrap(constants[name])
+        elif parameter.default is not parameter.empty:
+            bound[name] = unwrap(parameter.default)
+        else:
+            raise ArgumentError(
+                f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span
+            )
+        tracer.env[name] = Binding(wrap(bound[name]), span)
+    return tuple(args), bound
+
+
+def _ir_type(spec: ArgSpec) -> DType | PointerType:
+    dtype = DType(spec.dtype)
+    return PointerType(dtype) if spec.kind == "pointer" else dtype
+
+
+def _return_span(tracer: FunctionTracer) -> Span | None:
+    for node in ast.walk(tracer.source.node):
+        if isinstance(node, ast.Return) and node.value is not None:
+            return tracer.span(node)
+    return None
+
+
+__all__ = ["FunctionTracer", "KernelError", "trace"]

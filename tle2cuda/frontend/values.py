@@ -1,0 +1,240 @@
+"""What Python names hold while a kernel is traced, and how such values cross branches and loops.
+
+Names hold `constexpr` (numbers, strings, None), `tensor`, buffers and other handles on IR values, tuples of all
+these, and any other compile-time Python object as it is (dtypes, functions, modules, meshes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tle2cuda.ir.nodes import Value
+from tle2cuda.ir.span import UNKNOWN, Span
+from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, Type
+from tle2cuda.ops.core import constexpr, tensor, to_tensor, unwrap
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """A name that exists but has no value here.
+
+    Attributes:
+        reason: Why, as the second half of a sentence.
+        help: What to write instead.
+    """
+
+    reason: str
+    help: str
+
+
+class Poison:
+    """Value of a name whose computation failed: its uses are not reported again."""
+
+
+POISON = Poison()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name holds and where it got it."""
+
+    value: Any
+    span: Span
+
+
+def is_handle(value: Any) -> bool:
+    """Whether `value` stands for exactly one IR value: tensors and buffers."""
+    return isinstance(getattr(value, "value", None), Value)
+
+
+def is_static(value: Any) -> bool:
+    """Whether `value` is known while tracing, through and through."""
+    if isinstance(value, (tuple, list)):
+        return all(is_static(item) for item in value)
+    return not is_handle(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a compile-time number, which a run-time constant can stand for."""
+    return isinstance(unwrap(value), (bool, int, float))
+
+
+def wrap(value: Any) -> Any:
+    """A Python object as names hold it."""
+    if isinstance(value, constexpr):
+        value = unwrap(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        return constexpr(value)
+    if type(value) in (tuple, list):
+        return tuple(wrap(item) for item in value)
+    return value
+
+
+def rebuild(like: Any, value: Value) -> Any:
+    """The handle `like` with another IR value of the same type."""
+    if isinstance(like, tensor):
+        return tensor(value)
+    with_value: Callable[[Value], Any] | None = getattr(like, "with_value", None)
+    return with_value(value) if with_value is not None else type(like)(value)
+
+
+def decay(value: Any, deep: bool = False) -> Any:
+    """Compile-time numbers become run-time constants, as plain assignment and `return` do.
+
+    Args:
+        value: Any value.
+        deep: Numbers inside tuples decay too.
+    """
+    if is_number(value):
+        return to_tensor(value)
+    if deep and isinstance(value, tuple):
+        return _like_tuple(value, [decay(item, deep=True) for item in value])
+    return value
+
+
+def _like_tuple(like: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
+    """A tuple of the class of `like` (named tuples keep theirs)."""
+    if hasattr(like, "_fields"):
+        return type(like)(*items)
+    return tuple(items)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The handles inside a value, in order."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from leaves(item)
+    elif is_handle(value):
+        yield value
+
+
+def replace_leaves(value: Any, replacements: Iterator[Any]) -> Any:
+    """`value` with its handles, in order, exchanged for those of `replacements`."""
+    if isinstance(value, tuple):
+        return _like_tuple(value, [replace_leaves(item, replacements) for item in value])
+    return next(replacements) if is_handle(value) else value
+
+
+def same_static(a: Any, b: Any) -> bool:
+    """Whether two compile-time values are the same one."""
+    if a is b:
+        return True
+    a, b = unwrap(a), unwrap(b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same_static(x, y) for x, y in zip(a, b, strict=True))
+    try:
+        return bool(a == b) or (a != a and b != b)
+    except Exception:  # objects with an __eq__ of their own opinion are the same only when identical
+        return False
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two values are the same: equal constants or handles on one IR value."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
+    if is_handle(a) or is_handle(b):
+        return is_handle(a) and is_handle(b) and a.value is b.value
+    return same_static(a, b)
+
+
+class Mismatch(Exception):
+    """Two values cannot be one: `first` and `second` are the differing parts."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        super().__init__()
+        self.first = first
+        self.second = second
+
+
+def unify(values: tuple[Any, Any]) -> tuple[Any, list[tuple[Any, Any]]]:
+    """How two values become one.
+
+    Returns:
+        A template whose handles stand for the parts that differ, and those parts pairwise. Parts may still be
+        compile-time numbers, which the caller turns into constants on the side they come from.
+
+    Raises:
+        Mismatch: A part is a compile-time object on one side and something else on the other.
+    """
+    first, second = values
+    if same_value(first, second):
+        return _Same(first), []
+    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
+        items, pairs = [], []
+        for pair in zip(first, second, strict=True):
+            item, inner = unify(pair)
+            items.append(item)
+            pairs += inner
+        return _Tuple(first, tuple(items)), pairs
+    if all(is_handle(v) or is_number(v) for v in values):
+        return _Different(), [(first, second)]
+    raise Mismatch(first, second)
+
+
+@dataclass(frozen=True, slots=True)
+class _Same:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Different:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Tuple:
+    like: tuple[Any, ...]
+    items: tuple[Any, ...]
+
+
+def fill(template: Any, results: Iterator[Any]) -> Any:
+    """The value a template of `unify` describes, its differing parts taken from `results` in order."""
+    if isinstance(template, _Same):
+        return template.value
+    if isinstance(template, _Different):
+        return next(results)
+    assert isinstance(template, _Tuple)
+    return _like_tuple(template.like, [fill(item, results) for item in template.items])
+
+
+def set_name(value: Any, name: str, span: Span | None = None) -> None:
+    """Gives the IR value behind a handle the user's name, unless it has one; names are hints only."""
+    if is_handle(value) and not value.value.name:
+        # Values are frozen so that passes cannot change them; while tracing, nobody has seen this one yet.
+        object.__setattr__(value.value, "name", name)
+    if span is not None and is_handle(value) and value.value.span == UNKNOWN:
+        object.__setattr__(value.value, "span", span)
+
+
+def describe_ir_type(type_: Type) -> str:
+    """``tile fp32[64, 64]``, ``scalar i32``, ``pointer *fp32``, ``buffer<...>``."""
+    if isinstance(type_, TileType):
+        return f"tile {type_}"
+    if isinstance(type_, DType):
+        return f"scalar {type_.short}"
+    if isinstance(type_, PointerType):
+        return f"pointer {type_}"
+    assert isinstance(type_, BufferType)
+    return str(type_)
+
+
+def describe_value(value: Any) -> str:
+    """One phrase for any value a name can hold."""
+    if is_handle(value):
+        return describe_ir_type(value.value.type)
+    if isinstance(value, Undefined):
+        return "no value"
+    if isinstance(value, tuple):
+        inner = ", ".join(describe_value(item) for item in value)
+        return f"tuple ({inner})"
+    plain = unwrap(value)
+    if isinstance(plain, (bool, int, float)):
+        return f"the constant {plain!r}"
+    if plain is None or isinstance(plain, str):
+        return repr(plain)
+    name = getattr(plain, "__name__", None)
+    return f"the compile-time object {name or repr(plain)}"
