@@ -15,10 +15,12 @@ from tests.golden import (
     TARGETS,
     check_golden,
     golden_cases,
+    nvcc_compile,
     nvrtc_compile,
     targets_of,
     uses_clusters,
 )
+from tools.shipped import shipped_kernels
 
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = golden_cases()
@@ -40,6 +42,13 @@ def test_golden_file_compiles_without_warning(name: str, target: str) -> None:
     if case and target != GOLDEN_TARGET:
         text = case.emit(target)
     nvrtc_compile(text, target)
+
+
+@pytest.mark.parametrize("name", [kernel.name for kernel in shipped_kernels()])
+def test_shipped_kernel_spills_nothing_and_builds_with_nvcc(name: str) -> None:
+    text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+    for compiled in (nvrtc_compile(text, GOLDEN_TARGET), nvcc_compile(text, GOLDEN_TARGET)):
+        assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
 
 
 @pytest.mark.parametrize("name", FILES)

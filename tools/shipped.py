@@ -74,23 +74,12 @@ def _simple_kernels() -> Iterator[ShippedKernel]:
         return ShippedKernel(name + variant, f"kernels.{name}", name, signature, {"BLOCK": block}, num_warps)
 
     yield kernel("vector_add", "x *fp32:16, y *fp32:16, out *fp32:16, n i32", 1024, 4)
+    cols = "row_stride i32:16, cols i32:16"
     for dtype, num_warps in (("fp32", 8), ("fp16", 4)):
-        matrix = f"*{dtype}:16"
-        yield kernel(
-            "softmax",
-            f"out {matrix}, x {matrix}, row_stride i32:16, cols i32:16",
-            4096,
-            num_warps,
-            f"_{dtype}",
-        )
-        yield kernel(
-            "layer_norm",
-            f"x {matrix}, weight {matrix}, bias {matrix}, out {matrix}, mean_out *fp32:16, rstd_out *fp32:16, "
-            "row_stride i32:16, cols i32:16, eps fp32",
-            4096,
-            num_warps,
-            f"_{dtype}",
-        )
+        rows = f"*{dtype}:16"
+        yield kernel("softmax", f"out {rows}, x {rows}, {cols}", 4096, num_warps, f"_{dtype}")
+        vectors = f"weight {rows}, bias {rows}, out {rows}, mean_out *fp32:16, rstd_out *fp32:16"
+        yield kernel("layer_norm", f"x {rows}, {vectors}, {cols}, eps fp32", 4096, num_warps, f"_{dtype}")
 
 
 @functools.cache

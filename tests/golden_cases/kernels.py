@@ -1,0 +1,18 @@
+"""Every shipped kernel, as the demo emits it."""
+
+from __future__ import annotations
+
+from tests.golden import golden_case
+from tools.shipped import shipped_kernels
+
+
+def _register() -> None:
+    for kernel in shipped_kernels():
+
+        def emit(arch: str, kernel=kernel) -> str:
+            return str(kernel.emit(arch).source)
+
+        golden_case(kernel.name)(emit)
+
+
+_register()
