@@ -15,12 +15,21 @@ from typing import Literal
 from . import f2
 from .distributed import LANE_BITS, Layout
 from .errors import LayoutError
-from .shared import SharedLayout
+from .shared import BANK_BYTES, SharedLayout, access_phases
 from .shared_choice import shared_offset_map
 
 ConversionKind = Literal["identity", "registers", "shuffle", "shared"]
 
 _LANES = (1 << LANE_BITS) - 1
+
+# Costs in half cycles of an SM, for choosing only. Per cycle an SM shuffles 32 values and moves 128 bytes to
+# or from shared memory (CUDA programming guide, arithmetic instruction throughput), so a shuffle costs what a
+# phase does.
+# The two barriers around a trip through shared memory cost latency rather than throughput: an estimate.
+_SHUFFLE_COST = 2
+_PHASE_COST = 2
+_SELECT_COST = 1
+_BARRIERS_COST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,31 @@ class Conversion:
             return 0
         return sum(step.lane_xor != 0 for step in self.rounds)
 
+    def cost(self, element_bytes: int) -> int:
+        """Return a rough cost per warp, to compare ways and layouts; 0 for what is free.
+
+        Where both ways are open it is that of the cheaper one: compare `shuffle_cost` and `shared_cost`.
+        """
+        if self.kind in ("identity", "registers"):
+            return 0
+        through_shared = self.shared_cost(element_bytes)
+        return (
+            min(through_shared, self.shuffle_cost(element_bytes))
+            if self.kind == "shuffle"
+            else through_shared
+        )
+
+    def shuffle_cost(self, element_bytes: int) -> int:
+        """Return the cost of the shuffle plan per warp: a shuffle moves up to 4 bytes of each lane."""
+        words = max(1, element_bytes // BANK_BYTES)
+        return words * (_SHUFFLE_COST * self.num_shuffles + _SELECT_COST * self.num_selects)
+
+    def shared_cost(self, element_bytes: int) -> int:
+        """Return the cost of going through shared memory per warp."""
+        offset_map = self.offset_map(element_bytes)
+        phases = sum(access_phases(layout, offset_map) for layout in (self.source, self.target))
+        return _PHASE_COST * phases + _BARRIERS_COST
+
     @property
     def num_selects(self) -> int:
         """Selections between two registers that the shuffle plan needs besides its exchanges."""
@@ -172,7 +206,7 @@ class _ColumnSolver:
         self.anywhere = f2.EchelonBasis(source.flat_images)
 
     def register_column(self, target: int, bit: int) -> int:
-        """Return source bits that sum to `target`: the same register bit, else registers, else the same warp."""
+        """Return source bits that sum to `target`: the same register, else registers, else the same warp."""
         images = self.source.flat_registers
         if bit < len(images) and images[bit] == target:
             return 1 << bit
@@ -217,11 +251,12 @@ def _kind(
 def plan_shuffles(change: Conversion) -> tuple[ShuffleRound, ...]:
     """Return the exchanges that make a conversion within warps.
 
-    With C's parts P, Q (source register from target register, from lane) and A, B (source lane from them), in
-    round rho each lane fetches its target register `rho ^ T lane`, from lane `A rho ^ (B ^ A T) lane`. T is
-    chosen so that what the offering lane must send is a function of that lane alone; then one exchange per
-    target register is enough. Where no T does that (replicated targets can ask one lane for several
-    registers), a register takes several guarded rounds.
+    With C's parts P, Q (source register from target register, from lane) and A, B (source lane from
+    them), in round rho each lane fetches its target register `rho ^ T lane`, from lane `A rho ^ (B ^ A
+    T) lane`. T is chosen so that what the offering lane must send is a function of that lane alone;
+    then one exchange per target register is enough. Copies in the source give more freedom: they count
+    as target registers that T may reach but no round runs over. Where no T does (replicated targets can
+    ask one lane for several registers), a register takes several guarded rounds.
     """
     own = len(change.target.registers)
     lanes = slice(own, own + LANE_BITS)
@@ -229,22 +264,24 @@ def plan_shuffles(change: Conversion) -> tuple[ShuffleRound, ...]:
     p, q, r = change.register_images[:own], change.register_images[lanes], change.register_images[after]
     a, b, d = change.lane_images[:own], change.lane_images[lanes], change.lane_images[after]
 
-    for t in _target_shifts(a, b):
-        q_t = tuple(image ^ f2.apply(p, shift) for image, shift in zip(q, t, strict=True))
-        b_t = tuple(image ^ f2.apply(a, shift) for image, shift in zip(b, t, strict=True))
+    source_bits = len(change.source.registers)
+    copies = f2.kernel(change.source.flat_registers + change.source.flat_lanes)
+    p_wide = (*(copy & ((1 << source_bits) - 1) for copy in copies), *p)
+    a_wide = (*(copy >> source_bits for copy in copies), *a)
+
+    for t in _target_shifts(a_wide, b):
+        q_t = tuple(image ^ f2.apply(p_wide, shift) for image, shift in zip(q, t, strict=True))
+        b_t = tuple(image ^ f2.apply(a_wide, shift) for image, shift in zip(b, t, strict=True))
         g = f2.factor(q_t, b_t, LANE_BITS)
         if g is None:
             continue
+        by_warp = tuple(image ^ f2.apply(g, shift) for image, shift in zip(r, d, strict=True))
+        received = (*(shift >> len(copies) for shift in t), *(0 for _ in d))
         rounds = []
         for rho in range(change.target.num_registers):
             lane_constant = f2.apply(a, rho)
-            send = ThreadMap(
-                f2.apply(p, rho) ^ f2.apply(g, lane_constant),
-                (*g, *(image ^ f2.apply(g, shift) for image, shift in zip(r, d, strict=True))),
-            )
-            source_lane = ThreadMap(lane_constant, (*b_t, *d))
-            receive = ThreadMap(rho, (*t, *(0 for _ in d)))
-            rounds.append(ShuffleRound(send, source_lane, receive))
+            send = ThreadMap(f2.apply(p, rho) ^ f2.apply(g, lane_constant), (*g, *by_warp))
+            rounds.append(ShuffleRound(send, ThreadMap(lane_constant, (*b_t, *d)), ThreadMap(rho, received)))
         return tuple(rounds)
     return _guarded_rounds(change.target.num_registers, (p, q, r), (a, b, d))
 
@@ -253,16 +290,13 @@ def _target_shifts(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the T to try: none first, then one that makes B + A T as nearly invertible as it can be."""
     shifts = [(0,) * LANE_BITS]
     null = f2.kernel(b)
-    available = f2.EchelonBasis(b)
-    useful = [1 << bit for bit, image in enumerate(a) if available.add(image)]
-    if null and useful:
-        # T sends the vectors that B loses to target registers that reach the missing lanes, all others to
-        # zero.
+    reached = f2.EchelonBasis(b)
+    useful = [1 << bit for bit, image in enumerate(a) if reached.add(image)][: len(null)]
+    if useful:
+        # T sends the vectors that B loses to what reaches the missing lanes, all others to zero.
         rest = f2.complete(null, f2.identity(LANE_BITS))
-        to_basis = f2.inverse((*null, *rest))
-        values = [*useful[: len(null)], *(0 for _ in range(LANE_BITS))][:LANE_BITS]
-        values[len(null) :] = [0] * len(rest)
-        shifts.append(f2.compose(values, to_basis))
+        values = (*useful, *(0 for _ in range(LANE_BITS - len(useful))))
+        shifts.append(f2.compose(values, f2.inverse((*null, *rest))))
     return shifts
 
 

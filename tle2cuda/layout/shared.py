@@ -246,24 +246,27 @@ def widest_vector(layout: Layout, offset_map: SharedLayout, max_bytes: int = MAX
     return elems
 
 
-def best_vector(layout: Layout, offset_map: SharedLayout) -> int:
-    """Return the access width in elements that moves the tile in the least time: bank conflicts count.
+def access_phases(layout: Layout, offset_map: SharedLayout, vector_elems: int | None = None) -> int:
+    """Return how many 128-byte phases a warp needs to write or read the tile once, bank conflicts included.
 
-    Of widths that take equally many 128-byte phases the widest is returned, for it takes the fewest
-    instructions.
+    `vector_elems` is the width of each access, `best_vector` by default.
     """
+    vector = best_vector(layout, offset_map) if vector_elems is None else vector_elems
     element_bytes = offset_map.element_bytes
-    best, least_phases = 1, None
-    vector_elems = widest_vector(layout, offset_map)
-    while vector_elems:
-        access_bytes = element_bytes * vector_elems
-        phases_per_access = max(1, (access_bytes << LANE_BITS) // PHASE_BYTES)
-        degree = bank_conflict_degree(layout, offset_map, element_bytes, vector_elems)
-        phases = phases_per_access * degree * (layout.num_registers // vector_elems)
-        if least_phases is None or phases < least_phases:
-            best, least_phases = vector_elems, phases
-        vector_elems //= 2
-    return best
+    per_access = max(1, (element_bytes * vector << LANE_BITS) // PHASE_BYTES)
+    copies = layout.replicated_registers.bit_count()
+    accesses = (layout.num_registers >> copies) // vector
+    return per_access * accesses * bank_conflict_degree(layout, offset_map, element_bytes, vector)
+
+
+def best_vector(layout: Layout, offset_map: SharedLayout) -> int:
+    """Return the access width in elements that moves the tile in the fewest phases, bank conflicts included.
+
+    Of widths that take equally many the widest is returned, for it takes the fewest instructions.
+    """
+    widest = widest_vector(layout, offset_map)
+    widths = [widest >> narrower for narrower in range(widest.bit_length())]
+    return min(widths, key=lambda width: access_phases(layout, offset_map, width))
 
 
 def vector_groups(layout: Layout, offset_map: SharedLayout, vector_elems: int) -> tuple[tuple[int, ...], ...]:
