@@ -9,12 +9,14 @@ import subprocess
 import sys
 import warnings
 
+import jinja2
+import jinja2.meta
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
 PACKAGE = ROOT / "tle2cuda"
 
-SHARED_BY_ALL_OPS = {"__init__", "core"}
+NOT_FAMILIES = {"__init__", "base", "core", "numerics", "promotion", "values"}  # what op families share
 IMPORT_LIMIT_S = 0.3
 FILE_LIMIT_LINES = 600
 FUNCTION_LIMIT_LINES = 60
@@ -23,7 +25,7 @@ HEAVY_MODULES = ("cupy", "torch", "triton", "jinja2", "rich", "ml_dtypes")
 
 def op_families() -> list[str]:
     """The names of the op families: the files of tle2cuda/ops/."""
-    return sorted(path.stem for path in (PACKAGE / "ops").glob("*.py") if path.stem not in SHARED_BY_ALL_OPS)
+    return sorted(path.stem for path in (PACKAGE / "ops").glob("*.py") if path.stem not in NOT_FAMILIES)
 
 
 def run_python(code: str) -> str:
@@ -76,6 +78,18 @@ def test_every_lowering_template_and_device_helper_is_in_use() -> None:
         and name.removesuffix(".cu.j2") not in families
     }
     assert not strays, f"templates that no lowering renders: {sorted(strays)}"
+
+
+def test_every_template_names_its_inputs_first() -> None:
+    wrong = []
+    for template in sorted((PACKAGE / "templates").glob("*.cu.j2")):
+        text = template.read_text(encoding="utf-8")
+        opening = re.match(r"\{#.*?#\}", text, re.DOTALL)
+        inputs = jinja2.meta.find_undeclared_variables(jinja2.Environment().parse(text))
+        unnamed = {name for name in inputs if not opening or not re.search(rf"\b{name}\b", opening.group())}
+        if unnamed or not opening:
+            wrong.append(f"{template.name}: {sorted(unnamed) or 'no opening comment'}")
+    assert not wrong, f"inputs that the opening comment does not name: {wrong}"
 
 
 def test_import_is_quick_and_light() -> None:

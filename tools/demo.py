@@ -23,21 +23,19 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
-from rich import box  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.markup import escape  # noqa: E402
-from rich.progress import (  # noqa: E402
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table  # noqa: E402
+
+try:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Table
+except ImportError:
+    raise SystemExit("demo.py: its table needs rich: pip install rich") from None
 
 from kernels.moe_align_block_size import algorithms  # noqa: E402
 from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes  # noqa: E402
-from kernels.moe_align_block_size.reference import AlignedBlocks, verify  # noqa: E402
+from kernels.moe_align_block_size.reference import MAX_BLOCK_SIZE, AlignedBlocks, verify  # noqa: E402
 from tools import shipped  # noqa: E402
 from tools.bench.moe_align import routing  # noqa: E402
 
@@ -217,11 +215,6 @@ def process(
 
 def solvable(options: argparse.Namespace) -> list[Algorithm]:
     """The algorithms asked for that can take problems of this size."""
-    unknown = set(options.kernels) - set(ALGORITHMS)
-    if unknown:
-        raise SystemExit(
-            f"demo.py: no kernel {', '.join(sorted(unknown))}; there are {', '.join(ALGORITHMS)}"
-        )
     chosen = [ALGORITHMS[name] for name in options.kernels or ALGORITHMS]
     sizes = [Sizes(options.tokens, options.block, routing(data, 1)[1]) for data in DATA]
     multiprocessors = (shipped.H200_MULTIPROCESSORS, INTERPRETER_MULTIPROCESSORS)
@@ -271,6 +264,13 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--traceback", action="store_true", help="stop at the first failure, and show where")
     options = parser.parse_args(arguments)
     options.kernels = [name.strip() for name in options.kernels.split(",") if name.strip()]
+    unknown = set(options.kernels) - set(ALGORITHMS)
+    if unknown:
+        parser.error(f"no kernel {', '.join(sorted(unknown))}; there are {', '.join(ALGORITHMS)}")
+    if options.tokens is not None and options.tokens < 1:
+        parser.error("--tokens must be at least 1")
+    if not 1 <= options.block <= MAX_BLOCK_SIZE:
+        parser.error(f"--block must be 1 to {MAX_BLOCK_SIZE}")
     return options
 
 
