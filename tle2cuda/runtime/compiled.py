@@ -194,7 +194,7 @@ def compiled_kernel_class() -> Any:
                 handle = int(getattr(stream, "ptr", getattr(stream, "cuda_stream", stream)))
             else:
                 handle = stream_getter(library)(None)
-            self.launcher.launch(ctas, tuple(args), handle, None, shared_mem or None)
+            self.launcher.launch(ctas, self.launcher.convert(args), handle, None, shared_mem or None)
 
     CompiledKernel.__qualname__ = "CompiledKernel"
     return CompiledKernel

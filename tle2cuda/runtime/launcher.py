@@ -76,15 +76,15 @@ class _ParameterBlock(threading.local):
 
     def __init__(self, codes: Sequence[str]) -> None:
         layout = struct.Struct("".join(codes))
-        self.buffer = ctypes.create_string_buffer(max(layout.size, 1))
-        base = ctypes.addressof(self.buffer)
+        buffer = ctypes.create_string_buffer(max(layout.size, 1))
+        base = ctypes.addressof(buffer)
         offsets = [
             struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code)
             for index, code in enumerate(codes)
         ]
         self.pointers = (ctypes.c_void_p * max(len(codes), 1))(*(base + offset for offset in offsets))
-        self.address = ctypes.addressof(self.pointers)
-        self.pack = layout.pack_into
+        # One attribute, as access to a thread's locals is slow: how to pack, where to, what the driver reads.
+        self.state = (layout.pack_into, buffer, ctypes.addressof(self.pointers))
         toolkit.require_cupy().cuda.Device().use()  # a thread's first launch needs the context made current
 
 
@@ -164,8 +164,13 @@ class Launcher:
         )
         self._block: _ParameterBlock | None = None
         self._scratch = ScratchPool(contract.scratch) if contract.scratch else None
-        self._driver: Any = None
-        self._runtime: Any = None
+        self._cooperative = contract.cooperative
+        self._cta_threads = contract.cta_threads
+        self._shared_bytes = contract.dynamic_shared_bytes
+        self._get_device: Any = None
+        self._launch_kernel: Any = None
+        self._launch_cooperative: Any = None
+        self._driver_error: Any = None
 
     def _code(self, spec: ArgSpec) -> str:
         """`struct` code of a parameter."""
@@ -202,71 +207,72 @@ class Launcher:
         x, y, z = grid
         if not (x and y and z):
             return
-        runtime = self._runtime or self._start()
-        current = runtime.getDevice()
+        if self._block is None:
+            self._start()
+        current = self._get_device()
         if device is not None and device != current:
             with toolkit.require_cupy().cuda.Device(device):
                 self.launch(grid, values, stream, None, shared_bytes)
             return
         loaded = self._loaded.get(current) or self._load(current)
-        contract = self.contract
-        shared = contract.dynamic_shared_bytes
-        if shared_bytes is not None and shared_bytes != shared:
-            shared = shared_bytes
-            if shared > loaded.dynamic_opt_in_bytes:
-                loaded.allow_dynamic(shared, self)
+        if shared_bytes is None:
+            shared_bytes = self._shared_bytes
+        elif shared_bytes > loaded.dynamic_opt_in_bytes:
+            loaded.allow_dynamic(shared_bytes, self)
         if self._scratch is not None:
-            values = (*values, *self._scratch.prepare(current, stream, x * y * z))
-        block = self._block
-        assert block is not None
+            addresses, _owners = self._scratch.prepare(current, stream, x * y * z)
+            values = (*values, *addresses)
+        pack, buffer, parameters = self._block.state  # type: ignore[union-attr]  # made by _start
         if self._conversions:
-            self._pack_slowly(block, values)
+            pack(buffer, 0, *self._converted(values))
         else:
             try:
-                block.pack(block.buffer, 0, *values)
+                pack(buffer, 0, *values)
             except (struct.error, TypeError, OverflowError):
-                self._pack_slowly(block, values)
+                pack(buffer, 0, *self._converted(values))
         try:
-            if contract.cooperative:
+            if self._cooperative:
                 if x * y * z > loaded.max_cooperative_ctas:
                     raise self._too_large(loaded, grid)
-                self._driver.launchCooperativeKernel(
-                    loaded.pointer, x, y, z, contract.cta_threads, 1, 1, shared, stream, block.address
+                self._launch_cooperative(
+                    loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters
                 )
             else:
-                self._driver.launchKernel(
-                    loaded.pointer, x, y, z, contract.cta_threads, 1, 1, shared, stream, block.address, 0
+                self._launch_kernel(
+                    loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters, 0
                 )
-        except self._driver.CUDADriverError as error:
-            raise self._driver_failure(error, grid, shared) from None
+        except self._driver_error as error:
+            raise self._driver_failure(error, grid, shared_bytes) from None
 
     def function(self, device: int | None = None) -> Any:
         """The `cupy.cuda.Function` of this kernel on a device, the current one when None."""
-        runtime = self._runtime or self._start()
-        current = runtime.getDevice()
+        if self._block is None:
+            self._start()
+        current = self._get_device()
         if device is not None and device != current:
             with toolkit.require_cupy().cuda.Device(device):
                 return self.function()
         return (self._loaded.get(current) or self._load(current)).function
 
-    def _start(self) -> Any:
-        """Import the driver binding at the first launch."""
+    def _start(self) -> None:
+        """Bind the driver's functions at the first launch."""
         toolkit.require_gpu()
         from cupy_backends.cuda.api import driver, runtime
 
-        self._driver = driver
+        self._get_device = runtime.getDevice
+        self._launch_kernel = driver.launchKernel
+        self._launch_cooperative = driver.launchCooperativeKernel
+        self._driver_error = driver.CUDADriverError
         self._block = _ParameterBlock(self._codes)
-        self._runtime = runtime
-        return runtime
 
     def _load(self, device: int) -> _Loaded:
         """Load the cubin on the current device."""
-        from cupy.cuda import function
+        from cupy.cuda import function, runtime
 
         with self._lock:
             if device in self._loaded:
                 return self._loaded[device]
-            capability = self._runtime.getDeviceProperties(device)
+            capability = runtime.getDeviceProperties(device)
             major, minor = capability["major"], capability["minor"]
             if not parse_target(self.contract.target).runs_on((major, minor)):
                 raise ToolchainError(
@@ -297,22 +303,27 @@ class Launcher:
                 "use a smaller cluster, fewer warps, or less shared memory",
             )
 
-    def _pack_slowly(self, block: _ParameterBlock, values: Sequence[Any]) -> None:
-        """Pack with conversions and checks, naming the argument that does not fit."""
-        args = self.contract.args
-        expected = len(self._codes)
-        if len(values) != expected:
-            given = len(values) - len(self.contract.scratch)
+    def convert(self, args: Sequence[Any]) -> list[Any]:
+        """Addresses and numbers for `launch` from what a caller passed, one for each argument of the contract.
+
+        Raises:
+            ArgumentError: The count is wrong, or a value does not fit its argument.
+        """
+        specs = self.contract.args
+        if len(args) != len(specs):
             raise ArgumentError(
-                f"{self.contract.kernel_name} takes {len(args)} arguments, got {given}",
-                facts=("arguments: " + ", ".join(f"{a.name} {a.type_string}" for a in args),),
+                f"{self.contract.kernel_name} takes {len(specs)} arguments, got {len(args)}",
+                facts=("arguments: " + ", ".join(f"{a.name} {a.type_string}" for a in specs),),
             )
-        packed = list(values)
-        for index, spec in enumerate(args):
-            packed[index] = convert_argument(spec, values[index])
+        return [convert_argument(spec, value) for spec, value in zip(specs, args, strict=True)]
+
+    def _converted(self, values: Sequence[Any]) -> list[Any]:
+        """Values ready to pack; an error names the argument that does not fit."""
+        count = len(values) - len(self.contract.scratch)
+        packed = [*self.convert(values[:count]), *values[count:]]
         for index, convert in self._conversions:
             packed[index] = convert(packed[index])
-        block.pack(block.buffer, 0, *packed)
+        return packed
 
     def _too_large(self, loaded: _Loaded, grid: Dim3) -> LaunchError:
         """A cooperative grid of which not all CTAs can be resident."""
@@ -376,6 +387,9 @@ def _address(spec: ArgSpec, value: Any) -> int:
         return 0
     if isinstance(value, int):
         return value
+    data: Any = getattr(value, "data", None)  # CuPy's, far quicker than __cuda_array_interface__
+    if hasattr(data, "ptr"):
+        return int(data.ptr)
     if hasattr(value, "data_ptr"):
         return int(value.data_ptr())
     if hasattr(value, "__cuda_array_interface__"):

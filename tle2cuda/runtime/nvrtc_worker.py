@@ -80,9 +80,9 @@ def compile_request(request: dict[str, Any]) -> tuple[dict[str, Any], bytes, byt
         with contextlib.suppress(OSError):
             os.replace(temporary, pch)  # whole or not at all: other processes may be waiting for it
             made = True
-    status, log, cubin, ptx = nvrtc.compile(
-        request["source"], request["name"], [*options, f"--use-pch={pch}", "--pch-verbose=true"]
-    )
+    if os.path.exists(pch):  # not when a header of the prefix is missing, which the compilation then reports
+        options = [*options, f"--use-pch={pch}", "--pch-verbose=true"]
+    status, log, cubin, ptx = nvrtc.compile(request["source"], request["name"], options)
     used = "using precompiled header file" in log
     if not used:
         with contextlib.suppress(OSError):

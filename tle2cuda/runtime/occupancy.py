@@ -10,7 +10,7 @@ from tle2cuda.runtime.contract import Dim3
 
 # CUDA Driver API 13.0, CUlaunchAttributeID and CUfunction_attribute.
 _ATTRIBUTE_CLUSTER_DIMENSION = 4
-NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 13
+NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 _SUCCESS = 0
 
 

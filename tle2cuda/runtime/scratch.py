@@ -65,25 +65,29 @@ class ScratchPool:
         self.specs = specs
         self._buffers: dict[tuple[int, int, int], tuple[int, int]] = {}
 
-    def prepare(self, device: int, stream: int, num_ctas: int) -> tuple[int, ...]:
-        """Addresses for one launch, zeroed on the stream where the kernel needs it.
+    def prepare(self, device: int, stream: int, num_ctas: int) -> tuple[tuple[int, ...], list[Any]]:
+        """Addresses for one launch, zeroed on the stream where the kernel needs it, and what owns the memory.
+
+        The caller keeps the owners until it has launched.
 
         Raises:
             LaunchError: The user's allocator returned no address, or memory ran out.
         """
         from cupy.cuda import runtime
 
-        addresses = []
+        addresses, owners = [], []
         for index, spec in enumerate(self.specs):
             size = spec.size_bytes(num_ctas)
             if _allocator is not None:
-                address, fresh = _allocate(_allocator, spec, size, stream), True
+                owner = _allocator(size, spec.alignment_bytes, stream)
+                owners.append(owner)
+                address, fresh = _address_of(owner), True
             else:
                 address, fresh = self._private(index, spec, device, stream, size)
             if spec.zero and size and (fresh or not spec.restores_zero):
                 runtime.memsetAsync(address, 0, size, stream)
             addresses.append(address)
-        return tuple(addresses)
+        return tuple(addresses), owners
 
     def _private(
         self, index: int, spec: ScratchSpec, device: int, stream: int, size_bytes: int
@@ -106,8 +110,7 @@ class ScratchPool:
         return address, True
 
 
-def _allocate(allocator: Allocator, spec: ScratchSpec, size_bytes: int, stream: int) -> int:
-    buffer = allocator(size_bytes, spec.alignment_bytes, stream)
+def _address_of(buffer: Any) -> int:
     if isinstance(buffer, int):
         return buffer
     if hasattr(buffer, "data_ptr"):

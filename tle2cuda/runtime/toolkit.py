@@ -135,16 +135,23 @@ def _header_candidates(major: int) -> Iterator[list[Path]]:
 
 @functools.cache
 def include_directories() -> tuple[str, ...]:
-    """Directories of the CUDA headers, CCCL's among them when installed.
+    """Directories of the CUDA headers, then of CCCL's when those are elsewhere and installed.
 
-    A toolkit older or newer than NVRTC is taken only when no wheel of its version is there.
+    Wheels of CuPy's CUDA version come first, then the machine's toolkits; each of the two is looked for by
+    itself, as the runtime headers may come from a wheel and CCCL from a toolkit.
 
     Raises:
         ToolchainError: The runtime headers are missing.
     """
-    for candidate in _header_candidates(cuda_major()):
-        if all((candidate[0] / header).is_file() for header in _PROBE_HEADERS):
-            return tuple(str(path) for path in candidate if path.is_dir())
+    major = cuda_major()
+    runtime = cccl = None
+    for candidate in _header_candidates(major):
+        if runtime is None and all((candidate[0] / header).is_file() for header in _PROBE_HEADERS):
+            runtime = candidate[0]
+        if cccl is None:
+            cccl = next((path for path in candidate if (path / _CCCL_PROBE).is_file()), None)
+    if runtime is not None:
+        return tuple(str(path) for path in dict.fromkeys((runtime, cccl)) if path is not None)
     raise ToolchainError(
         f"the CUDA headers ({', '.join(_PROBE_HEADERS)}) are missing",
         help=f"pip install {_package('runtime')} {_package('cccl')}, or set CUDA_HOME to a CUDA toolkit",
