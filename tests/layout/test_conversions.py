@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.layout.random_layouts import layout_pairs
+from tests.layout.test_expressions import evaluate
 from tle2cuda.layout import (
     Layout,
     LayoutError,
@@ -50,6 +51,7 @@ def through_shuffles(change, before):
             assert 0 <= lane < 32
             if step.guard is None or step.guard(thread) == 0:
                 after[thread][step.receive(thread)] = offered[thread // 32 * 32 + lane]
+            assert evaluate(step.source_lane.format(), thread=thread) == lane
             if step.lane_xor is not None:
                 assert lane == thread % 32 ^ step.lane_xor
     return after

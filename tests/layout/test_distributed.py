@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.layout.random_layouts import layouts, shapes
-from tle2cuda.layout import CoordMap, Layout, LayoutError, blocked, f2, register_map, scan_layout
+from tle2cuda.layout import CoordMap, Layout, LayoutError, blocked, coalesced, f2, register_map, scan_layout
 
 
 def slots(layout: Layout):
@@ -133,6 +133,25 @@ def test_blocked_with_explicit_threads():
     assert layout.registers == ((0, 1), (0, 2), (8, 0), (16, 0), (32, 0))
     with pytest.raises(LayoutError, match="multiply to 32"):
         blocked((64, 64), 4, (1, 0), (1, 4), threads_per_warp=(4, 4))
+
+
+def test_coalesced_takes_16_bytes_unless_threads_would_idle():
+    assert coalesced((1024,), 4, 32) == blocked((1024,), 4, (0,), (4,))
+    assert coalesced((256,), 4, 32).vector() == (0, 2)
+    assert coalesced((64,), 4, 32).vector() == (0, 1)
+    assert coalesced((64, 64), 4, 16).vector() == (1, 8)
+    assert coalesced((64, 64), 4, 16, order=(0, 1)).vector() == (0, 8)
+    assert coalesced((64, 64), 4, 64).vector() == (1, 2)
+    scalar = coalesced((), 4, 32)
+    assert scalar.num_registers == 1 and scalar.owner_bits() == (31, 3)
+
+
+def test_axis_bits_say_where_each_bit_of_an_axis_lives():
+    layout = scan_layout((4, 64), 1, 2)
+    assert layout.axis_bits(1) == (("register", 0), ("register", 1), *(("lane", bit) for bit in range(4)))
+    assert layout.axis_bits(0) == (("lane", 4), ("warp", 0))
+    mixed = Layout((2, 32), ((1, 1),), tuple((0, 1 << bit) for bit in range(5)), ())
+    assert mixed.axis_bits(0) is None and mixed.axis_bits(1) is None
 
 
 def test_scan_layout_of_rank_1_is_the_blocked_arrangement():

@@ -7,7 +7,7 @@ machine words (`f2`).
 
 from __future__ import annotations
 
-from .blocked import blocked, scan_layout
+from .blocked import blocked, coalesced, scan_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
 from .distributed import LANE_BITS, Layout, flatten, unflatten
 from .errors import LayoutError
@@ -17,6 +17,7 @@ from .expressions import (
     fields,
     flat_fields,
     format_index,
+    format_xor,
     linear_terms,
 )
 from .fragments import (
@@ -26,6 +27,7 @@ from .fragments import (
     wgmma_accumulator,
     wgmma_operand_a,
 )
+from .matrix_access import MatrixAccess, matrix_access
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
     SharedLayout,
@@ -48,6 +50,7 @@ __all__ = [
     "IndexExpression",
     "Layout",
     "LayoutError",
+    "MatrixAccess",
     "Reduction",
     "ReductionStep",
     "SharedLayout",
@@ -60,12 +63,15 @@ __all__ = [
     "bank_conflict_degree",
     "best_vector",
     "blocked",
+    "coalesced",
     "conversion",
     "fields",
     "flat_fields",
     "flatten",
     "format_index",
+    "format_xor",
     "linear_terms",
+    "matrix_access",
     "mma_accumulator",
     "mma_operand_a",
     "mma_operand_b",

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from .distributed import LANE_BITS, Layout, axis_unit, flat_bits, flatten, log2_exact, normalize_axis
 from .errors import LayoutError
 
+_VECTOR_BITS = 128  # the widest access of one thread to memory
+
 
 class _Filler:
     """Hands out the bits of a tile's coordinates, lowest first along each axis."""
@@ -96,6 +98,26 @@ def blocked(
     warps = _take_exactly(filler, axes, warps_per_cta, log2_exact(num_warps, "num_warps"), "warps_per_cta")
     registers += filler.take_in_order(axes, flat_bits(tile))
     return Layout.from_flat(tile, registers, lanes, warps)
+
+
+def coalesced(
+    shape: Sequence[int], num_warps: int, element_bits: int, order: Sequence[int] | None = None
+) -> Layout:
+    """Return the layout for loads and stores of a tile that is contiguous in memory along `order[0]`.
+
+    A thread takes neighbours along that axis, as many as 16 bytes allow, but no more than leave work
+    for every thread; lanes and then warps continue from there. By default the last axis is the
+    contiguous one.
+    """
+    tile = tuple(shape)
+    axes = tuple(order) if order is not None else tuple(reversed(range(len(tile))))
+    threads = num_warps << LANE_BITS
+    share = max(1, (1 << flat_bits(tile)) // threads)
+    width = min(share, max(1, _VECTOR_BITS // element_bits))
+    size = [1] * len(tile)
+    if axes:
+        size[axes[0]] = width
+    return blocked(tile, num_warps, axes, size)
 
 
 def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:

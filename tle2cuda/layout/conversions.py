@@ -8,13 +8,14 @@ conversion costs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from . import f2
 from .distributed import LANE_BITS, Layout
 from .errors import LayoutError
+from .expressions import THREAD, IndexExpression, format_xor, linear_terms
 from .shared import BANK_BYTES, SharedLayout, access_phases
 from .shared_choice import shared_offset_map
 
@@ -51,6 +52,15 @@ class ThreadMap:
     def __call__(self, thread: int) -> int:
         """Return the value for one thread."""
         return self.constant ^ f2.apply(self.images, thread)
+
+    @property
+    def linear(self) -> IndexExpression:
+        """The part that depends on the thread, to be XORed with `constant`."""
+        return linear_terms([(THREAD, self.images)])
+
+    def format(self, names: Mapping[str, str] | None = None) -> str:
+        """Return the C text of the function, of `threadIdx.x` unless `names` spells 'thread' otherwise."""
+        return format_xor(self.linear, self.constant, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,24 @@ class Layout:
         """Return the register of thread 0 that holds an element, or None when it is held elsewhere."""
         return f2.solve(self.flat_registers, flatten(coordinate, self.shape))
 
+    def axis_bits(self, axis: int) -> tuple[tuple[str, int], ...] | None:
+        """Return which input bit each bit of the coordinate along an axis is, as ('register', 0) or ('lane', 3).
+
+        None when the axis is not so simply spread: some bit of it is no single input bit, or an input
+        bit moves along other axes too. Scans and sorting networks along the axis walk these bits.
+        """
+        at = normalize_axis(axis, self.rank)
+        places: dict[int, tuple[str, int]] = {}
+        for name, images in (("register", self.registers), ("lane", self.lanes), ("warp", self.warps)):
+            for bit, image in enumerate(images):
+                if not image[at]:
+                    continue
+                if image[at] in places or image != axis_unit(self.shape, at, image[at]):
+                    return None
+                places[image[at]] = (name, bit)
+        wanted = [1 << bit for bit in range(self.shape[at].bit_length() - 1)]
+        return tuple(places[position] for position in wanted) if sorted(places) == wanted else None
+
     def vector(self) -> tuple[int, int]:
         """Return (axis, k): registers 0 .. k-1 hold k neighbours along that axis, aligned to k.
 

@@ -212,3 +212,14 @@ def format_index(
     if constant or not parts:
         parts.append(str(constant))
     return " + ".join(parts)
+
+
+def format_xor(expression: IndexExpression, constant: int, names: Mapping[str, str] | None = None) -> str:
+    """Return the C text of an expression XORed with a constant, as `+` where they share no bit."""
+    reached = 0
+    for term in expression.terms:
+        reached |= term.result_bits
+    if not constant & reached:
+        return format_index(expression, names, constant)
+    text = format_index(expression, names)
+    return f"({text}) ^ {constant}" if " " in text else f"{text} ^ {constant}"
