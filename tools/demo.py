@@ -21,8 +21,8 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+import numpy as np
+from numpy.typing import NDArray
 
 try:
     from rich import box
@@ -33,11 +33,12 @@ try:
 except ImportError:
     raise SystemExit("demo.py: its table needs rich: pip install rich") from None
 
-from kernels.moe_align_block_size import algorithms  # noqa: E402
-from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes  # noqa: E402
-from kernels.moe_align_block_size.reference import MAX_BLOCK_SIZE, AlignedBlocks, verify  # noqa: E402
-from tools import shipped  # noqa: E402
-from tools.bench.moe_align import routing  # noqa: E402
+from kernels.moe_align_block_size import algorithms
+from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes
+from kernels.moe_align_block_size.reference import MAX_BLOCK_SIZE, AlignedBlocks, verify
+from tools import shipped
+from tools.bench.moe_align import routing
+from tools.bench.moe_rivals import Outputs, Problem, rivals_of
 
 ARCH = "sm_90a"
 CUDA_FOLDER = ROOT / "build" / "cu"
@@ -48,6 +49,7 @@ DATA = {
 }
 SHOWN_DATA = "top1_e512"
 """The data set whose sizes the emitted files are specialised for."""
+OUTPUTS = ("sorted_ids", "expert_ids", "num_post_pad")
 GPU_SLOTS = 8192
 INTERPRETER_SLOTS = 1024
 INTERPRETER_MULTIPROCESSORS = 16
@@ -56,13 +58,14 @@ POISON = 0x7B7B7B7B  # what an output holds before a kernel writes it: never a r
 
 @dataclasses.dataclass(slots=True)
 class Row:
-    """What the table says of one algorithm. The numbers of several kernels are added, registers excepted."""
+    """What the table says of one algorithm. Several kernels add up, except for registers: the largest counts."""
 
-    algorithm: Algorithm
+    name: str
     num_kernels: int = 0
     cuda_lines: int = 0
     registers: int = 0
     shared_bytes: int = 0
+    attempted: int = 0
     verified: int = 0
     times: dict[str, str] = dataclasses.field(default_factory=dict)
     error: str = ""
@@ -141,7 +144,7 @@ def choose_machine(options: argparse.Namespace) -> tuple[Machine, str]:
 
 def emit_and_compile(row: Row, sizes: Sizes, tuning: Any, *, is_compiled: bool) -> None:
     """Writes an algorithm's .cu files and contracts, and reads its resources from the cubins."""
-    for kernel in shipped.kernels_of(row.algorithm, sizes, tuning):
+    for kernel in shipped.kernels_of(ALGORITHMS[row.name], sizes, tuning):
         emitted = kernel.emit(ARCH)
         (CUDA_FOLDER / f"{kernel.name}.cu").write_text(emitted.source, encoding="utf-8")
         (CUDA_FOLDER / f"{kernel.name}.json").write_text(emitted.contract.to_json(), encoding="utf-8")
@@ -164,16 +167,18 @@ def new_arrays(machine: Machine, ids: NDArray[np.int32], sizes: Sizes, recipe: R
 
 def run_and_verify(row: Row, machine: Machine, data: str, options: argparse.Namespace) -> None:
     """Runs an algorithm on one data set, compares it with the NumPy reference, and times it."""
+    row.attempted += 1
     ids, num_experts = routing(data, options.tokens)
     sizes = Sizes(ids.size, options.block, num_experts)
-    recipe = row.algorithm.recipe(sizes, next(row.algorithm.tunings(sizes, machine.multiprocessors)))
+    algorithm = ALGORITHMS[row.name]
+    recipe = algorithm.recipe(sizes, next(algorithm.tunings(sizes, machine.multiprocessors)))
     arrays = new_arrays(machine, ids, sizes, recipe)
 
     def launch() -> None:
         algorithms.run_steps(recipe, arrays, sizes)
 
     machine.run(launch)
-    outputs = (machine.to_host(arrays[name]) for name in ("sorted_ids", "expert_ids", "num_post_pad"))
+    outputs = (machine.to_host(arrays[name]) for name in OUTPUTS)
     verify(AlignedBlocks(*outputs), ids, sizes.block_size, sizes.num_experts)
     row.verified += 1
     row.times[data] = machine.time(launch)
@@ -201,7 +206,7 @@ def process(
         ids, num_experts = routing(SHOWN_DATA, options.tokens)
         sizes = Sizes(ids.size, options.block, num_experts)
         # Emitted for the H200 whatever this machine is, so that build/cu/ is the same everywhere.
-        tuning = next(row.algorithm.tunings(sizes, shipped.H200_MULTIPROCESSORS))
+        tuning = next(ALGORITHMS[row.name].tunings(sizes, shipped.H200_MULTIPROCESSORS))
         emit_and_compile(row, sizes, tuning, is_compiled=is_compiled)
         for data in DATA:
             step = f"run on {data}"
@@ -213,11 +218,39 @@ def process(
         row.error = f"{step}: {type(error).__name__}: {error}"
 
 
-def solvable(options: argparse.Namespace) -> list[Algorithm]:
+def run_rivals(machine: GpuMachine, options: argparse.Namespace) -> list[Row]:
+    """Runs, verifies and times the dispatcher and the hand-written CUDA baselines."""
+    rows: dict[str, Row] = {}
+    for data in DATA:
+        ids, num_experts = routing(data, options.tokens)
+        sizes = Sizes(ids.size, options.block, num_experts)
+        problem = Problem(machine.to_array(ids), options.block, num_experts)
+        arrays = new_arrays(machine, ids, sizes, Recipe(()))
+        outputs = Outputs(*(arrays[name] for name in OUTPUTS))
+        for rival in rivals_of(("dispatcher", "baseline"), problem, sweep=False):
+            row = rows.setdefault(rival.name, Row(rival.name))
+            if row.error or data in row.times:
+                continue
+            row.attempted += 1
+            try:
+                machine.bench.poison(*outputs)
+                launch = rival.prepare(problem, outputs)
+                machine.run(launch)
+                verify(AlignedBlocks(*map(machine.to_host, outputs)), ids, options.block, num_experts)
+                row.verified += 1
+                row.times[data] = machine.time(launch)
+            except Exception as error:
+                if options.traceback:
+                    raise
+                row.error = f"run on {data}: {type(error).__name__}: {error}"
+    return list(rows.values())
+
+
+def solvable(machine: Machine, options: argparse.Namespace) -> list[Algorithm]:
     """The algorithms asked for that can take problems of this size."""
     chosen = [ALGORITHMS[name] for name in options.kernels or ALGORITHMS]
     sizes = [Sizes(options.tokens, options.block, routing(data, 1)[1]) for data in DATA]
-    multiprocessors = (shipped.H200_MULTIPROCESSORS, INTERPRETER_MULTIPROCESSORS)
+    multiprocessors = (shipped.H200_MULTIPROCESSORS, machine.multiprocessors)
     return [
         algorithm
         for algorithm in chosen
@@ -235,11 +268,12 @@ def table_of(rows: Sequence[Row], machine: Machine, options: argparse.Namespace)
     for column in ("kernels", "CUDA lines", "registers", "shared bytes", *DATA.values()):
         table.add_column(column, justify="right")
     for row in rows:
-        verified = f"{row.verified}/{len(DATA)}"
+        verified = f"{row.verified}/{row.attempted}"
+        is_right = row.verified == row.attempted > 0
         table.add_row(
-            row.algorithm.name,
+            row.name,
             machine.name,
-            f"[green]{verified}[/]" if row.verified == len(DATA) else f"[bold red]{verified}[/]",
+            f"[green]{verified}[/]" if is_right else f"[bold red]{verified}[/]",
             str(row.num_kernels or "-"),
             str(row.cuda_lines or "-"),
             str(row.registers or "-"),
@@ -282,24 +316,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     why_uncompiled = why_not_compiled()
     CUDA_FOLDER.mkdir(parents=True, exist_ok=True)
 
-    chosen = solvable(options)
-    rows = [Row(algorithm) for algorithm in chosen]
+    rows = [Row(algorithm.name) for algorithm in solvable(machine, options)]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(rows) * (1 + len(DATA)))
         for index, row in enumerate(rows):
 
-            def tell(step: str, name: str = row.algorithm.name) -> None:
+            def tell(step: str, name: str = row.name) -> None:
                 progress.update(task, description=f"{name}: {step}")
                 progress.advance(task)
 
             process(row, machine, options, not why_uncompiled, tell)
             progress.update(task, completed=(index + 1) * (1 + len(DATA)))
 
+    if isinstance(machine, GpuMachine) and not options.kernels:
+        rows += run_rivals(machine, options)
     console.print(table_of(rows, machine, options))
     for row in rows:
         if row.error:
-            console.print(f"[bold red]{row.algorithm.name}[/] {escape(row.error)}", highlight=False)
+            console.print(f"[bold red]{row.name}[/] {escape(row.error)}", highlight=False)
     notes = [f"CUDA and launch contracts: {CUDA_FOLDER.relative_to(ROOT)}/"]
     if why_interpreter:
         notes.append(f"ran in the interpreter ({why_interpreter}): its times say nothing about a GPU")

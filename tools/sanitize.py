@@ -16,10 +16,10 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-from kernels import layer_norm, softmax, vector_add  # noqa: E402
-from kernels.moe_align_block_size import algorithms, reference  # noqa: E402
+from kernels import layer_norm, softmax, vector_add
+from kernels.moe_align_block_size import algorithms, reference
 
 VECTOR_LENGTHS = (1, 1021, 5000)
 MATRIX_SHAPES = ((3, 1), (2, 1000), (5, 4096))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.shipped import ShippedKernel, shipped_kernels  # noqa: E402
+from tools.shipped import ShippedKernel, shipped_kernels
 
 if TYPE_CHECKING:
     from tle2cuda.runtime.contract import LaunchContract

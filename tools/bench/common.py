@@ -109,6 +109,17 @@ class Bench:
                 times.append(self._event_us(launch))
         return statistics.median(times)
 
+    def back_to_back_us(self, launch: Launch, launches: int = 5) -> float:
+        """One sample of launches in a row, per launch: for work that is long beside its launch."""
+
+        def several() -> None:
+            for _ in range(launches):
+                launch()
+
+        with self.current():
+            launch()
+            return self._event_us(several) / launches
+
     def _event_us(self, work: Launch) -> float:
         begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
         begin.record(self.stream)

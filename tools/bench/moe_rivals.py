@@ -207,27 +207,44 @@ def _language(problem: Problem, sweep: bool) -> Iterator[Rival]:
     from kernels.moe_align_block_size.algorithms import ALGORITHMS
 
     for algorithm in ALGORITHMS.values():
-        for tuning in algorithm.tunings(problem.num_slots, problem.num_experts, sweep=sweep):
+        for tuning in algorithm.tunings(_sizes_of(problem), _multiprocessors()):
             prepare = functools.partial(_prepare_language, algorithm=algorithm, tuning=tuning)
             yield Rival(algorithm.name, "language", str(tuning), prepare)
 
 
-def _prepare_language(problem: Problem, outputs: Outputs, algorithm: Any, tuning: Any) -> Callable[[], Any]:
-    from kernels.moe_align_block_size.algorithms import Task
+def _sizes_of(problem: Problem) -> Any:
+    from kernels.moe_align_block_size.algorithms import Sizes
 
-    task = Task.of(problem.topk_ids, problem.block_size, problem.num_experts, outputs=outputs)
-    return lambda: algorithm.launch(task, tuning)
+    return Sizes(problem.num_slots, problem.block_size, problem.num_experts)
+
+
+def _prepare_language(problem: Problem, outputs: Outputs, algorithm: Any, tuning: Any) -> Callable[[], Any]:
+    import cupy
+    import numpy as np
+
+    from kernels.moe_align_block_size.algorithms import run_steps
+
+    sizes = _sizes_of(problem)
+    recipe = algorithm.recipe(sizes, tuning)
+    arrays = {
+        "topk_ids": problem.topk_ids,
+        "sorted_ids": outputs.sorted_token_ids,
+        "expert_ids": outputs.expert_ids,
+        "num_post_pad": outputs.num_tokens_post_pad,
+        **{role: cupy.zeros(words, np.int32) for role, words in recipe.scratch.items()},
+    }
+    return lambda: run_steps(recipe, arrays, sizes)
 
 
 def _dispatcher(problem: Problem, sweep: bool) -> Iterator[Rival]:
-    def prepare(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
-        from kernels.moe_align_block_size import moe_align_block_size
+    yield Rival("dispatcher", "dispatcher", "", _prepare_dispatcher)
 
-        return lambda: moe_align_block_size(
-            problem.topk_ids, problem.block_size, problem.num_experts, out=outputs
-        )
 
-    yield Rival("dispatcher", "dispatcher", "", prepare)
+def _prepare_dispatcher(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
+    from kernels.moe_align_block_size import AlignedBlocks, moe_align_block_size
+
+    out = AlignedBlocks(*outputs)
+    return lambda: moe_align_block_size(problem.topk_ids, problem.block_size, problem.num_experts, out=out)
 
 
 # ---- Triton ----
@@ -237,4 +254,26 @@ def _triton(problem: Problem, sweep: bool) -> Iterator[Rival]:
     from tools.bench import rivals
 
     if rivals.why_no_triton() is None:
-        yield Rival("triton four_kernel", "triton", "", rivals.prepare_moe_four_kernel)
+        yield Rival("triton four_kernel", "triton", "", _prepare_triton)
+
+
+def _prepare_triton(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
+    import torch
+
+    from kernels.moe_align_block_size.algorithms import ALGORITHMS, run_steps
+    from tools.bench import rivals
+
+    sizes = _sizes_of(problem)
+    algorithm = ALGORITHMS["four_kernel"]
+    recipe = rivals.recipe_for_triton(
+        algorithm.recipe(sizes, next(algorithm.tunings(sizes, _multiprocessors())))
+    )
+    arrays = {
+        "topk_ids": torch.as_tensor(problem.topk_ids, device="cuda"),
+        "sorted_ids": torch.as_tensor(outputs.sorted_token_ids, device="cuda"),
+        "expert_ids": torch.as_tensor(outputs.expert_ids, device="cuda"),
+        "num_post_pad": torch.as_tensor(outputs.num_tokens_post_pad, device="cuda"),
+    }
+    for role, words in recipe.scratch.items():
+        arrays[role] = torch.zeros(words, dtype=torch.int32, device="cuda")
+    return lambda: run_steps(recipe, arrays, sizes)
