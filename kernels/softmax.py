@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tle2cuda.language as tl
 from numpy.typing import NDArray
 
 import tle2cuda
+import tle2cuda.language as tl
 
 
 @tle2cuda.jit

@@ -12,8 +12,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tle2cuda.language import tle
-
 from kernels.moe_align_block_size import staged
 from kernels.moe_align_block_size.atomic_fused import moe_align_atomic_fused
 from kernels.moe_align_block_size.cluster import CLUSTER_MESH, CLUSTER_SIZE, moe_align_cluster
@@ -23,6 +21,7 @@ from kernels.moe_align_block_size.reference import check_sizes, expert_capacity,
 from kernels.moe_align_block_size.replicated import moe_align_replicated
 from kernels.moe_align_block_size.single_cta import moe_align_single_cta
 from kernels.moe_align_block_size.wide import moe_align_wide, wide_workspace_words
+from tle2cuda.language import tle
 
 MAX_GROUPS_FUSED = 2048
 MAX_GROUPS = 16384
@@ -107,7 +106,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Recipe:
-    """All launches of an algorithm for given sizes, and its scratch: int32 words, zero before the first run."""
+    """All launches of an algorithm for given sizes, and its scratch: int32 words, zero before first use."""
 
     steps: tuple[Step, ...]
     scratch: Mapping[str, int] = dataclasses.field(default_factory=dict)

@@ -67,7 +67,7 @@ def stream_of(array: Any) -> tuple[str, int, int]:
 
 @functools.cache
 def multiprocessors_of(library: str, device: int) -> int:
-    """How many multiprocessors the GPU has; the interpreter, which takes NumPy arrays, acts as a small one."""
+    """How many multiprocessors the GPU has; the interpreter (NumPy arrays) acts as a small one."""
     if library == "torch":
         import torch
 

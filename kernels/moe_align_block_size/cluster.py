@@ -7,10 +7,8 @@ leaves a CTA.
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_all,
@@ -21,6 +19,7 @@ from kernels.moe_align_block_size.parts import (
     write_expert_ids,
     write_padding,
 )
+from tle2cuda.language import tle
 
 CLUSTER_SIZE = 8
 CLUSTER_MESH = tle.device_mesh({"block_cluster": [("cluster_x", CLUSTER_SIZE)]})

@@ -6,10 +6,8 @@ rank 0 finds the starts, and every CTA reads them from there.
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_all,
@@ -17,6 +15,7 @@ from kernels.moe_align_block_size.parts import (
     load_groups,
     pad_to_blocks,
 )
+from tle2cuda.language import tle
 
 
 @tle2cuda.jit(do_not_specialize=["numel", "sorted_capacity", "expert_capacity"])

@@ -11,10 +11,8 @@ launch before it used.
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_all,
@@ -25,6 +23,7 @@ from kernels.moe_align_block_size.parts import (
     write_expert_ids,
     write_padding,
 )
+from tle2cuda.language import tle
 
 
 def cooperative_workspace_words(group_tile: int) -> int:

@@ -15,10 +15,9 @@ of another's), and SEARCH_STEPS = ceil(log2(NUM_GROUPS)).
 
 from __future__ import annotations
 
+import tle2cuda
 import tle2cuda.language as tl
 from tle2cuda.language import tle
-
-import tle2cuda
 
 
 @tle2cuda.jit
@@ -44,7 +43,7 @@ def load_groups(topk_ids, slot, numel, FIRST_EXPERT: tl.constexpr, NUM_GROUPS: t
 
 @tle2cuda.jit
 def count_up(counters, group, is_routed):
-    """Counts each slot in shared memory. Returns its rank: how many of its group came before, in some order."""
+    """Counts each slot in shared memory, and returns how many of its group were counted before it."""
     return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_routed, sem="relaxed", scope="cta")
 
 

@@ -7,10 +7,8 @@ barrier between CTAs.
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
@@ -20,6 +18,7 @@ from kernels.moe_align_block_size.parts import (
     write_expert_ids,
     write_padding,
 )
+from tle2cuda.language import tle
 
 
 @tle2cuda.jit(do_not_specialize=["numel", "sorted_capacity", "expert_capacity"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_all,
@@ -14,6 +12,7 @@ from kernels.moe_align_block_size.parts import (
     pad_to_blocks,
     write_expert_ids,
 )
+from tle2cuda.language import tle
 
 
 @tle2cuda.jit(do_not_specialize=["numel", "sorted_capacity", "expert_capacity"])

@@ -6,10 +6,8 @@ GROUP_TILE.
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_all,
@@ -17,6 +15,7 @@ from kernels.moe_align_block_size.parts import (
     load_groups,
     pad_to_blocks,
 )
+from tle2cuda.language import tle
 
 # ---- Four kernels: count, offsets within a group, starts of the groups, scatter ----
 

@@ -6,10 +6,8 @@ are read again after the barrier, and over tiles of groups, with a running sum o
 
 from __future__ import annotations
 
-import tle2cuda.language as tl
-from tle2cuda.language import tle
-
 import tle2cuda
+import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
@@ -19,6 +17,7 @@ from kernels.moe_align_block_size.parts import (
     write_expert_ids,
     write_padding,
 )
+from tle2cuda.language import tle
 
 
 def wide_workspace_words(group_slots: int) -> int:

@@ -1,0 +1,96 @@
+"""What the bandwidth benchmarks share: run alternating rounds of rivals, check each, print GB/s."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tools.bench.common import Bench, Report, format_table
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contestant:
+    """One implementation.
+
+    Attributes:
+        name: column of the table.
+        launch: runs it once.
+        outputs: the torch tensors it writes, poisoned before the check.
+        wrong: says what is wrong with the outputs, "" if nothing.
+    """
+
+    name: str
+    launch: Callable[[], Any]
+    outputs: Sequence[Any]
+    wrong: Callable[[], str]
+
+
+def compete(bench: Bench, contestants: Sequence[Contestant], rounds: int) -> dict[str, float | str]:
+    """Median microseconds of each, in alternation so that all meet the same clocks; or what was wrong.
+
+    Arrays larger than the L2 cache need no flush between launches, and none is done.
+    """
+    failures: dict[str, str] = {}
+    for contestant in contestants:
+        bench.poison(*contestant.outputs)
+        try:
+            bench.run(contestant.launch)
+            wrong = contestant.wrong()
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            failures[contestant.name] = wrong
+    runners = [contestant for contestant in contestants if contestant.name not in failures]
+    times: dict[str, list[float]] = {contestant.name: [] for contestant in runners}
+    for _ in range(rounds):
+        for contestant in runners:
+            times[contestant.name].append(bench.back_to_back_us(contestant.launch))
+    return {name: statistics.median(samples) for name, samples in times.items()} | failures
+
+
+def show(
+    report: Report,
+    results: Sequence[tuple[dict[str, Any], int, dict[str, float | str]]],
+    names: Sequence[str],
+    ours: str,
+) -> int:
+    """Reports the results, prints GB/s of each and how `ours` compares; returns how many were wrong.
+
+    Args:
+        report: where to.
+        results: of each case its description, the bytes it must move, and what `compete` gave.
+        names: columns.
+        ours: the column that is compared with each other one.
+    """
+    rows, wrong = [], 0
+    for case, moved_bytes, outcome in results:
+        speeds: dict[str, float] = {}
+        for name in names:
+            value = outcome.get(name)
+            if isinstance(value, float):
+                speeds[name] = moved_bytes / value * 1e-3
+                report.add(**case, kernel=name, us=round(value, 2), gb_per_s=round(speeds[name], 1))
+            elif value is not None:
+                wrong += 1
+                report.add(**case, kernel=name, error=value)
+                print(f"WRONG {name} {case}: {value[:800]}")
+        label = " ".join(str(value) for value in case.values())
+        rivals = [name for name in names if name != ours]
+        row = [label, *(f"{speeds[name]:.0f}" if name in speeds else "-" for name in names)]
+        row += [
+            f"{speeds[ours] / speeds[name]:.3f}" if ours in speeds and name in speeds else "-"
+            for name in rivals
+        ]
+        rows.append(row)
+    ratios = [f"{ours}/{name}" for name in names if name != ours]
+    print(format_table(["GB/s", *names, *ratios], rows), flush=True)
+    return wrong
+
+
+def relative_error(actual: Any, expected: Any, limit: float) -> str:
+    """Compares torch tensors by norm, in float64; NaN never passes."""
+    wide = actual.double()
+    error = float((wide - expected.double()).norm() / expected.double().norm())
+    return "" if error <= limit else f"relative error {error:.3g}, limit {limit:.3g}"
