@@ -152,6 +152,17 @@ def test_trip_through_shared_memory_is_free_of_bank_conflicts(pair):
 # ---- worked cases -------------------------------------------------------------------------------
 
 
+def test_costs_rank_the_ways():
+    rows, columns = blocked((32, 32), 1, (1, 0), (1, 4)), blocked((32, 32), 1, (0, 1), (4, 1))
+    assert conversion(rows, rows).cost(4) == 0
+    transposing = conversion(rows, columns)
+    # Each of 32 registers would be chosen among many: shared memory is cheaper, though shuffles could do it.
+    assert transposing.kind == "shuffle"
+    assert transposing.cost(4) == transposing.shared_cost(4) < transposing.shuffle_cost(4)
+    near = conversion(blocked((1024,), 1, (0,), (4,)), blocked((1024,), 1, (0,), (8,)))
+    assert near.cost(4) == near.shuffle_cost(4) < near.shared_cost(4)
+
+
 def test_permuted_registers_are_renamed():
     source = blocked((64, 64), 4, (1, 0), (1, 4))
     target = Layout(source.shape, source.registers[::-1], source.lanes, source.warps)

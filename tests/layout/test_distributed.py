@@ -5,7 +5,7 @@ import math
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.layout.random_layouts import layouts, shapes
@@ -55,16 +55,19 @@ def test_equality_and_hash_are_structural():
     assert pickle.loads(pickle.dumps(first)) == first
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_every_element_is_held(layout):
     assert {layout.coords(*slot) for slot in slots(layout)} == all_coordinates(layout.shape)
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_text_round_trips(layout):
     assert Layout.parse(str(layout)) == layout
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_owners_hold_every_element_once(layout):
     lane_mask, warp_mask = layout.owner_bits()
@@ -77,6 +80,7 @@ def test_owners_hold_every_element_once(layout):
     assert sorted(owned) == sorted(all_coordinates(layout.shape))
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_dropping_replicated_registers_keeps_what_a_thread_holds(layout):
     dropped = layout.drop_replicated_registers()
@@ -87,6 +91,7 @@ def test_dropping_replicated_registers_keeps_what_a_thread_holds(layout):
         }
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_vector_registers_are_aligned_neighbours_in_every_thread(layout):
     axis, width = layout.vector()
@@ -106,6 +111,7 @@ ranks_and_orders = shapes().flatmap(
 )
 
 
+@settings(deadline=None)
 @given(ranks_and_orders, st.integers(0, 3), st.integers(0, 3), st.data())
 def test_blocked_covers_without_needless_registers(shape_and_order, warp_bits, width, data):
     shape, order = shape_and_order
@@ -164,6 +170,7 @@ def test_scan_layout_of_rank_1_is_the_blocked_arrangement():
             assert layout.coords(register, lane, warp) == ((thread * items + register) % elements,)
 
 
+@settings(deadline=None)
 @given(shapes(), st.integers(0, 2), st.data())
 def test_scan_layout_crosses_warps_only_when_other_axes_are_too_short(shape, warp_bits, data):
     axis = data.draw(st.integers(0, len(shape) - 1))
@@ -181,6 +188,7 @@ def test_scan_layout_crosses_warps_only_when_other_axes_are_too_short(shape, war
 # ---- tile operations ----------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(layouts(), st.data())
 def test_transpose_moves_coordinates_and_is_undone(layout, data):
     perm = data.draw(st.permutations(range(layout.rank)))
@@ -191,6 +199,7 @@ def test_transpose_moves_coordinates_and_is_undone(layout, data):
         assert result.coords(*slot) == tuple(source[axis] for axis in perm)
 
 
+@settings(deadline=None)
 @given(layouts(), st.data())
 def test_expand_dims_is_undone(layout, data):
     axis = data.draw(st.integers(-layout.rank - 1, layout.rank))
@@ -203,6 +212,7 @@ def test_squeeze_refuses_a_longer_axis():
         blocked((32, 4), 1, (1, 0), (1, 1)).squeeze_axis(0)
 
 
+@settings(deadline=None)
 @given(layouts(), st.data())
 def test_reshape_keeps_the_row_major_index(layout, data):
     bits = sum(extent.bit_length() - 1 for extent in layout.shape)
@@ -213,6 +223,7 @@ def test_reshape_keeps_the_row_major_index(layout, data):
     assert result.reshape(layout.shape) == layout
 
 
+@settings(deadline=None)
 @given(layouts(), st.data())
 def test_broadcast_and_back(layout, data):
     axis = data.draw(st.integers(0, layout.rank))
@@ -225,6 +236,7 @@ def test_broadcast_and_back(layout, data):
     assert mapping is not None
 
 
+@settings(deadline=None)
 @given(layouts())
 def test_join_then_split(layout):
     joined = layout.join()
@@ -247,6 +259,7 @@ def test_split_refuses_what_is_spread_over_threads():
 # ---- register maps ------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(layouts(), layouts(), st.data())
 def test_register_map_says_where_each_element_is(view, other, data):
     kind = data.draw(st.sampled_from(["reshape", "transpose", "broadcast", "other"]))
@@ -282,6 +295,7 @@ def test_register_map_of_a_row_broadcast():
     assert register_map(view, blocked((64,), 4, (0,), (1,)), CoordMap.broadcast((64, 64), (64,))) is None
 
 
+@settings(deadline=None)
 @given(shapes(), st.data())
 def test_coordinate_maps_compose(shape, data):
     perm = data.draw(st.permutations(range(len(shape))))

@@ -16,6 +16,7 @@ from tle2cuda.layout import (
     fields,
     flat_fields,
     format_index,
+    format_xor,
     wgmma_accumulator,
 )
 
@@ -84,6 +85,13 @@ def test_swizzled_offset_prints_as_xor():
     for thread in range(128):
         row, column = layout.coords(0, thread % 32, thread // 32)
         assert evaluate(text, thread=thread, run=0, k=0) == shared.offset_elems((row, column))
+
+
+def test_xor_with_a_constant_adds_where_it_can():
+    expression = fields(blocked((1024,), 4, (0,), (4,)), 0, 4).restrict("thread")
+    assert format_xor(expression, 512) == "4 * threadIdx.x + 512"
+    assert format_xor(expression, 8) == "(4 * threadIdx.x) ^ 8"
+    assert evaluate(format_xor(expression, 8), thread=3) == 12 ^ 8
 
 
 def test_nothing_prints_as_zero_and_constants_are_added():

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.layout.random_layouts import layouts
+from tests.layout.test_expressions import evaluate
 from tle2cuda.layout import (
     Layout,
     LayoutError,
@@ -15,6 +16,7 @@ from tle2cuda.layout import (
     bank_conflict_degree,
     blocked,
     f2,
+    format_index,
     swizzle_address,
     widest_vector,
 )
@@ -68,6 +70,15 @@ def test_only_the_outermost_extent_may_be_ragged():
         SharedLayout.swizzled((64, 16), 2, 128)
     with pytest.raises(LayoutError, match="collide"):
         SharedLayout((2, 2), ((1,), (1,)), 4)
+
+
+def test_offsets_print_as_fields_of_the_coordinates():
+    layout = SharedLayout.swizzled((3, 32, 128), 2, 128)
+    expression = layout.fields(["stage", "row", "column"])
+    for stage, row, column in itertools.product(range(3), range(32), range(0, 128, 3)):
+        values = {"stage": stage, "row": row, "column": column}
+        assert expression.evaluate(values) == layout.offset_elems((stage, row, column))
+        assert evaluate(format_index(expression), **values) == layout.offset_elems((stage, row, column))
 
 
 def test_column_access_conflicts_are_known():

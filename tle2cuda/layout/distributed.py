@@ -179,7 +179,7 @@ class Layout:
         return f2.solve(self.flat_registers, flatten(coordinate, self.shape))
 
     def axis_bits(self, axis: int) -> tuple[tuple[str, int], ...] | None:
-        """Return which input bit each bit of the coordinate along an axis is, as ('register', 0) or ('lane', 3).
+        """Return which input bit each bit of an axis's coordinate is, such as ('register', 0) or ('lane', 3).
 
         None when the axis is not so simply spread: some bit of it is no single input bit, or an input
         bit moves along other axes too. Scans and sorting networks along the axis walk these bits.
