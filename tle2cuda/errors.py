@@ -99,6 +99,14 @@ class MeshError(CompilationError, ValueError):
     """A device mesh used in a way the launch cannot provide."""
 
 
+class MemoryOperationFailed(CompilationError, RuntimeError):
+    """`tle.gpu.alloc` or `tle.gpu.copy` cannot do what was asked; the text begins with the operation that failed."""
+
+
+class NotSupported(CompilationError, NotImplementedError):
+    """Part of the language that this version refuses."""
+
+
 class CompilationErrors(CompilationError):
     """Several independent errors of one kernel, at most ten, in source order."""
 

@@ -19,7 +19,7 @@ from tle2cuda.errors import DTypeMismatch
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import F32, F64, dtype_of
 from tle2cuda.ops import core
-from tle2cuda.ops.arithmetic import emit_binary, fdiv, sub_operator
+from tle2cuda.ops.arithmetic import emit_binary
 from tle2cuda.ops.core import builtin, constant, emit_value, meaning, numeric, tensor, tensor_member
 from tle2cuda.ops.numerics import as_values, round_or_keep
 
@@ -120,36 +120,6 @@ def sigmoid(x: Any) -> tensor:
     one = constant(1.0, dtype, value.dims)
     falling = _emit("exp", emit_binary("sub", constant(0.0, dtype, value.dims), value))
     return emit_binary("div", one, emit_binary("add", one, falling), {"rounding": "approx"})
-
-
-@builtin
-@tensor_member
-def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False) -> tensor:
-    """``exp(x - max) / sum(exp(x - max))`` along an axis; the shape is that of `x`.
-
-    Args:
-        x: Tile of floats; 16-bit floats give float32.
-        dim: Axis, the first when None.
-        keep_dims: No effect on the result.
-        ieee_rounding: As in `tl.fdiv`.
-
-    Raises:
-        DTypeMismatch: Integers.
-
-    Example:
-        ``p = tl.softmax(scores)``
-    """
-    from tle2cuda.ops.reduction import max as reduce_max
-    from tle2cuda.ops.reduction import sum as reduce_sum
-
-    value = numeric(x, "tl.softmax")
-    if not core.dtype_of(value).is_floating():
-        raise DTypeMismatch(f"tl.softmax takes floats, got {core.describe_type(value)}")
-    core.static_bool(keep_dims, "tl.softmax: keep_dims")
-    axis = 0 if core.unwrap(dim) is None else dim
-    shifted = sub_operator(value, reduce_max(value, axis, keep_dims=True))
-    numerator = exp(shifted)
-    return fdiv(numerator, reduce_sum(numerator, axis, keep_dims=True), ieee_rounding)
 
 
 # -- meanings ---------------------------------------------------------------------------------------

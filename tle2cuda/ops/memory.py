@@ -1,0 +1,256 @@
+"""Loads and stores through pointers, of global, shared and cluster memory alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.errors import InvalidArgument, InvalidType, NotSupported, ShapeMismatch
+from tle2cuda.ir import builder
+from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.ops import core
+from tle2cuda.ops.core import (
+    builtin,
+    constant,
+    emit_value,
+    fact,
+    is_literal,
+    meaning,
+    static_bool,
+    static_choice,
+    static_value,
+    stretch,
+    tensor,
+    tensor_member,
+    to_tensor,
+    unwrap,
+)
+from tle2cuda.ops.histogram import mask_operand
+
+LOAD_CACHE_MODIFIERS = ("", ".ca", ".cg", ".cs", ".cv")
+STORE_CACHE_MODIFIERS = ("", ".wb", ".cg", ".cs", ".wt")
+EVICTION_POLICIES = ("", "evict_first", "evict_last")
+
+
+def pointer_operand(pointer: Any, what: str) -> tensor:
+    """A pointer or tile of pointers.
+
+    Raises:
+        InvalidType: Anything else.
+    """
+    value = unwrap(pointer)
+    if isinstance(value, tensor) and value.is_pointer:
+        return value
+    raise InvalidType(
+        f"{what} takes a pointer or a tile of pointers, got {core.describe(pointer)}",
+        facts=(fact("pointer", value),) if isinstance(value, tensor) else (),
+        help="a kernel argument becomes a pointer by passing an array for it",
+    )
+
+
+def pointee(pointer: tensor) -> DType:
+    """Element dtype behind a pointer."""
+    element = pointer.element
+    assert isinstance(element, PointerType)
+    return element.element
+
+
+def literal_constant(value: bool | int | float, dtype: DType) -> tensor:
+    """A number converted to `dtype` as a store does: floats truncate towards integers, integers wrap."""
+    special = isinstance(value, float) and (value != value or value in (float("inf"), float("-inf")))
+    if dtype.is_floating():
+        return constant(float(value), dtype)
+    if special:
+        return core.cast(to_tensor(value), dtype)
+    if dtype.is_bool():
+        return constant(value != 0, dtype)
+    low, high = core.integer_range(dtype)
+    return constant((int(value) - low) % (high - low + 1) + low, dtype)
+
+
+def value_operand(value: Any, dtype: DType, dims: tuple[int, ...], name: str, what: str) -> tensor:
+    """The value of a store, `other` of a load ...: converted to the pointee dtype, in the pointer's shape.
+
+    Raises:
+        ShapeMismatch: It does not broadcast to the pointer's shape.
+    """
+    if is_literal(value):
+        literal = literal_constant(unwrap(value), dtype)
+        return stretch(literal, dims) if dims else literal
+    x = core.numeric(value, f"{what}: {name}")
+    if core.broadcast_shape(x.dims, dims) != dims:
+        if dims:
+            problem = f"{name} of shape {core.dims_text(x.dims)} does not fit pointers {core.dims_text(dims)}"
+        else:
+            problem = f"{name} must be a scalar, as the pointer is, got {core.describe_type(x)}"
+        raise ShapeMismatch(
+            f"{what}: {problem}",
+            facts=(fact(name, x),),
+            help="" if dims else "use a tile of pointers, pointer + tl.arange(0, N)",
+        )
+    x = core.cast(x, dtype)
+    return stretch(x, dims) if dims else x
+
+
+def optional_mask(mask: Any) -> Any:
+    """None for an absent mask, and for one that is True at compile time."""
+    value = unwrap(mask)
+    return None if value is None or value is True else value
+
+
+def refuse_block_pointer_options(boundary_check: Any, padding_option: Any, what: str) -> None:
+    """`boundary_check` and `padding_option` belong to block pointers, which are not supported.
+
+    Raises:
+        NotSupported: One of them is given.
+    """
+    checked = static_value(boundary_check, f"{what}: boundary_check")
+    padding = static_value(padding_option, f"{what}: padding_option")
+    for name, value in (("boundary_check", checked), ("padding_option", padding)):
+        if value not in ((), [], None, ""):
+            raise NotSupported(
+                f"{what}: {name} belongs to block pointers, which are not supported",
+                help="use a tile of pointers and mask=, pointer + rows[:, None] * stride + cols[None, :]",
+            )
+
+
+@builtin
+@tensor_member
+def load(
+    pointer: Any,
+    mask: Any = None,
+    other: Any = None,
+    boundary_check: Any = (),
+    padding_option: Any = "",
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+    volatile: Any = False,
+) -> tensor:
+    """Loads elements; masked-off ones are not accessed and read as `other`, or as 0.
+
+    Args:
+        pointer: Pointer, or tile of pointers. A scalar is loaded once per CTA and is the same in all threads.
+        mask: bool; tiles of pointers and mask broadcast against each other.
+        other: Value of masked-off elements, converted to the pointee dtype. Needs `mask`.
+        boundary_check: Must stay empty: block pointers are not supported.
+        padding_option: Must stay empty.
+        cache_modifier: ``""``, ``".ca"``, ``".cg"``, ``".cs"`` or ``".cv"``.
+        eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
+        volatile: Never merge, hoist or drop the access.
+
+    Returns:
+        A value of the pointee dtype in the common shape of pointer and mask.
+
+    Raises:
+        InvalidType: `pointer` is no pointer.
+        InvalidArgument: `other` without `mask`, or an unknown modifier or policy.
+        ShapeMismatch: `mask` or `other` does not fit.
+        DTypeMismatch: `mask` is not bool.
+
+    Example:
+        ``x = tl.load(x_ptr + i, mask=i < n, other=0.0)``
+    """
+    what = "tl.load"
+    refuse_block_pointer_options(boundary_check, padding_option, what)
+    address = pointer_operand(pointer, what)
+    attrs: dict[str, Any] = {
+        "has_mask": False,
+        "has_other": False,
+        "cache": static_choice(cache_modifier, LOAD_CACHE_MODIFIERS, f"{what}: cache_modifier"),
+        "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
+        "volatile": static_bool(volatile, f"{what}: volatile"),
+    }
+    if unwrap(mask) is None and unwrap(other) is not None:
+        raise InvalidArgument(
+            f"{what}: other is given without mask", help="give mask= too, or leave other out"
+        )
+    operands = [address]
+    condition = optional_mask(mask)
+    if condition is not None:
+        address, condition = _with_mask(address, condition, what)
+        operands = [address, condition]
+        attrs["has_mask"] = True
+        if unwrap(other) is not None:
+            operands.append(value_operand(other, pointee(address), address.dims, "other", what))
+            attrs["has_other"] = True
+    return emit_value("load", tuple(operands), pointee(address), address.dims, attrs)
+
+
+def _with_mask(pointer: tensor, mask: Any, what: str) -> tuple[tensor, tensor]:
+    """Tiles of pointers stretch to the mask's shape; a scalar pointer takes a scalar mask only."""
+    value = to_tensor(mask)
+    dims = pointer.dims
+    if dims:
+        merged = core.broadcast_shape(dims, value.dims)
+        if merged is None:
+            raise ShapeMismatch(
+                f"{what}: the mask of shape {core.dims_text(value.dims)} does not fit pointers "
+                f"{core.dims_text(dims)}",
+                facts=(fact("pointer", pointer), fact("mask", value)),
+            )
+        pointer = stretch(pointer, merged)
+    return pointer, mask_operand(value, pointer.dims, what)
+
+
+@builtin
+@tensor_member
+def store(
+    pointer: Any,
+    value: Any,
+    mask: Any = None,
+    boundary_check: Any = (),
+    cache_modifier: Any = "",
+    eviction_policy: Any = "",
+) -> None:
+    """Stores elements; masked-off ones leave memory as it is.
+
+    Of several elements with one address, one unspecified wins.
+
+    Args:
+        pointer: Pointer, or tile of pointers.
+        value: Converted to the pointee dtype and broadcast to the pointer's shape.
+        mask: bool, broadcast to the pointer's shape.
+        boundary_check: Must stay empty: block pointers are not supported.
+        cache_modifier: ``""``, ``".wb"``, ``".cg"``, ``".cs"`` or ``".wt"``.
+        eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
+
+    Raises:
+        InvalidType: `pointer` is no pointer.
+        InvalidArgument: An unknown modifier or policy.
+        ShapeMismatch: `value` or `mask` does not fit the pointer's shape.
+        DTypeMismatch: `mask` is not bool.
+
+    Example:
+        ``tl.store(out_ptr + i, x, mask=i < n)``
+    """
+    what = "tl.store"
+    refuse_block_pointer_options(boundary_check, "", what)
+    address = pointer_operand(pointer, what)
+    attrs: dict[str, Any] = {
+        "has_mask": False,
+        "cache": static_choice(cache_modifier, STORE_CACHE_MODIFIERS, f"{what}: cache_modifier"),
+        "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
+    }
+    operands = [address, value_operand(value, pointee(address), address.dims, "value", what)]
+    condition = optional_mask(mask)
+    if condition is not None:
+        operands.append(mask_operand(condition, address.dims, what))
+        attrs["has_mask"] = True
+    builder.current().emit("store", tuple(x.value for x in operands), (), attrs)
+
+
+# -- meanings ---------------------------------------------------------------------------------------
+
+
+@meaning("load")
+def _load(ctx: Any, op: Op, pointers: Any, mask: Any = None, other: Any = None, *_scratch: Any) -> Any:
+    mask = mask if op.attrs.get("has_mask") else None
+    other = other if op.attrs.get("has_other") else None
+    return ctx.memory.load(op, pointers, mask, other)
+
+
+@meaning("store")
+def _store(ctx: Any, op: Op, pointers: Any, values: Any, mask: Any = None) -> None:
+    ctx.memory.store(op, pointers, np.asarray(values), mask if op.attrs.get("has_mask") else None)
