@@ -58,7 +58,7 @@ POISON = 0x7B7B7B7B  # what an output holds before a kernel writes it: never a r
 
 @dataclasses.dataclass(slots=True)
 class Row:
-    """What the table says of one algorithm; its kernels add up, but the largest number of registers counts."""
+    """What the table says of one algorithm. Its kernels add up; of registers the largest number counts."""
 
     name: str
     num_kernels: int = 0
