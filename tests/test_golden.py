@@ -20,7 +20,7 @@ from tests.golden import (
     targets_of,
     uses_clusters,
 )
-from tools.shipped import shipped_kernels
+from tools.shipped import ShippedKernel, shipped_kernels
 
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = golden_cases()
@@ -49,6 +49,11 @@ def test_shipped_kernel_spills_nothing_and_builds_with_nvcc(name: str) -> None:
     text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
     for compiled in (nvrtc_compile(text, GOLDEN_TARGET), nvcc_compile(text, GOLDEN_TARGET)):
         assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("kernel", shipped_kernels(), ids=lambda kernel: kernel.name)
+def test_shipped_kernel_also_compiles_with_toolkit_headers(kernel: ShippedKernel) -> None:
+    nvrtc_compile(kernel.emit(GOLDEN_TARGET, headers="toolkit").source, GOLDEN_TARGET)
 
 
 @pytest.mark.parametrize("name", FILES)

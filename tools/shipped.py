@@ -29,6 +29,7 @@ class ShippedKernel:
         signature: Type of each run-time argument, by parameter.
         constants: Value of each constexpr parameter.
         num_warps: Warps of a CTA.
+        cooperative: Launched cooperatively.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ShippedKernel:
     signature: Mapping[str, str]
     constants: Mapping[str, Any]
     num_warps: int = 4
+    cooperative: bool = False
 
     @property
     def path(self) -> str:
@@ -47,19 +49,26 @@ class ShippedKernel:
         """The kernel function."""
         return getattr(importlib.import_module(self.module), self.function)
 
-    def emit(self, arch: str) -> Any:
+    def emit(self, arch: str, headers: str = "minimal") -> Any:
         """The emitted kernel: `.source` and `.contract`. Needs no CUDA."""
-        from tle2cuda.compiler import emit
+        import tle2cuda
 
-        return emit(self.load(), self.signature, self.constants, num_warps=self.num_warps, arch=arch)
+        return tle2cuda.emit(self.load(), headers=headers, **self._options(arch))
 
     def compile(self, arch: str) -> Any:
         """The compiled kernel, as `tle2cuda.compile` returns it. Needs NVRTC, but no GPU."""
         import tle2cuda
 
-        return tle2cuda.compile(
-            self.load(), self.signature, self.constants, num_warps=self.num_warps, arch=arch
-        )
+        return tle2cuda.compile(self.load(), **self._options(arch))
+
+    def _options(self, arch: str) -> dict[str, Any]:
+        return {
+            "signature": self.signature,
+            "constants": self.constants,
+            "num_warps": self.num_warps,
+            "arch": arch,
+            "cooperative": self.cooperative,
+        }
 
 
 @functools.cache
@@ -112,4 +121,5 @@ def kernels_of(algorithm: Any, sizes: Any, tuning: Any) -> Iterator[ShippedKerne
             dict(zip(parameters, types, strict=True)),
             dict(step.constants),
             step.num_warps,
+            step.cooperative,
         )
