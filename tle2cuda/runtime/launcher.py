@@ -304,7 +304,7 @@ class Launcher:
             )
 
     def convert(self, args: Sequence[Any]) -> list[Any]:
-        """Addresses and numbers for `launch` from what a caller passed, one for each argument of the contract.
+        """Addresses and numbers for `launch`, one for each argument of the contract, from what was passed.
 
         Raises:
             ArgumentError: The count is wrong, or a value does not fit its argument.

@@ -1,0 +1,250 @@
+"""The command line: `tle2cuda compile` and `tle2cuda doctor`.
+
+Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the machine lacks something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
+from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.version import __version__
+
+EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
+
+_STDOUT = "-"
+_ALL_PASSES = "all"
+_LATER = {
+    "run": "running scripts whose triton imports are served by tle2cuda",
+    "export": "exporting a kernel with a C++ launcher",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] in _LATER:
+        return _fail(
+            f"{_LATER[arguments[0]]} (`tle2cuda {arguments[0]}`) is not supported in this version", EXIT_USAGE
+        )
+    try:
+        options = _parser().parse_args(arguments)
+        code: int = options.command(options)
+        sys.stdout.flush()
+        return code
+    except SystemExit as exit_:  # argparse has printed its message
+        return exit_.code if isinstance(exit_.code, int) else EXIT_USAGE
+    except KernelError as error:
+        return _fail(str(error), exit_code(error))
+    except BrokenPipeError:
+        # The reader, such as head, has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_DONE
+
+
+def exit_code(error: KernelError) -> int:
+    """What an error says about who can mend it."""
+    if isinstance(error, ToolchainError) and not isinstance(error, DeviceCodeError):
+        return EXIT_MACHINE
+    return EXIT_USAGE if isinstance(error, ArgumentError) else EXIT_KERNEL
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"tle2cuda: {message}" if code == EXIT_USAGE else message, file=sys.stderr)
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages begin like all of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"tle2cuda: {message}", file=sys.stderr)
+        raise SystemExit(EXIT_USAGE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="tle2cuda",
+        description="Compile tile kernels written in Python to readable CUDA.",
+        epilog="exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, "
+        "3 the machine lacks something",
+    )
+    parser.add_argument("--version", action="version", version=f"tle2cuda {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_compile(commands)
+    doctor = commands.add_parser(
+        "doctor", help="say what is installed, what works, and what to do about the rest"
+    )
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _add_compile(commands: Any) -> None:
+    parser = commands.add_parser(
+        "compile",
+        help="compile one kernel",
+        description="Compile one kernel. Without a dump or --report, the report is printed. "
+        "--dump-cu and --dump-ir need no CUDA.",
+    )
+    parser.set_defaults(command=_compile)
+    parser.add_argument("kernel", metavar="PATH::KERNEL", nargs="?", help="kernel in a Python file")
+    parser.add_argument(
+        "--signature",
+        metavar="S",
+        help="types and values of the parameters in order, such as '*fp32:16, *fp32:16, i32, 1024'",
+    )
+    parser.add_argument(
+        "--constants",
+        metavar="NAME=VALUE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="values of constexpr parameters that the signature leaves out",
+    )
+    parser.add_argument(
+        "--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)"
+    )
+    parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
+    parser.add_argument(
+        "--headers",
+        choices=("toolkit", "minimal"),
+        help="use CUDA's own headers where they serve, or inline PTX that compiles faster",
+    )
+    parser.add_argument("--line-info", action="store_true", help="keep lines for profilers and sanitizers")
+    for name, what in (("cu", "the emitted CUDA"), ("ptx", "the PTX"), ("sass", "the SASS")):
+        parser.add_argument(
+            f"--dump-{name}",
+            nargs="?",
+            const=_STDOUT,
+            metavar="FILE",
+            help=f"write {what} to FILE or standard output",
+        )
+    parser.add_argument(
+        "--dump-ir",
+        nargs="?",
+        const=_ALL_PASSES,
+        metavar="PASS",
+        help="print the IR after PASS, or after every pass",
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="print registers, spills, shared memory, occupancy"
+    )
+
+
+def _compile(options: argparse.Namespace) -> int:
+    """`tle2cuda compile`."""
+    _check_options(options)
+    from tle2cuda.runtime.loading import load_kernel
+    from tle2cuda.runtime.signature import parse_constant
+
+    constants = dict(parse_constant(text) for text in options.constants)
+    kernel = load_kernel(options.kernel)
+    if options.signature is None:
+        raise ArgumentError(
+            "--signature is missing",
+            help="give types and constants in order, such as --signature '*fp32:16, *fp32:16, i32, 1024'",
+        )
+    from tle2cuda import compiler
+
+    extra = {"headers": options.headers} if options.headers else {}
+    emitted = compiler.emit(
+        kernel,
+        signature=options.signature,
+        constants=constants,
+        num_warps=options.num_warps,
+        arch=options.arch,
+        dump_ir=options.dump_ir,
+        **extra,
+    )
+    outputs = [(name, getattr(options, f"dump_{name}")) for name in ("cu", "ptx", "sass")]
+    wanted = [(name, target) for name, target in outputs if target is not None]
+    shown = len([target for _, target in wanted if target == _STDOUT]) + (options.dump_ir is not None)
+    if options.dump_ir is not None:
+        _show_ir(emitted.ir_dumps, options.dump_ir)
+    needs_cubin = options.report or any(name != "cu" for name, _ in wanted)
+    if not needs_cubin and (wanted or options.dump_ir is not None):
+        for _, target in wanted:
+            _write(emitted.source, target, "cu", shown > 1)
+        return EXIT_DONE
+    from tle2cuda.runtime import CompileOptions, build
+
+    built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
+    for name, target in wanted:
+        _write(built.asm[name], target, name, shown > 1)
+    if options.report or not (wanted or options.dump_ir):
+        print(built.report.render())
+        print(f"{'emitted file':<14}{built.source_path}")
+    return EXIT_DONE
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before the kernel file is run.
+
+    Raises:
+        ArgumentError: An option is missing or wrong.
+    """
+    if options.kernel is None:
+        for name in ("cu", "ptx", "sass", "ir"):
+            value = getattr(options, f"dump_{name}")
+            if value and (".py" in value or "::" in value):
+                raise ArgumentError(
+                    f"--dump-{name} took {value!r} for its file, so the kernel is missing",
+                    help=f"put PATH::KERNEL before --dump-{name}",
+                )
+        raise ArgumentError("the kernel is missing", help="name it as PATH::KERNEL, such as add.py::add")
+    parse_target(options.arch)
+    warps = options.num_warps
+    if not 1 <= warps <= 32 or warps & (warps - 1):
+        raise ArgumentError(f"--num-warps is a power of two between 1 and 32, got {warps}")
+
+
+def _show_ir(dumps: Any, wanted: str) -> None:
+    """Print IR after one pass or all.
+
+    Raises:
+        ArgumentError: There is no such pass.
+    """
+    if wanted != _ALL_PASSES and wanted not in dumps:
+        raise ArgumentError(f"there is no pass {wanted!r}", facts=(f"passes: {', '.join(dumps)}",))
+    for name, text in dumps.items():
+        if wanted in (_ALL_PASSES, name):
+            print(f"// IR after {name}")
+            print(text.rstrip("\n"))
+
+
+def _write(text: str, target: str, name: str, titled: bool) -> None:
+    """Write a dump to a file, or to standard output under a title when several go there.
+
+    Raises:
+        ArgumentError: The file cannot be written.
+    """
+    if target == _STDOUT:
+        if titled:
+            print(f"// {name}")
+        print(text.rstrip("\n"))
+        return
+    try:
+        Path(target).write_text(text)
+    except OSError as error:
+        raise ArgumentError(f"cannot write {target}: {error.strerror or error}") from None
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """`tle2cuda doctor`."""
+    from tle2cuda.runtime.doctor import examine, healthy
+
+    checks = []
+    for check in examine():
+        checks.append(check)
+        print(check.render(), flush=True)
+    if healthy(checks):
+        return EXIT_DONE
+    print("\nKernels cannot be compiled to cubins here; emitting CUDA and interpreting still work.")
+    return EXIT_MACHINE
