@@ -1,4 +1,4 @@
-"""Branches with run-time conditions: both sides are traced, then their names, returns and values are merged."""
+"""Branches with run-time conditions: both sides are traced, then names and returns are merged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcome:
     """How a list of statements ends.
 
     Attributes:
-        kind: ``falls`` through to what follows; ``returns``; or ``maybe`` returned, as `flag` says at run time.
+        kind: ``falls`` through; ``returns``; or ``maybe`` returned, which `flag` says at run time.
         value: What is returned.
         flag: True when it has returned.
     """
@@ -74,7 +74,7 @@ _MISSING = _Missing()
 
 @dataclass(slots=True)
 class _Slot:
-    """One Python value that the branch yields: how it is put together, and its differing parts side by side."""
+    """One Python value that the branch yields: its make-up, and its differing parts side by side."""
 
     name: str
     template: Any
@@ -107,8 +107,8 @@ class Branches(Calls):
             live_after: Names needed behind the block.
 
         Returns:
-            How it ends, and whether `rest` was traced as part of it: what follows an early return becomes part
-            of the other side.
+            How it ends, and whether `rest` was traced as part of it: what follows an early return becomes
+            part of the other side.
         """
         live = self.live.after.get(node, live_after)
         arms_are_tail = tail and not rest
@@ -268,7 +268,7 @@ class Branches(Calls):
             f"{what} is {first} on one side of this `if` and {second} on the other",
             span,
             facts,
-            help="a value that depends on a run-time condition must be a number, tile or pointer on both sides",
+            help="what depends on a run-time condition must be a number, tile or pointer on both sides",
         )
 
     def _report_name(self, name: str, error: CompilationError, span: Span) -> None:
@@ -368,7 +368,8 @@ class Branches(Calls):
                         f"{where}: {describe_value(binding.value)}, assigned at {binding.span.short()}"
                     )
             error = type_mismatch(
-                f"{what} is {describe_value(first)} on one side of this `if` and {describe_value(second)} on the other",
+                f"{what} is {describe_value(first)} on one side of this `if` "
+                f"and {describe_value(second)} on the other",
                 first,
                 second,
                 span,

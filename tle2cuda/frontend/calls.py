@@ -211,7 +211,8 @@ class Calls(Expressions):
                 if not dynamic:
                     return self._call_host(node, name, function, args, kwargs)
                 raise ConstexprRequired(
-                    f"`{name}` works on compile-time values, got a run-time value ({describe_value(dynamic[0])})",
+                    f"`{name}` works on compile-time values, got a run-time value "
+                    f"({describe_value(dynamic[0])})",
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
                     help=_INSTEAD.get(function, ""),
@@ -254,8 +255,8 @@ class Calls(Expressions):
             dynamic = [arg for arg in (*args, *kwargs.values()) if not is_static(arg)]
             if dynamic:
                 raise InvalidType(
-                    f"`{name}` is a Python function of the host: it takes compile-time values, got a run-time value "
-                    f"({describe_value(dynamic[0])})",
+                    f"`{name}` is a Python function of the host: it takes compile-time values, "
+                    f"got a run-time value ({describe_value(dynamic[0])})",
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
                     help="decorate it with @tle2cuda.jit to call it in the kernel"

@@ -1,4 +1,4 @@
-"""Expressions: compile-time ones are computed by Python, the rest is traced through the language's functions."""
+"""Expressions: compile-time ones are computed by Python, the rest is traced by the language's functions."""
 
 from __future__ import annotations
 
@@ -376,8 +376,8 @@ class Expressions(Scope):
         value = self.evaluate(node.value)
         if not is_static(value):
             raise ConstexprRequired(
-                f"an f-string is made at compile time, but `{self.span(node.value).text()}` is a run-time value "
-                f"({describe_value(value)})",
+                f"an f-string is made at compile time, but `{self.span(node.value).text()}` is a run-time "
+                f"value ({describe_value(value)})",
                 self.span(node.value),
                 help="print run-time values with tl.device_print",
             )

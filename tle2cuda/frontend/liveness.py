@@ -16,7 +16,8 @@ class Liveness:
 
     Attributes:
         after: For each `if` and loop, the names whose values may be read behind it.
-        head: For each loop, the names whose values at the start of an iteration, or behind the loop, may be read.
+        head: For each loop, the names whose values may be read in an iteration before they are assigned,
+            or behind the loop.
     """
 
     after: dict[ast.stmt, Names] = field(default_factory=dict)

@@ -41,7 +41,7 @@ from tle2cuda.frontend.values import (
 from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import I32, DType, PointerType, TileType, element_of, shape_of
-from tle2cuda.ops.core import cast, constant, is_literal, promote, tensor, to_tensor, unwrap
+from tle2cuda.ops.core import cast, constant, is_literal, literal_dtype, promote, tensor, to_tensor, unwrap
 
 
 @dataclass(slots=True)
@@ -123,15 +123,13 @@ class Loops(Branches):
             raise InvalidArgument("range: step must not be 0", span)
         with self.builder.at(span):
             dtype: DType = I32
-            scalars = [to_tensor(value) for value in values]
-            for scalar, value in zip(scalars, values, strict=True):
-                element = scalar.element
+            for value in values:
+                element = literal_dtype(unwrap(value)) if is_literal(value) else value.element
                 assert isinstance(element, DType)
-                if not is_literal(value) or element is not I32:
-                    dtype = promote(dtype, element, what="range")
+                dtype = promote(dtype, element, what="range")
             typed = [
-                constant(unwrap(value), dtype) if is_literal(value) else cast(scalar, dtype)
-                for scalar, value in zip(scalars, values, strict=True)
+                constant(unwrap(value), dtype) if is_literal(value) else cast(value, dtype)
+                for value in values
             ]
         return typed[0], typed[1], typed[2]
 
@@ -152,7 +150,7 @@ class Loops(Branches):
                     raise CompilationError(
                         "the condition of this `while` is always true, so the loop never ends",
                         span,
-                        help="test a run-time value: one that the body assigns, or one loaded in the condition",
+                        help="test a value that the body assigns, or one that the condition loads",
                     )
                 with self.builder.at(span):
                     self.builder.emit("condition", (test.value, *before_params))
@@ -176,7 +174,7 @@ class Loops(Branches):
     # -- carried names --
 
     def _carried_names(self, node: ast.For | ast.While, exclude: set[str]) -> list[_Carried]:
-        """The names assigned in the body that an iteration, or what follows the loop, may read from before."""
+        """The names assigned in the body that an iteration, or what follows, may read from before."""
         head = self.live.head.get(node, frozenset(self.local_names))
         fixed = constexpr_names(node.body)
         carried: list[_Carried] = []
@@ -310,7 +308,10 @@ class Loops(Branches):
             f"before the loop: {describe_value(item.before)}, assigned at {item.binding.span.short()}",
             f"after an iteration: {describe_value(binding.value)}, assigned at {binding.span.short()}",
         )
-        message = f"`{item.name}` is {describe_value(first)} before the loop and {describe_value(second)} after an iteration"
+        message = (
+            f"`{item.name}` is {describe_value(first)} before the loop "
+            f"and {describe_value(second)} after an iteration"
+        )
         if not (is_handle(first) and is_handle(second)):
             help_text = ""
             if is_static(first):

@@ -1,7 +1,7 @@
 """Names outside the function: closure, module globals, builtins, and Triton's names as ours.
 
-Existing kernels import `triton.language` and `triton.experimental.tle`. Their objects are recognised by qualified
-name and exchanged for ours, so neither package is ever imported here.
+Existing kernels import `triton.language` and `triton.experimental.tle`. Their objects are recognised by
+qualified name and exchanged for ours, so neither package is ever imported here.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def _check_global(name: str, value: Any) -> None:
             f"write `{name} = tl.constexpr({shown})` at module level, or pass it as a tl.constexpr parameter"
         )
         raise InvalidType(
-            f"`{name}` is the global variable {shown}; a kernel reads only globals that are tl.constexpr, because a "
-            "later change would not reach the compiled kernel",
+            f"`{name}` is the global variable {shown}; a kernel reads only globals that are tl.constexpr, "
+            "because a later change would not reach the compiled kernel",
             help=help_text,
         )
     if (

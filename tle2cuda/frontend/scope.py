@@ -167,8 +167,8 @@ def foreign_error(what: str, error: Exception, span: Span, ours: bool) -> Kernel
         what: Name of the function.
         error: What it raised; becomes the cause.
         span: The call.
-        ours: Whether the function belongs to the language: then anything but a complaint about its arguments is a
-            fault of ours.
+        ours: Whether the function belongs to the language: then anything but a complaint about its arguments
+            is a fault of ours.
     """
     inner = str(error) or type(error).__name__
     text = f"{what}: {type(error).__name__}: {inner}"

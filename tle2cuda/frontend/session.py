@@ -75,7 +75,7 @@ class Session:
         self._seen: set[tuple[object, ...]] = set()
 
     def report(self, error: CompilationError, detail: str = "") -> None:
-        """Notes an error. The same place reported twice (unrolled loops, functions inlined twice) counts once.
+        """Notes an error. A place reported twice (unrolled loops, functions inlined twice) counts once.
 
         Args:
             error: What was found.

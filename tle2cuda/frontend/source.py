@@ -76,7 +76,7 @@ def source_of(fn: Callable[..., Any]) -> FunctionSource:
     """Source and tree of a plain Python function.
 
     Raises:
-        CompilationError: There is no source (functions typed at a prompt, made by `exec`), or it is no ``def``.
+        CompilationError: There is no source (typed at a prompt, made by `exec`), or it is no ``def``.
     """
     known = _sources.get(fn)
     if known is None:

@@ -108,7 +108,7 @@ class FunctionTracer(Loops):
                 if self.loop_depth:
                     raise UnsupportedSyntax(
                         "`return` inside a loop is not supported in a kernel",
-                        help="use `while` with the condition for going on, or keep a flag and return behind the loop",
+                        help="use `while` with the condition for going on, or return behind the loop",
                     )
                 return Outcome("returns", self._returned(node)), rest
         self._simple(node)
@@ -136,7 +136,7 @@ class FunctionTracer(Loops):
         )
 
     def _recover(self, statement: Any, error: CompilationError | None) -> None:
-        """Reports an error and goes on behind the statement; the names it would have assigned are poisoned."""
+        """Reports an error and goes on behind the statement, whose names are poisoned."""
         node = statement.loop.target if isinstance(statement, _Iteration) else statement
         span = self.span(node)
         if error is not None:
@@ -211,7 +211,7 @@ class FunctionTracer(Loops):
                 raise UnsupportedSyntax(
                     "assigning to an element is not supported: tiles are values",
                     span,
-                    help="use tl.where to change a tile, tl.store to write memory, tle.gpu.alloc for indexed storage",
+                    help="change a tile with tl.where, write memory with tl.store, index a tle.gpu.alloc buffer",
                 )
             case ast.Attribute():
                 raise UnsupportedSyntax(

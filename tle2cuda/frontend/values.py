@@ -1,7 +1,7 @@
 """What Python names hold while a kernel is traced, and how such values cross branches and loops.
 
-Names hold `constexpr` (numbers, strings, None), `tensor`, buffers and other handles on IR values, tuples of all
-these, and any other compile-time Python object as it is (dtypes, functions, modules, meshes).
+Names hold `constexpr` (numbers, strings, None), `tensor`, buffers and other handles on IR values, tuples of
+all these, and any other compile-time Python object as it is (dtypes, functions, modules, meshes).
 """
 
 from __future__ import annotations

@@ -1,0 +1,294 @@
+"""From a Python function and a signature to an emitted file, and on to a compiled kernel."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from tle2cuda.errors import ArgumentError, InternalError, InvalidArgument, KernelError
+from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
+from tle2cuda.targets import DEFAULT_TARGET, parse_target
+
+if TYPE_CHECKING:
+    from tle2cuda.ir.nodes import Kernel
+    from tle2cuda.ir.span import Span
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+HEADERS = ("minimal", "toolkit")
+MAX_WARPS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedKernel:
+    """An emitted CUDA file with all that is known about it.
+
+    Attributes:
+        source: The `.cu` text.
+        contract: How to launch it.
+        line_map: Lines of the text with the places in the user's source they come from, ascending.
+        ir_dumps: IR after each pass that was asked for, by the pass's name.
+        kernel_ir: The IR that the text was written from.
+    """
+
+    source: str
+    contract: LaunchContract
+    line_map: tuple[tuple[int, Span], ...]
+    ir_dumps: Mapping[str, str] = field(default_factory=dict)
+    kernel_ir: Kernel | None = None
+
+
+def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Lets errors about kernels leave without the frames they were found in; faults of ours keep theirs."""
+
+    @functools.wraps(function)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except InternalError:
+            raise
+        except KernelError as error:
+            raise error.with_traceback(None) from error.__cause__
+
+    return wrapper
+
+
+def kernel_function(fn: Any) -> Callable[..., Any]:
+    """The plain Python function of a kernel: that of a jit object (ours or Triton's), or the function itself.
+
+    Raises:
+        ArgumentError: It is no function.
+    """
+    from tle2cuda.frontend.names import device_function
+
+    inner = device_function(fn) or fn
+    if not inspect.isfunction(inner):
+        raise ArgumentError(
+            f"a kernel is a Python function or a jit object, got {type(fn).__name__}",
+            help="decorate the function with @tle2cuda.jit",
+        )
+    return inner
+
+
+def kernel_parameters(fn: Any) -> tuple[Parameter, ...]:
+    """Parameters of a kernel, with what its jit object says about specialisation."""
+    parameters = getattr(fn, "parameters", None)
+    if isinstance(parameters, tuple) and all(isinstance(p, Parameter) for p in parameters):
+        return parameters
+    return parameters_of(kernel_function(fn))
+
+
+def check_num_warps(num_warps: Any) -> int:
+    """A number of warps: a power of two, at most 32.
+
+    Raises:
+        InvalidArgument: It is not.
+    """
+    if isinstance(num_warps, int) and 1 <= num_warps <= MAX_WARPS and num_warps & (num_warps - 1) == 0:
+        return num_warps
+    raise InvalidArgument(f"num_warps must be a power of two from 1 to {MAX_WARPS}, got {num_warps!r}")
+
+
+def emit_specialized(
+    fn: Any,
+    specialization: Specialization,
+    *,
+    num_warps: int = 4,
+    arch: str = DEFAULT_TARGET,
+    headers: str = "minimal",
+    dump_ir: str | Sequence[str] | None = None,
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+) -> EmittedKernel:
+    """Emit a kernel for types and constants that are settled already; see `emit`."""
+    from tle2cuda.lowering import lower
+    from tle2cuda.passes import pipeline
+
+    if headers not in HEADERS:
+        raise ArgumentError(f"headers must be one of {', '.join(HEADERS)}, got {headers!r}")
+    traced = trace_specialized(
+        fn,
+        specialization,
+        num_warps=num_warps,
+        arch=arch,
+        cluster_dims=cluster_dims,
+        cooperative=cooperative,
+    )
+    dumps: dict[str, str] = {}
+    final = pipeline.run(traced, _dumper(dump_ir, traced, dumps))
+    source, contract, line_map = lower(final, headers=headers)
+    return EmittedKernel(source, contract, tuple(line_map), dumps, final)
+
+
+def trace_specialized(
+    fn: Any,
+    specialization: Specialization,
+    *,
+    num_warps: int = 4,
+    arch: str = DEFAULT_TARGET,
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+) -> Kernel:
+    """Trace a kernel into IR, before any pass.
+
+    Raises:
+        CompilationError: The kernel is wrong.
+    """
+    from tle2cuda.frontend import trace
+
+    return trace(
+        kernel_function(fn),
+        {spec.name: spec for spec in specialization.args},
+        specialization.constants_dict(),
+        check_num_warps(num_warps),
+        parse_target(arch).name,
+        cluster_dims=cluster_dims,
+        cooperative=cooperative,
+    )
+
+
+def _dumper(
+    wanted: str | Sequence[str] | None, traced: Kernel, dumps: dict[str, str]
+) -> Callable[[str, Kernel], None] | None:
+    """A function that keeps the IR after the passes named in `wanted` (``all``: every one)."""
+    if wanted is None:
+        return None
+    from tle2cuda.ir.printer import print_kernel
+
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+
+    def keep(name: str, kernel: Kernel) -> None:
+        if "all" in names or name in names:
+            dumps[name] = print_kernel(kernel)
+
+    keep("frontend", traced)
+    return keep
+
+
+@public
+def emit(
+    fn: Any,
+    signature: str | Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    num_warps: int = 4,
+    arch: str = DEFAULT_TARGET,
+    *,
+    headers: str = "minimal",
+    dump_ir: str | Sequence[str] | None = None,
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+) -> EmittedKernel:
+    """Emit the CUDA file of a kernel. Needs no CUDA.
+
+    Args:
+        fn: A jit object, or a plain Python function.
+        signature: Types of the run-time parameters: Triton's string (``"*fp32:16, i32, 1024"``) or a mapping
+            by name.
+        constants: Values of constexpr parameters by name.
+        num_warps: Warps of one CTA, a power of two.
+        arch: Target architecture.
+        headers: ``minimal`` prefers small inline helpers, ``toolkit`` the toolkit's own headers.
+        dump_ir: Names of passes after which to keep the IR as text; ``frontend`` is the IR before all of
+            them, ``all`` keeps every one.
+        cluster_dims: Cluster shape to launch with; None leaves it to the kernel's meshes.
+        cooperative: Launch cooperatively although the kernel does not ask for it.
+
+    Raises:
+        CompilationError: The kernel is wrong.
+        ArgumentError: The signature does not fit the kernel.
+
+    Example:
+        >>> tle2cuda.emit(add, "*fp32:16, *fp32:16, *fp32:16, i32, 1024").source
+    """
+    specialization = parse_signature(
+        kernel_parameters(fn), signature, constants, kernel_function(fn).__name__
+    )
+    return emit_specialized(
+        fn,
+        specialization,
+        num_warps=num_warps,
+        arch=arch,
+        headers=headers,
+        dump_ir=dump_ir,
+        cluster_dims=cluster_dims,
+        cooperative=cooperative,
+    )
+
+
+@public
+def compile(
+    fn: Any,
+    signature: str | Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    num_warps: int = 4,
+    arch: str | None = None,
+    *,
+    headers: str = "minimal",
+    dump_ir: str | Sequence[str] | None = None,
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+    options: Any = None,
+) -> Any:
+    """Compile a kernel to machine code. Needs CuPy and NVRTC, but no GPU.
+
+    Args:
+        fn: As for `emit`, like the other arguments that are not listed here.
+        signature: Types of the run-time parameters.
+        constants: Values of constexpr parameters by name.
+        num_warps: Warps of one CTA.
+        arch: Target architecture; None takes that of the current GPU, or ``sm_90a`` without one.
+        headers: As for `emit`.
+        dump_ir: As for `emit`.
+        cluster_dims: As for `emit`.
+        cooperative: As for `emit`.
+        options: `tle2cuda.runtime.CompileOptions` for the same architecture; None takes the defaults.
+
+    Returns:
+        A `cupy.RawKernel` that is launched like any other, with `.source`, `.contract`, `.report`,
+        `.metadata` and `.asm` besides.
+
+    Raises:
+        CompilationError: The kernel is wrong.
+        ArgumentError: The signature does not fit the kernel.
+        OutOfResources: The kernel needs more than one CTA can have.
+        ToolchainError: CuPy or NVRTC is missing.
+    """
+    from tle2cuda.runtime import build
+
+    emitted = emit(
+        fn,
+        signature,
+        constants,
+        num_warps,
+        arch or current_arch(),
+        headers=headers,
+        dump_ir=dump_ir,
+        cluster_dims=cluster_dims,
+        cooperative=cooperative,
+    )
+    return build(emitted, options=options)
+
+
+def current_arch(device: int | None = None) -> str:
+    """Architecture of a GPU, the current one when None; the default target on a machine without GPU."""
+    from tle2cuda.errors import ToolchainError
+    from tle2cuda.runtime import toolkit
+    from tle2cuda.targets import target_of_capability
+
+    try:
+        toolkit.require_gpu()
+    except ToolchainError:
+        return DEFAULT_TARGET
+    runtime = toolkit.require_cupy().cuda.runtime
+    properties = runtime.getDeviceProperties(runtime.getDevice() if device is None else device)
+    return target_of_capability(properties["major"], properties["minor"]).name
+
+
+def pointer_spec(name: str, dtype: str) -> ArgSpec:
+    """A pointer argument aligned to 16 bytes, as allocators give it."""
+    return ArgSpec(name, "pointer", dtype, 16)
