@@ -1,13 +1,16 @@
 """How the interpreter spells a pointer: one 64-bit word, as on the GPU, that remembers what it points into.
 
-A tile of pointers is an array of such words, so selecting, splatting, storing or carrying pointers needs nothing special.
+A tile of pointers is an array of such words, so selecting, splatting, storing or carrying pointers needs
+nothing special. Moving a pointer by bytes is integer addition.
 
     global   0 | tag: 15 bits | address: 48 bits
-             The address is the real one in this process. The tag says from which argument the pointer was derived, so
-             that one that runs out of its array is attributed to it instead of hitting a neighbour. Tag 0: unknown.
+             The address is the real one in this process. The tag says from which argument the pointer was
+             derived, so that one that runs out of its array is attributed to it instead of hitting a
+             neighbour. Tag 0: unknown.
     shared   1 | invalid: 1 bit | CTA: 16 bits | buffer: 10 bits | bias + byte offset: 36 bits
-             Pointers to the own CTA and to a peer (DSMEM) look alike. The bias leaves room for negative offsets. The bit
-             `invalid` marks what an index outside the extents given to `local_ptr` produced: an error when accessed.
+             Pointers to the own CTA and to a peer (DSMEM) look alike. The bias leaves room for negative
+             offsets. The bit `invalid` marks what an index outside the extents given to `local_ptr` produced:
+             an error when accessed.
 """
 
 from __future__ import annotations
@@ -63,12 +66,6 @@ def buffer_of(address: int) -> int:
 def offset_of(address: int) -> int:
     """The byte offset of a shared pointer word in its buffer; negative before its start."""
     return (address & OFFSET_MASK) - OFFSET_BIAS
-
-
-def advance(pointers: Any, offsets: Any, element_bytes: int) -> Any:
-    """`pointers + offsets` in elements; offsets are sign- or zero-extended to 64 bits by their own dtype."""
-    bytes_ = np.multiply(np.asarray(offsets).astype(np.int64), np.int64(element_bytes))
-    return np.add(pointers, bytes_.view(np.uint64))
 
 
 def to_cta(pointers: Any, cta_slot: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -43,7 +44,7 @@ def _rounds(index: _Array) -> Iterator[_Array]:
     turn = np.arange(len(ordered)) - np.repeat(starts, counts)
     by_turn = np.argsort(turn, kind="stable")
     bounds = np.searchsorted(turn[by_turn], np.arange(int(counts.max()) + 1))
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in itertools.pairwise(bounds):
         yield order[by_turn[first:last]]
 
 
@@ -64,7 +65,7 @@ def _add_integers(view: _Array, index: _Array, values: _Array) -> _Array:
 
 
 def apply_in_order(kind: str, view: _Array, index: _Array, values: _Array) -> _Array:
-    """Apply ``view[index[i]] = update(view[index[i]], values[i])`` for i = 0, 1, ...; returns what each found."""
+    """Do ``view[index[i]] = update(view[index[i]], values[i])`` for i = 0, 1, ...; returns the old values."""
     update = UPDATES[kind]
     if len(index) == 1:
         old = view[index]

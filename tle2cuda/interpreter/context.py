@@ -1,4 +1,4 @@
-"""What the meaning of an operation may ask of the CTA that executes it: the `ctx` of ``@meaning`` functions."""
+"""What the meaning of an operation may ask of its CTA: the `ctx` of ``@meaning`` functions."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from tle2cuda.interpreter.compiler import Frame
 
 Index3 = tuple[int, int, int]
+
+
+class Limits:
+    """How many loop iterations a launch may still take, all CTAs together; None: any number."""
+
+    __slots__ = ("max_steps", "steps_left")
+
+    def __init__(self, max_steps: int | None) -> None:
+        self.max_steps = max_steps
+        self.steps_left = max_steps
 
 
 class Context:
@@ -41,6 +51,7 @@ class Context:
         num_programs: Index3,
         cluster_rank: int,
         cluster_slots: tuple[int, ...],
+        limits: Limits,
         output: TextIO | None = None,
     ) -> None:
         self.program_id = program_id
@@ -49,6 +60,7 @@ class Context:
         self.cluster_slots = cluster_slots
         self.cta_slot = cluster_slots[cluster_rank]
         self.memory = CTAMemory(memory, self)
+        self.limits = limits
         self.frame: Frame = []
         self.clock = [0] * len(cluster_slots)
         self.peer_accesses: dict[int, tuple[int, Op, str]] = {}
@@ -69,6 +81,14 @@ class Context:
         """Write one line where the launch's output goes: standard output by default."""
         stream = self._output if self._output is not None else sys.stdout
         stream.write(text + "\n")
+
+    def tick(self, op: Op) -> None:
+        """Count one iteration of a loop."""
+        limits = self.limits
+        if limits.steps_left is not None:
+            limits.steps_left -= 1
+            if limits.steps_left < 0:
+                raise self.fail(op, f"the launch exceeds max_steps = {limits.max_steps} loop iterations")
 
     def facts(self) -> tuple[str, ...]:
         """Which CTA it is, as a line of an error."""

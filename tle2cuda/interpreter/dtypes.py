@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ ADDRESS = np.dtype(np.uint64)
 """Pointers are 64-bit words; `tle2cuda.interpreter.addresses` says how they are built."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def value_dtype(element: Element) -> np.dtype[Any]:
     """The NumPy dtype of arrays that hold values of this element type."""
     return numerics.value_dtype(element) if isinstance(element, DType) else ADDRESS
 
 
-@lru_cache(maxsize=None)
+@cache
 def storage_dtype(element: Element) -> np.dtype[Any]:
     """The NumPy dtype of one element in memory: a bool is a byte, a pointer 8 bytes."""
     if element is BOOL:
@@ -39,7 +39,8 @@ def to_storage(values: Any, element: Element) -> NDArray[Any]:
 def from_storage(stored: NDArray[Any], element: Element) -> NDArray[Any]:
     """The reverse of `to_storage`."""
     if element is BOOL:
-        return stored != 0
+        stored = np.not_equal(stored, 0)
+        return stored
     return numerics.from_storage(stored, element) if isinstance(element, DType) else stored
 
 

@@ -1,7 +1,7 @@
 """Global, shared and cluster memory as one CTA sees it: the only place where the interpreter touches memory.
 
-Meanings of operations reach it as ``ctx.memory``. Pointers are arrays of words (`addresses`); every active element is
-checked against the extent of the array or buffer it was derived from.
+Meanings of operations reach it as ``ctx.memory``. Pointers are arrays of words (`addresses`); every active
+element is checked against the extent of the array or buffer it was derived from.
 """
 
 from __future__ import annotations
@@ -56,20 +56,22 @@ class Memory:
         return region.origin
 
     def from_integer(self, integers: _Array) -> PointerArray:
-        """Pointers for real addresses, as read from a pointer table: attributed to the array that contains them."""
+        """Pointers for real addresses, as read from a pointer table: of the array that contains them."""
         flat = np.asarray(integers).astype(np.int64).view(np.uint64) & np.uint64(addresses.ADDRESS_MASK)
         tags = np.zeros(flat.shape, dtype=np.uint64)
         for tag, region in reversed(list(enumerate(self._tagged, 1))):
             low = np.uint64(region.base & addresses.ADDRESS_MASK)
             tags[(flat - low) <= np.uint64(region.size_bytes)] = tag
-        return flat | tags << np.uint64(addresses.TAG_SHIFT)
+        pointers: PointerArray = flat | tags << np.uint64(addresses.TAG_SHIFT)
+        return pointers
 
     def to_integer(self, pointers: PointerArray) -> _Array:
         """The real addresses of global pointers."""
-        return (np.asarray(pointers) & np.uint64(addresses.ADDRESS_MASK)).astype(np.uint64)
+        integers: _Array = np.asarray(pointers) & np.uint64(addresses.ADDRESS_MASK)
+        return integers
 
     def shared_region(self, cta_slot: int, buffer: int) -> Region:
-        """A CTA's buffer; made at first sight, because a peer may write to it before its owner comes to the `alloc`."""
+        """A CTA's buffer; made at first sight, as a peer may write to it before its owner's `alloc`."""
         table = self._shared.get(cta_slot)
         if table is None:
             table = self._shared[cta_slot] = [None] * len(self.layouts)
@@ -95,13 +97,16 @@ class Memory:
     def find(self, address: int) -> Region | None:
         """The region a pointer word belongs to, whether or not it is inside."""
         if addresses.is_shared(address):
-            return self.shared_region(addresses.cta_slot_of(address), addresses.buffer_of(address))
+            buffer = addresses.buffer_of(address)
+            if buffer >= len(self.layouts):
+                return None
+            return self.shared_region(addresses.cta_slot_of(address), buffer)
         tag = address >> addresses.TAG_SHIFT
         return self._tagged[tag - 1] if 0 < tag <= len(self._tagged) else None
 
 
 class CTAMemory:
-    """Memory as one CTA accesses it. Every method checks each active element and raises with the operation's span."""
+    """Memory as one CTA accesses it; every method checks each active element."""
 
     def __init__(self, memory: Memory, context: Context) -> None:
         self.shared = memory
@@ -120,9 +125,9 @@ class CTAMemory:
                 np.zeros(shape, dtype) if other is None else np.array(np.broadcast_to(other, shape), dtype)
             )
             if flat.size:
-                values.reshape(-1)[chosen] = self._gather(op, flat, element)
+                values.reshape(-1)[chosen] = self._gather(op, flat, element, chosen)
             return values if shape else values[()]
-        values = self._gather(op, flat, element)
+        values = self._gather(op, flat, element, chosen)
         return values.reshape(shape) if shape else values[0]
 
     def store(self, op: Op, pointers: PointerArray, values: Any, mask: Any = None) -> None:
@@ -144,9 +149,8 @@ class CTAMemory:
             self._mark_written(region, index, dtype)
 
     def atomic_rmw(self, op: Op, kind: str, pointers: PointerArray, values: Any, mask: Any = None) -> Any:
-        """Read-modify-write each active element, in element order; returns the old values (0 where masked off)."""
+        """Update each active element, in element order; returns the old values (0 where masked off)."""
         element = element_of(op.operands[1].type)
-        dtype = storage_dtype(element)
         operand = np.broadcast_to(to_storage(values, element), np.shape(pointers))
 
         def update(view: _Array, index: _Array, chosen: _Array) -> _Array:
@@ -157,7 +161,6 @@ class CTAMemory:
     def atomic_cas(self, op: Op, pointers: PointerArray, expected: Any, desired: Any) -> Any:
         """Compare-and-swap each element, in element order; returns the old values."""
         element = element_of(op.operands[1].type)
-        dtype = storage_dtype(element)
         shape = np.shape(pointers)
         wanted = np.broadcast_to(to_storage(expected, element), shape).reshape(-1)
         new = np.broadcast_to(to_storage(desired, element), shape).reshape(-1)
@@ -214,10 +217,10 @@ class CTAMemory:
 
     # Resolution and checks.
 
-    def _gather(self, op: Op, flat: PointerArray, element: Element) -> _Array:
+    def _gather(self, op: Op, flat: PointerArray, element: Element, chosen: _Array | None) -> _Array:
         stored = storage_dtype(element)
         values: _Array | None = None
-        for region, index, where in self._resolve(op, flat, element, None):
+        for region, index, where in self._resolve(op, flat, element, chosen):
             self._check_written(op, region, index, stored)
             _, view = region.view(stored)
             if where is None:
@@ -234,7 +237,7 @@ class CTAMemory:
     def _resolve(
         self, op: Op, flat: PointerArray, element: Element, chosen: _Array | None
     ) -> Iterator[tuple[Region, _Array, _Array | None]]:
-        """Regions the pointers fall in, with element indices, and which pointers they are (None: all of them)."""
+        """Regions the pointers fall in, element indices, and which pointers they are (None: all)."""
         dtype = storage_dtype(element)
         region = self.shared.find(int(flat[0]))
         if region is not None:
@@ -265,11 +268,12 @@ class CTAMemory:
         room = region.size_bytes - skipped
         if room < itemsize or int(offsets.max()) > room - itemsize:
             return None
-        if itemsize == 1:
-            return offsets.view(np.int64)
-        if np.any(offsets & np.uint64(itemsize - 1)):
-            return None
-        return (offsets >> np.uint64(itemsize.bit_length() - 1)).view(np.int64)
+        if itemsize > 1:
+            if np.any(offsets & np.uint64(itemsize - 1)):
+                return None
+            offsets = offsets >> np.uint64(itemsize.bit_length() - 1)
+        index: _Array = offsets.view(np.int64)
+        return index
 
     def _note(self, op: Op, region: Region) -> None:
         """Checks that need the region only: read-only arrays, accesses to a peer's shared memory."""
@@ -291,8 +295,8 @@ class CTAMemory:
         if missing.any():
             first = int(index[int(np.argmax(missing))])
             raise InterpreterError(
-                f"{op.name} {_VERBS.get(op.name, 'reads')} element {first} of {region.name} before anything was "
-                "written there",
+                f"{op.name} {_VERBS.get(op.name, 'reads')} element {first} of {region.name} "
+                "before anything was written there",
                 op.span,
                 facts=(*self._context.facts(), *_count_fact(int(missing.sum()), op)),
                 help="write the buffer first, or give tle.gpu.alloc an init_value",
@@ -324,8 +328,8 @@ class CTAMemory:
         if inside.all():
             position = int(np.argmax((part & np.uint64(size - 1)) != 0))
             return InterpreterError(
-                f"{op.name} {verb} {region.name} at byte {int(offsets[position])}, which is not aligned to the "
-                f"{size} bytes of an element {element}",
+                f"{op.name} {verb} {region.name} at byte {int(offsets[position])}, "
+                f"which is not aligned to the {size} bytes of an element {element}",
                 op.span,
                 facts=self._context.facts(),
             )
@@ -337,7 +341,8 @@ class CTAMemory:
             if found is not None:
                 coordinates, extents = found
                 return OutOfBounds(
-                    f"{op.name} {verb} element {list(coordinates)} of {region.name} through extents {list(extents)}",
+                    f"{op.name} {verb} element {list(coordinates)} of {region.name}, "
+                    f"whose extents are {list(extents)}",
                     op.span,
                     facts=facts,
                     help="mask the access: an element is never touched where the mask is False",

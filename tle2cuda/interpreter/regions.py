@@ -1,4 +1,4 @@
-"""Pieces of memory a pointer can be resolved to: the arrays of a launch and the shared buffers of its CTAs."""
+"""Pieces of memory a pointer can point into: the arrays of a launch, the shared buffers of its CTAs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tle2cuda.interpreter.addresses import ADDRESS_MASK, OFFSET_BIAS, global_address, shared_address
-from tle2cuda.interpreter.dtypes import storage_dtype
-from tle2cuda.ir.types import BufferType, DType, Element
+from tle2cuda.ir.types import BufferType, DType
 
 POISON_FLOAT, POISON_INT = 0xFF, 0xA5
 """Bytes of never-written shared memory: NaN for floats, a number far out of any range for integers."""
@@ -91,7 +90,7 @@ def array_region(name: str, array: NDArray[Any], tag: int) -> Region:
     origin = array.__array_interface__["data"][0]
     if high > low:
         raw = (ctypes.c_ubyte * (high - low)).from_address(low)
-        data: Bytes = np.frombuffer(raw, dtype=np.uint8)
+        data: Bytes = np.ctypeslib.as_array(raw)
     else:
         data = np.empty(0, dtype=np.uint8)
     return Region(
@@ -128,7 +127,7 @@ class SharedLayout:
         return region
 
     def forget(self, region: Region) -> None:
-        """Make the content undefined again, as each execution of an `alloc` does; zeroed buffers keep theirs."""
+        """Make the content undefined, as each execution of an `alloc` does; zeroed buffers keep theirs."""
         if self.zero:
             return
         region.data[:] = POISON_FLOAT if self.element.is_floating() else POISON_INT
@@ -137,11 +136,6 @@ class SharedLayout:
             if self.is_padding is not None:
                 # Padding is undefined data that may be read: consumers must not depend on it.
                 region.written |= self.is_padding
-
-
-def access_dtype(element: Element) -> np.dtype[Any]:
-    """The NumPy dtype through which memory is accessed as this element type."""
-    return storage_dtype(element)
 
 
 assert OFFSET_BIAS % 16 == 0, "shared pointers are aligned when their byte offset is"

@@ -1,0 +1,173 @@
+"""Compiles what makes pointers to shared memory: buffers and their views, local and remote pointers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tle2cuda.interpreter import addresses
+from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.types import BufferType
+
+if TYPE_CHECKING:
+    from tle2cuda.interpreter.compiler import Compiler, Frame
+
+Steps = Iterator[tuple[bool, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferHandle:
+    """A buffer at run time: which bytes of which CTA's allocation each logical element stands for.
+
+    Attributes:
+        address: Pointer word of the allocation's first byte.
+        offsets: Byte offset of each element, in the shape of the buffer; views slice and reshape it.
+    """
+
+    address: int
+    offsets: NDArray[np.uint64]
+
+
+def _row_major(type_: BufferType) -> NDArray[np.uint64]:
+    count = type_.num_elements
+    offsets: NDArray[np.uint64] = np.arange(count, dtype=np.uint64) * np.uint64(type_.element.bytes)
+    return offsets.reshape(type_.shape)
+
+
+def _alloc(compiler: Compiler, op: Op) -> Steps:
+    out, number = compiler.slot(op.results[0]), compiler.buffer_numbers[op]
+    type_ = op.results[0].type
+    assert isinstance(type_, BufferType)
+    offsets = _row_major(type_)
+    # With peers about, a buffer may hold what they wrote before the owner came here again.
+    forgets = not compiler.has_remote
+
+    def alloc(frame: Frame) -> None:
+        context = frame[0]
+        memory = context.memory.shared
+        if forgets and memory.has_buffer(context.cta_slot, number):
+            memory.forget_buffer(context.cta_slot, number)
+        frame[out] = BufferHandle(addresses.shared_address(context.cta_slot, number), offsets)
+
+    yield False, alloc
+
+
+def _buffer_view(compiler: Compiler, op: Op) -> Steps:
+    source, out = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
+    type_ = op.results[0].type
+    assert isinstance(type_, BufferType)
+    kind = op.attrs["kind"]
+    if kind == "slot":
+        stage = compiler.slot(op.operands[1])
+
+        def slot(frame: Frame) -> None:
+            handle: BufferHandle = frame[source]
+            index = int(frame[stage])
+            if not 0 <= index < len(handle.offsets):
+                # Not an error until something in it is accessed.
+                frame[out] = BufferHandle(handle.address | addresses.INVALID_BIT, handle.offsets[0])
+            else:
+                frame[out] = replace(handle, offsets=handle.offsets[index])
+
+        yield False, slot
+        return
+    if kind == "alias":
+        start = np.uint64(op.attrs.get("offset_bytes") or 0)
+        relative = _row_major(type_) + start
+
+        def alias(frame: Frame) -> None:
+            handle: BufferHandle = frame[source]
+            frame[out] = replace(handle, offsets=relative + handle.offsets.reshape(-1)[0])
+
+        yield False, alias
+        return
+    if kind == "reshape":
+
+        def reshape(frame: Frame) -> None:
+            handle: BufferHandle = frame[source]
+            frame[out] = replace(handle, offsets=handle.offsets.reshape(type_.shape))
+
+        yield False, reshape
+        return
+    dim, first = op.attrs.get("dim", -1), op.attrs.get("start", 0)
+    window = (slice(None),) * dim + (slice(first, first + type_.shape[dim]),)
+
+    def subslice(frame: Frame) -> None:
+        handle: BufferHandle = frame[source]
+        frame[out] = replace(handle, offsets=handle.offsets[window])
+
+    yield False, subslice
+
+
+def _local_ptr(compiler: Compiler, op: Op) -> Steps:
+    buffer, *indices = compiler.slots_of(op.operands)
+    out = compiler.slot(op.results[0])
+    if not indices:
+
+        def full_view(frame: Frame) -> None:
+            handle: BufferHandle = frame[buffer]
+            frame[out] = handle.offsets + np.uint64(handle.address)
+
+        yield False, full_view
+        return
+
+    def indexed(frame: Frame) -> None:
+        handle: BufferHandle = frame[buffer]
+        given = tuple(frame[slot] for slot in indices)
+        frame[out] = _index(frame, op, handle, given)
+
+    yield False, indexed
+
+
+def _index(frame: Frame, op: Op, handle: BufferHandle, indices: tuple[Any, ...]) -> Any:
+    """Pointers to elements; where an index is outside the extents, pointers that may not be accessed."""
+    extents = handle.offsets.shape
+    outside: Any = np.bool_(False)
+    clipped = []
+    for index, extent in zip(indices, extents, strict=True):
+        is_bad = (index < 0) | (index >= extent)
+        outside = outside | is_bad
+        clipped.append(np.where(is_bad, 0, index).astype(np.int64))
+    pointers = handle.offsets[tuple(clipped)] + np.uint64(handle.address)
+    if not np.any(outside):
+        return pointers
+    # Each bad element gets an address of its own, by which the message finds the index again.
+    numbers = np.arange(max(np.size(outside), 1), dtype=np.uint64).reshape(np.shape(outside))
+    marked = np.uint64(handle.address | addresses.INVALID_BIT) + numbers * np.uint64(16)
+    result = np.where(outside, marked, pointers)
+    frame[0].note_bad_indices(op, np.where(outside, marked, np.uint64(0)), indices, extents)
+    return result if np.shape(result) else result[()]
+
+
+def _remote(compiler: Compiler, op: Op) -> Steps:
+    source, rank = compiler.slots_of(op.operands)
+    out = compiler.slot(op.results[0])
+    is_buffer = isinstance(op.operands[0].type, BufferType)
+
+    def remote(frame: Frame) -> None:
+        context = frame[0]
+        target = int(frame[rank])
+        if not 0 <= target < context.cluster_size:
+            raise context.fail(
+                op, f"remote: rank {target} does not exist in a cluster of {context.cluster_size} CTAs"
+            )
+        slot = context.cluster_slots[target]
+        if is_buffer:
+            handle: BufferHandle = frame[source]
+            frame[out] = replace(handle, address=int(addresses.to_cta(np.uint64(handle.address), slot)))
+        else:
+            frame[out] = addresses.to_cta(frame[source], slot)
+
+    yield False, remote
+
+
+COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
+    "alloc": _alloc,
+    "buffer_view": _buffer_view,
+    "local_ptr": _local_ptr,
+    "remote": _remote,
+}
