@@ -40,7 +40,7 @@ def row_of(op: Op) -> Row:
 def is_pure(op: Op) -> bool:
     """Whether the results depend on the operands alone: it may be removed, merged, moved or run again."""
     row = row_of(op)
-    if op.attrs.get("scratch"):
+    if op.attrs.get("num_scratch"):
         return False
     return row.is_pure and all(is_pure(inner) for region in op.regions for inner in region.ops)
 

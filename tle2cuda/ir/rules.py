@@ -25,13 +25,9 @@ from tle2cuda.ir.types import (
 
 
 def scratch_operands(op: Op) -> tuple[Value, ...]:
-    """The trailing buffers that the scratch pass added; the attribute `scratch` says that there are some."""
-    if op.name == "alloc" or not op.attrs.get("scratch"):
-        return ()
-    count = 0
-    while count < len(op.operands) and isinstance(op.operands[-1 - count].type, BufferType):
-        count += 1
-    return op.operands[len(op.operands) - count :]
+    """The trailing buffers that the scratch pass added, counted by the attribute `num_scratch`."""
+    count = op.attrs.get("num_scratch", 0)
+    return op.operands[len(op.operands) - count :] if count else ()
 
 
 def value_operands(op: Op) -> tuple[Value, ...]:

@@ -1,0 +1,241 @@
+"""What operations do to memory: what they read, write or update, and which barriers they contain.
+
+`Roots(kernel)` finds for every pointer and buffer the allocations and arguments it may point into.
+`steps(op, roots)` lists what one operation does, in order, with the CTA barriers that it contains;
+`effects(op, roots)` is the same without the order.
+
+Operations that need scratch take it as trailing operands, counted by the attribute `num_scratch`. How they
+use it is a contract with the lowering, stated in `_SCRATCH_PHASES`: what happens before, between and after
+the barriers inside the operation. Scratch may be overwritten as soon as a barrier follows its last phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.rules import scratch_operands
+from tle2cuda.ir.types import (
+    CLUSTER,
+    GLOBAL,
+    SHARED,
+    BufferType,
+    PointerType,
+    TileType,
+    element_of,
+    is_pointer,
+)
+
+Kind = Literal["read", "write", "atomic"]
+
+READ: Kind = "read"
+WRITE: Kind = "write"
+ATOMIC: Kind = "atomic"
+
+_MEMORY_KINDS: Mapping[str, Kind] = {
+    "load": READ,
+    "store": WRITE,
+    "atomic_rmw": ATOMIC,
+    "atomic_cas": ATOMIC,
+}
+
+_SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
+    "reduce": (WRITE, READ),
+    "scan": (WRITE, READ),
+    "exclusive_sum": (WRITE, READ),
+    "convert_layout": (WRITE, READ),
+    "atomic_rmw": (WRITE, READ),
+    "atomic_cas": (WRITE, READ),
+    "load": (WRITE, READ),
+    "histogram": (WRITE, ATOMIC, READ),
+}
+"""Phases of an operation on its scratch, a CTA barrier between each two; its own access is in the first."""
+
+BARRIERS = frozenset({"barrier", "cluster_barrier", "grid_barrier"})
+"""Operations at which all threads of the CTA meet and see each other's earlier memory operations.
+
+A `cluster_barrier` of some members only is a CTA barrier for the other CTAs as well.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effect:
+    """One access of an operation to one allocation or argument.
+
+    Attributes:
+        kind: ``read``, ``write`` or ``atomic``.
+        space: Address space of the pointer: ``global``, ``shared`` or ``cluster`` (shared memory of any CTA
+            of the cluster, the own one included).
+        root: The `alloc` value or kernel argument; None when unknown, which stands for all of the space.
+        pointer: The pointer (tile) operand, None when the whole of `root` is meant.
+        op: The operation.
+        one_thread: Thread 0 alone does it. True of scalar stores and atomics, which happen once per CTA.
+        is_scratch: It concerns the operation's own scratch.
+    """
+
+    kind: Kind
+    space: str
+    root: Value | None
+    pointer: Value | None
+    op: Op
+    one_thread: bool = False
+    is_scratch: bool = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it touches shared memory, of this CTA or of another one in the cluster."""
+        return self.space != GLOBAL
+
+
+class CtaBarrier:
+    """Stands among the steps of an operation where all threads of the CTA meet."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<CTA barrier>"
+
+
+CTA_BARRIER = CtaBarrier()
+Step = tuple[Effect, ...] | CtaBarrier
+
+
+class Roots:
+    """The allocations and arguments that each pointer and buffer of a kernel may come from."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._sources: dict[Value, list[Value | None]] = {}
+        self._number: dict[Value, int] = {}  # of each root, in program order
+        self._cache: dict[Value, tuple[Value | None, ...]] = {}
+        for argument in kernel.args:
+            if isinstance(argument.value.type, PointerType):
+                self._number[argument.value] = len(self._number)
+        self._scan(kernel.body)
+
+    def of(self, value: Value) -> tuple[Value | None, ...]:
+        """Possible roots in program order; None, in front, when some origin is unknown."""
+        found = self._cache.get(value)
+        if found is None:
+            found = self._cache[value] = self._reach(value)
+        return found
+
+    def _reach(self, value: Value) -> tuple[Value | None, ...]:
+        seen: set[Value] = {value}
+        todo = [value]
+        roots: set[Value | None] = set()
+        while todo:
+            current = todo.pop()
+            if current in self._number:
+                roots.add(current)
+                continue
+            for source in self._sources.get(current, [None]):
+                if source is None:
+                    roots.add(None)
+                elif source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+        return tuple(sorted(roots, key=lambda root: -1 if root is None else self._number[root]))
+
+    def _flow(self, target: Value, source: Value | None) -> None:
+        if isinstance(target.type, BufferType) or is_pointer(target.type):
+            self._sources.setdefault(target, []).append(source)
+
+    def _scan(self, region: Region) -> None:
+        for op in region.ops:
+            self._visit(op)
+            for inner in op.regions:
+                self._scan(inner)
+
+    def _visit(self, op: Op) -> None:
+        if op.name == "alloc":
+            self._number[op.result] = len(self._number)
+        elif op.name == "if":
+            for region in op.regions:
+                self._flow_all(op.results, region.terminator.operands)
+        elif op.name == "fused":
+            self._flow_all(op.results, op.regions[0].terminator.operands)
+        elif op.name == "for":
+            region = op.regions[0]
+            for source in (op.operands[3:], region.terminator.operands):
+                self._flow_all(op.results, source)
+                self._flow_all(region.params[1:], source)
+        elif op.name == "while":
+            before, body = op.regions
+            passed = before.terminator.operands[1:]
+            self._flow_all(before.params, op.operands)
+            self._flow_all(before.params, body.terminator.operands)
+            self._flow_all(body.params, passed)
+            self._flow_all(op.results, passed)
+        elif len(op.results) == 1:
+            self._visit_simple(op)
+
+    def _flow_all(self, targets: tuple[Value, ...], sources: tuple[Value, ...]) -> None:
+        for target, source in zip(targets, sources, strict=True):
+            self._flow(target, source)
+
+    def _visit_simple(self, op: Op) -> None:
+        origins = [v for v in op.operands if isinstance(v.type, BufferType) or is_pointer(v.type)]
+        if op.name == "cmp" or not origins:
+            self._flow(op.result, None)  # such as an integer turned into a pointer
+        for origin in origins:
+            self._flow(op.result, origin)
+
+
+def effects(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """Everything an operation does to memory, regions of `fused` included, those of control flow not."""
+    return tuple(effect for step in steps(op, roots) if not isinstance(step, CtaBarrier) for effect in step)
+
+
+def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
+    """What an operation does to memory in order; a `CTA_BARRIER` wherever all its threads meet inside.
+
+    The accesses of one step are not ordered among each other. Control flow has no steps of its own.
+    """
+    if op.name in BARRIERS:
+        return (CTA_BARRIER,)
+    if op.name == "fused":
+        return _fused_steps(op, roots)
+    if op.name == "alloc" and op.attrs.get("zero"):
+        return ((Effect(WRITE, SHARED, op.result, None, op),),)
+    own = _own_accesses(op, roots)
+    scratch = scratch_operands(op)
+    if not scratch:
+        return (own,) if own else ()
+    result: list[Step] = []
+    for number, kind in enumerate(_SCRATCH_PHASES[op.name]):
+        phase = tuple(
+            Effect(kind, SHARED, root, None, op, is_scratch=True)
+            for buffer in scratch
+            for root in roots.of(buffer)
+        )
+        result += [own + phase] if number == 0 else [CTA_BARRIER, phase]
+    return tuple(result)
+
+
+def internal_barriers(op: Op) -> int:
+    """CTA barriers inside an operation that is no barrier itself."""
+    return len(_SCRATCH_PHASES[op.name]) - 1 if scratch_operands(op) else 0
+
+
+def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    kind = _MEMORY_KINDS.get(op.name)
+    if kind is None:
+        return ()
+    pointer = op.operands[0]
+    element = element_of(pointer.type)
+    assert isinstance(element, PointerType)
+    one_thread = kind != READ and not isinstance(pointer.type, TileType)
+    return tuple(Effect(kind, element.space, root, pointer, op, one_thread) for root in roots.of(pointer))
+
+
+def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
+    """A fused loop is one step: its threads do not wait for each other inside."""
+    inner = tuple(effect for each in op.regions[0].body for effect in effects(each, roots))
+    return (inner,) if inner else ()
+
+
+def is_remote(effect: Effect) -> bool:
+    """Whether an access goes through the cluster's distributed shared memory."""
+    return effect.space == CLUSTER
