@@ -22,7 +22,7 @@ from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import range_of
 from tle2cuda.frontend.names import device_function
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
-from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed
+from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.span import Span
 from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
@@ -126,7 +126,7 @@ class Calls(Expressions):
             if problem is None:
                 raise foreign_error(name, error, span, ours=True) from error
             raise InvalidType(f"{name}: {problem}", span) from error
-        except PoisonUsed:
+        except (PoisonUsed, TooManyErrors):
             raise
         except Exception as error:
             raise foreign_error(name, error, span, ours=True) from error
@@ -196,6 +196,8 @@ class Calls(Expressions):
             if function in (min, max) and not all(is_static(arg) for arg in args):
                 return self._min_max(node, name, args)
             if function is isinstance:
+                if len(args) != 2:
+                    raise InvalidType(f"isinstance takes two arguments, got {len(args)}")
                 return constexpr(_is_instance(args[0], args[1]))
             if function is hasattr and is_handle(args[0]):
                 return constexpr(hasattr(args[0], unwrap(args[1])))
@@ -270,20 +272,18 @@ class Calls(Expressions):
                 return wrap(function(*plain_args, **plain_kwargs))
         except KernelError as error:
             raise located(error, span) from error.__cause__
-        except PoisonUsed:
-            raise
         except Exception as error:
             raise foreign_error(name, error, span, ours=False) from error
 
 
 def _takes_run_time_values(function: Callable[..., Any]) -> bool:
-    """Loop ranges (`tl.range` and its kin) are ordinary classes whose bounds may be run-time values."""
-    names = ("start", "end", "step")
-    if not isinstance(function, type) or not (function.__module__ or "").startswith("tle2cuda."):
+    """Classes whose instances may hold run-time values: the language's loop ranges, and named tuples."""
+    if not isinstance(function, type):
         return False
-    return all(
-        name in getattr(function, "__annotations__", {}) or hasattr(function, name) for name in names
-    ) or (function.__name__ in ("range", "static_range", "pipeline"))
+    if issubclass(function, tuple) and hasattr(function, "_fields"):
+        return True
+    is_ours = (function.__module__ or "").startswith("tle2cuda.")
+    return is_ours and function.__name__ in ("range", "static_range", "pipeline")
 
 
 def _is_python_builtin(function: Any) -> bool:

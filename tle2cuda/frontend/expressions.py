@@ -22,7 +22,7 @@ from tle2cuda.frontend.values import describe_value, is_handle, is_static, wrap
 from tle2cuda.ops.compare import condition, logical_and, logical_not, logical_or
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 
-_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add),
     ast.Sub: ("-", operator.sub),
     ast.Mult: ("*", operator.mul),
@@ -50,6 +50,7 @@ _UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
     ast.UAdd: ("+", operator.pos),
     ast.Invert: ("~", operator.invert),
 }
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
 _LARGEST_SHIFT_OR_POWER = 4096
 
 
@@ -123,7 +124,7 @@ class Expressions(Scope):
     def binary(self, node: ast.AST, op: ast.operator, left: ast.expr, right: ast.expr) -> Any:
         """``left op right``."""
         a, b = self.evaluate(left), self.evaluate(right)
-        symbol, function = _BINARY[type(op)]
+        symbol, function = BINARY[type(op)]
         return self.apply(node, symbol, function, [(left, a), (right, b)])
 
     def apply(
@@ -383,7 +384,7 @@ class Expressions(Scope):
             )
         value = unwrap(value)
         if node.conversion != -1:
-            value = {"s": str, "r": repr, "a": ascii}[chr(node.conversion)](value)
+            value = _CONVERSIONS[chr(node.conversion)](value)
         spec = "" if node.format_spec is None else unwrap(self.evaluate(node.format_spec))
         try:
             return format(value, spec)

@@ -78,13 +78,10 @@ class Loops(Branches):
         if not isinstance(node.target, ast.Name):
             raise UnsupportedSyntax("a loop over a range has one name as its target", self.span(node.target))
         lower, upper, step = self._bounds(loop, self.span(node.iter))
-        carried = self._carried_names(node, exclude={node.target.id})
-        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
         induction = Value(lower.value.type, node.target.id, self.span(node.target))
-        params = self._params(carried, span)
-        arm = self._trace_body(
-            node, carried, params, {node.target.id: Binding(tensor(induction), induction.span)}
-        )
+        bindings = {node.target.id: Binding(tensor(induction), induction.span)}
+        carried, params, arm = self._trace_body(node, {node.target.id}, bindings)
+        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
         yielded = self._yielded(arm, carried, params)
         with self.builder.at(span):
             with self.builder.region() as terminator:
@@ -136,40 +133,45 @@ class Loops(Branches):
     def while_loop(self, node: ast.While) -> None:
         """``while condition:``; the condition is computed before each iteration."""
         span = self.header_span(node)
-        carried = self._carried_names(node, exclude=set())
-        before_params = self._params(carried, span)
+        # Whether the loop exists at all must be known before its body is traced, which may not even be valid.
+        if self._while_condition(node, self._carried_names(node, set())) is None:
+            return
+        carried, params, arm = self._trace_body(node, set(), {})
+        before = self._while_condition(node, carried)
+        if before is None:
+            return
+        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
+        yielded = self._yielded(arm, carried, params)
+        with self.builder.at(span):
+            with self.builder.region() as terminator:
+                self.builder.emit("yield", tuple(yielded))
+            types = tuple(value.type for value in params)
+            body = Region(tuple(params), (*arm.ops, *terminator))
+            results = self.builder.emit("while", tuple(inits), types, None, (before, body))
+        self._after_loop(node, carried, results, span)
+
+    def _while_condition(self, node: ast.While, carried: list[_Carried]) -> Region | None:
+        """The region that decides about another iteration; None when there is never a first one."""
+        span = self.header_span(node)
+        params = self._params(carried, span)
         outer = self.env
-        self.env = self._with_carried(outer, carried, before_params)
+        self.env = self._with_carried(outer, carried, params)
         try:
-            with self.builder.region() as before_ops:
+            with self.builder.region() as ops:
                 test = self.condition(node.test, "`while`")
-                if isinstance(test, bool):
-                    if not test:
-                        self.env = outer
-                        return
+                if test is False:
+                    return None
+                if test is True:
                     raise CompilationError(
                         "the condition of this `while` is always true, so the loop never ends",
                         span,
                         help="test a value that the body assigns, or one that the condition loads",
                     )
                 with self.builder.at(span):
-                    self.builder.emit("condition", (test.value, *before_params))
+                    self.builder.emit("condition", (test.value, *params))
+            return Region(tuple(params), tuple(ops))
         finally:
             self.env = outer
-        params = self._params(carried, span)
-        inits = [leaf.value for item in carried for leaf in leaves(item.before)]
-        arm = self._trace_body(node, carried, params, {})
-        yielded = self._yielded(arm, carried, params)
-        with self.builder.at(span):
-            with self.builder.region() as terminator:
-                self.builder.emit("yield", tuple(yielded))
-            regions = (
-                Region(tuple(before_params), tuple(before_ops)),
-                Region(tuple(params), (*arm.ops, *terminator)),
-            )
-            types = tuple(value.type for value in params)
-            results = self.builder.emit("while", tuple(inits), types, None, regions)
-        self._after_loop(node, carried, results, span)
 
     # -- carried names --
 
@@ -222,14 +224,37 @@ class Loops(Branches):
         return inner
 
     def _trace_body(
-        self,
-        node: ast.For | ast.While,
-        carried: list[_Carried],
-        params: list[Value],
-        extra: dict[str, Binding],
-    ) -> Arm:
+        self, node: ast.For | ast.While, exclude: set[str], bindings: dict[str, Binding]
+    ) -> tuple[list[_Carried], list[Value], Arm]:
+        """Traces the body; returns the carried names, their parameters, and what was traced.
+
+        A name that is assigned only under compile-time conditions that turned out false is not carried at
+        all: it may be a constant or a buffer, which must stay what it is. That is known only afterwards, so
+        the body is then traced again.
+        """
+        exclude = set(exclude)
+        while True:
+            carried = self._carried_names(node, exclude)
+            params = self._params(carried, self.header_span(node))
+            inner = self._with_carried(self.env, carried, params)
+            arm = self._trace_iteration(node, {**inner, **bindings})
+            unassigned = {
+                item.name
+                for item in carried
+                if arm.env[item.name] is inner[item.name] and not self._may_be_carried(item)
+            }
+            if not unassigned:
+                return carried, params, arm
+            exclude |= unassigned
+
+    def _may_be_carried(self, item: _Carried) -> bool:
+        """Whether carrying a name that no iteration assigns changes nothing."""
+        was_constant = same_value(item.before, item.binding.value)
+        return was_constant and all(isinstance(leaf, tensor) for leaf in leaves(item.before))
+
+    def _trace_iteration(self, node: ast.For | ast.While, env: dict[str, Binding]) -> Arm:
         outer = self.env
-        self.env = {**self._with_carried(outer, carried, params), **extra}
+        self.env = env
         self.loop_depth += 1
         try:
             head = self.live.head.get(node, frozenset(self.local_names))

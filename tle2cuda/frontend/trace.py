@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.frontend.branches import FALLS, NO_VALUE, Arm, NoValue, Outcome
 from tle2cuda.frontend.calls import bind_parameters, signature_of
-from tle2cuda.frontend.expressions import _BINARY
+from tle2cuda.frontend.expressions import BINARY
 from tle2cuda.frontend.iterators import UnrolledLoop, loop_of
 from tle2cuda.frontend.loops import Loops
 from tle2cuda.frontend.scope import current_scope
@@ -59,15 +60,15 @@ class FunctionTracer(Loops):
             tail: Nothing of the function follows, so falling through is returning nothing.
             live_after: Names needed behind the block.
         """
-        queue = list(statements)
+        queue = collections.deque(statements)
         while queue:
-            statement = queue.pop(0)
+            statement = queue.popleft()
             try:
                 if isinstance(statement, _Iteration):
                     self.assign(statement.loop.target, wrap(statement.value), keep_constants=True)
                     continue
                 with self.at(statement):
-                    outcome, queue = self._flow(statement, queue, tail, live_after)
+                    outcome = self._flow(statement, queue, tail, live_after)
             except CompilationError as error:
                 self._recover(statement, error)
                 continue
@@ -79,40 +80,44 @@ class FunctionTracer(Loops):
             if outcome.kind == "maybe" and queue:
                 assert outcome.flag is not None
                 span = self.header_span(statement)
-                return self.rest_unless(outcome.flag, outcome, queue, tail, live_after, span)
+                return self.rest_unless(outcome.flag, outcome, list(queue), tail, live_after, span)
             if outcome.kind == "maybe":
                 return outcome
         return Outcome("returns", NO_VALUE) if tail else FALLS
 
     def _flow(
-        self, node: ast.stmt, rest: list[Any], tail: bool, live_after: frozenset[str]
-    ) -> tuple[Outcome, list[Any]]:
-        """Traces one statement; returns how it ends and the statements still to be traced."""
+        self, node: ast.stmt, rest: collections.deque[Any], tail: bool, live_after: frozenset[str]
+    ) -> Outcome:
+        """Traces one statement and updates the statements still to be traced behind it."""
         match node:
             case ast.If():
                 test = self.condition(node.test, "`if`")
                 if isinstance(test, bool):
-                    return FALLS, [*(node.body if test else node.orelse), *rest]
-                outcome, took_rest = self.dynamic_if(node, test, rest, tail, live_after)
-                return outcome, [] if took_rest else rest
+                    rest.extendleft(reversed(node.body if test else node.orelse))
+                    return FALLS
+                outcome, took_rest = self.dynamic_if(node, test, list(rest), tail, live_after)
+                if took_rest:
+                    rest.clear()
+                return outcome
             case ast.For():
                 if node.orelse:
                     raise self._loop_else(node)
                 loop = loop_of(self.evaluate(node.iter))
                 if isinstance(loop, UnrolledLoop):
-                    iterations = ([_Iteration(node, value), *node.body] for value in loop.values)
-                    return FALLS, [item for items in iterations for item in items] + rest
+                    iterations = [[_Iteration(node, value), *node.body] for value in loop.values]
+                    rest.extendleft(item for items in reversed(iterations) for item in reversed(items))
+                    return FALLS
                 self.counted_loop(node, loop)
-                return FALLS, rest
+                return FALLS
             case ast.Return():
                 if self.loop_depth:
                     raise UnsupportedSyntax(
                         "`return` inside a loop is not supported in a kernel",
                         help="use `while` with the condition for going on, or return behind the loop",
                     )
-                return Outcome("returns", self._returned(node)), rest
+                return Outcome("returns", self._returned(node))
         self._simple(node)
-        return FALLS, rest
+        return FALLS
 
     def _returned(self, node: ast.Return) -> Any:
         if node.value is None:
@@ -211,7 +216,7 @@ class FunctionTracer(Loops):
                 raise UnsupportedSyntax(
                     "assigning to an element is not supported: tiles are values",
                     span,
-                    help="change a tile with tl.where, write memory with tl.store, index a tle.gpu.alloc buffer",
+                    help="change tiles with tl.where, write memory with tl.store",
                 )
             case ast.Attribute():
                 raise UnsupportedSyntax(
@@ -243,7 +248,7 @@ class FunctionTracer(Loops):
             self.assign(node.target, None)
         assert isinstance(node.target, ast.Name)
         load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        symbol, function = _BINARY[type(node.op)]
+        symbol, function = BINARY[type(node.op)]
         a = self.evaluate(load)
         b = self.evaluate(node.value)
         value = self.apply(node, symbol, function, [(load, a), (node.value, b)])
