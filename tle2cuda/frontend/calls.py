@@ -25,7 +25,9 @@ from tle2cuda.frontend.scope import current_scope, foreign_error, located
 from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.span import Span
+from tle2cuda.ops.arithmetic import maximum, minimum
 from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
+from tle2cuda.ops.debug import device_print
 
 _FOLDED_BUILTINS = frozenset(
     {abs, all, any, bin, bool, chr, divmod, float, hex, int, len, ord, pow, repr, round, sorted, str, sum}
@@ -225,19 +227,15 @@ class Calls(Expressions):
 
     def _print(self, node: ast.Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """`print` is `tl.device_print`; leading strings become the prefix."""
-        import tle2cuda.language as language
-
         prefix = [str(arg) for arg in args if is_static(arg)]
         values = [arg for arg in args if not is_static(arg)]
         return self._call_language(
-            node, "print", language.device_print, [constexpr(" ".join(prefix)), *values], kwargs
+            node, "print", device_print, [constexpr(" ".join(prefix)), *values], kwargs
         )
 
     def _min_max(self, node: ast.Call, name: str, args: list[Any]) -> Any:
         """`min` and `max` with a run-time operand are `tl.minimum` and `tl.maximum`."""
-        import tle2cuda.language as language
-
-        function = language.minimum if name == "min" else language.maximum
+        function = minimum if name == "min" else maximum
         items = list(args[0]) if len(args) == 1 and isinstance(args[0], tuple) else args
         result = items[0]
         for item in items[1:]:

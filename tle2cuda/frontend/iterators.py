@@ -6,22 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle2cuda.errors import ConstexprRequired, InvalidType
-from tle2cuda.frontend.values import is_static
-from tle2cuda.ops.core import describe, fact, static_int, tensor, unwrap
+from tle2cuda.errors import InvalidType
+from tle2cuda.ops import loops
+from tle2cuda.ops.core import describe, static_int, unwrap
 
 MAX_UNROLLED = 1 << 14
-
-# Hints of tl.range that reach the IR, by the attribute of the `for` operation that carries them.
-_HINTS = {
-    "num_stages": "num_stages",
-    "loop_unroll_factor": "unroll",
-    "disallow_acc_multi_buffer": "disallow_acc_multi_buffer",
-    "flatten": "flatten",
-    "warp_specialize": "warp_specialize",
-    "disable_licm": "disable_licm",
-    "reorder": "reorder",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +51,6 @@ def loop_of(iterable: Any) -> CountedLoop | UnrolledLoop:
 
     Raises:
         InvalidType: The object cannot be iterated over in a kernel.
-        ConstexprRequired: A bound of `tl.static_range` is a run-time value.
     """
     if isinstance(iterable, (CountedLoop, UnrolledLoop)):
         return iterable
@@ -71,36 +59,21 @@ def loop_of(iterable: Any) -> CountedLoop | UnrolledLoop:
     plain = unwrap(iterable)
     if isinstance(plain, range):
         return CountedLoop(plain.start, plain.stop, plain.step)
-    if all(hasattr(plain, name) for name in ("start", "end", "step")):
-        if type(plain).__name__ == "static_range":
-            return _unrolled(plain)
-        hints = {}
-        for name, attribute in _HINTS.items():
-            value = unwrap(getattr(plain, name, None))
-            if value is not None and value is not False:
-                hints[attribute] = value
-        return CountedLoop(plain.start, plain.end, plain.step, hints)
+    if isinstance(plain, loops.static_range):
+        return _unrolled(plain)
+    if isinstance(plain, loops.range):
+        return CountedLoop(plain.start, plain.end, plain.step, plain.attrs)
     raise InvalidType(
         f"a kernel cannot iterate over {describe(iterable)}",
         help="iterate over range, tl.range, tl.static_range or a tuple",
     )
 
 
-def _unrolled(loop: Any) -> UnrolledLoop:
-    bounds = {}
-    for name in ("start", "end", "step"):
-        value = getattr(loop, name)
-        if not is_static(value):
-            facts = (fact(name, value),) if isinstance(value, tensor) else ()
-            raise ConstexprRequired(
-                f"tl.static_range: {name} must be known at compile time, got {describe(value)}",
-                facts=facts,
-                help="use range for a loop with run-time bounds",
-            )
-        bounds[name] = static_int(value, f"tl.static_range: {name}")
-    if bounds["step"] == 0:
-        raise InvalidType("tl.static_range: step must not be 0")
-    values = range(bounds["start"], bounds["end"], bounds["step"])
+def _unrolled(loop: loops.static_range) -> UnrolledLoop:
+    bounds = (
+        static_int(getattr(loop, name), f"tl.static_range: {name}") for name in ("start", "end", "step")
+    )
+    values = range(*bounds)
     if len(values) > MAX_UNROLLED:
         raise InvalidType(
             f"tl.static_range would repeat the body {len(values)} times, the limit is {MAX_UNROLLED}",

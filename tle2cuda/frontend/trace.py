@@ -31,6 +31,7 @@ from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.ops.core import constexpr, tensor, unwrap
+from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
 
 
@@ -288,11 +289,9 @@ class FunctionTracer(Loops):
             raise StaticAssertFailed(
                 f"assertion failed: {message or self.span(node.test).text()}", self.span(node)
             )
-        import tle2cuda.language as language
-
         message = self.span(node.test).text() if node.msg is None else str(unwrap(self.evaluate(node.msg)))
         with self.at(node):
-            language.device_assert(condition, constexpr(message))
+            device_assert(condition, constexpr(message))
 
     def _raise(self, node: ast.Raise) -> CompilationError:
         text = self.span(node.exc).text() if node.exc is not None else ""
