@@ -1,0 +1,64 @@
+"""Families of operations that several passes treat alike."""
+
+from __future__ import annotations
+
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import DType, PointerType, TileType, element_of
+
+ELEMENTWISE = frozenset(
+    "add sub mul div idiv rem and or xor shl shr min max mulhi fma cmp select math cast bitcast ptr_add hint".split()
+)
+"""Operations that compute each element of the result from the same element of the operands."""
+
+SHAPE = frozenset("splat broadcast expand_dims reshape trans".split())
+"""Operations that only rename elements."""
+
+CHEAP = frozenset(
+    "add sub mul idiv rem and or xor shl shr min max cmp select cast bitcast ptr_add hint local_ptr".split()
+)
+"""Operations recomputed where their result is wanted rather than kept in registers, when their operands are."""
+
+
+def is_tile(value: Value) -> bool:
+    """Whether a value is spread over the threads."""
+    return isinstance(value.type, TileType)
+
+
+def is_index_like(op: Op) -> bool:
+    """Whether recomputing an operation costs no more than an integer instruction or a conversion."""
+    if op.name not in CHEAP:
+        return False
+    element = element_of(op.results[0].type)
+    if isinstance(element, PointerType) or element.is_int():
+        return True
+    return op.name in ("cast", "hint", "select", "bitcast", "add", "sub", "mul")
+
+
+def lazy_values(ops: tuple[Op, ...], known: set[Value] | None = None) -> set[Value]:
+    """Tile values that need no registers of their own: constants, index tiles and what is cheap to make of them.
+
+    D4: they are recomputed from (register, thread) where they are used. A broadcast of any tile counts too, since it
+    only renames elements.
+    """
+    lazy = known if known is not None else set()
+    for op in ops:
+        if op.results and is_tile(op.results[0]) and _is_lazy(op, lazy):
+            lazy.add(op.results[0])
+        for region in op.regions:
+            lazy_values(region.ops, lazy)
+    return lazy
+
+
+def _is_lazy(op: Op, lazy: set[Value]) -> bool:
+    if op.name in ("constant", "arange", "splat", "broadcast"):
+        return True
+    tiles = [v for v in op.operands if is_tile(v)]
+    if op.name in SHAPE or is_index_like(op):
+        return all(v in lazy for v in tiles)
+    return False
+
+
+def element_bytes(value: Value) -> int:
+    """Bytes of one element of a tile or scalar (8 for pointers)."""
+    element = element_of(value.type)
+    return element.bytes if isinstance(element, DType) else 8

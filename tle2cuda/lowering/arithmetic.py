@@ -1,0 +1,164 @@
+"""How arithmetic reads in CUDA."""
+
+from __future__ import annotations
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, DType, PointerType, element_of
+from tle2cuda.lowering.cexpr import (
+    ADD,
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    EQUALITY,
+    MUL,
+    OR,
+    SHIFT,
+    Affine,
+    C,
+    binary,
+    call,
+    mixed_bits,
+    negate,
+    static_cast,
+    ternary,
+)
+from tle2cuda.lowering.operators import index_rule, rule
+from tle2cuda.lowering.state import State
+
+_SUMS = {"add": ("+", ADD), "sub": ("-", ADD), "mul": ("*", MUL)}
+_ROUNDED = {("add", F32): "__fadd_rn", ("sub", F32): "__fsub_rn", ("mul", F32): "__fmul_rn"}
+_ROUNDED |= {("add", F64): "__dadd_rn", ("sub", F64): "__dsub_rn", ("mul", F64): "__dmul_rn"}
+_ROUNDED |= {(op, t): f"__h{op}_rn" for op in ("add", "sub", "mul") for t in (F16, BF16)}
+_BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
+_LOGIC = {"and": ("&&", AND), "or": ("||", OR), "xor": ("!=", EQUALITY)}
+
+
+def dtype(op: Op) -> DType:
+    """Element type of an operation's result."""
+    element = element_of(op.results[0].type)
+    if not isinstance(element, DType):
+        raise InternalError(f"{op.name} on pointers", op.span)
+    return element
+
+
+def narrowed(type_: DType, value: C) -> C:
+    """C computes small integers as int: bring the result back to its width."""
+    if type_.is_int() and type_ is not BOOL and type_.bits < 32:
+        return static_cast(type_.cuda, value)
+    return value
+
+
+@rule("add", "sub", "mul")
+def _sum(state: State, op: Op, args: list[C]) -> C:
+    a, b = args
+    type_ = dtype(op)
+    if type_ is BOOL:  # arithmetic modulo 2
+        return binary("&&", AND, a, b) if op.name == "mul" else binary("!=", EQUALITY, a, b)
+    if type_.is_floating() and op.attrs.get("rounding") == "rn":
+        return call(_ROUNDED[op.name, type_], a, b)
+    sign, precedence = _SUMS[op.name]
+    if op.name == "sub" and type_.is_floating() is False and a.text == "0":
+        return narrowed(type_, C(f"-{b.at(15)}", 15, b.deps))
+    return narrowed(type_, binary(sign, precedence, a, b))
+
+
+@index_rule("add", "sub", "mul", "hint")
+def _index_sum(op: Op, args: list[Affine]) -> Affine | None:
+    type_ = dtype(op)
+    if not type_.is_int() or type_.bits < 32 or type_.kind != "int":
+        return None
+    if op.name == "hint":
+        return args[0]
+    a, b = args
+    if op.name != "mul":
+        return a.plus(b, 1 if op.name == "add" else -1)
+    if b.constant is not None:
+        return a.times(b.constant)
+    return b.times(a.constant) if a.constant is not None else None
+
+
+@rule("div")
+def _div(state: State, op: Op, args: list[C]) -> C:
+    type_ = dtype(op)
+    if type_ is F32 and op.attrs.get("rounding", "approx") == "approx":
+        return call(state.helper("divide_approx"), *args)
+    if type_ is F32:
+        return call("__fdiv_rn", *args)
+    return binary("/", MUL, *args)
+
+
+@rule("idiv")
+def _idiv(state: State, op: Op, args: list[C]) -> C:
+    return narrowed(dtype(op), binary("/", MUL, *args))
+
+
+@rule("rem")
+def _rem(state: State, op: Op, args: list[C]) -> C:
+    if dtype(op).is_floating():
+        return call("fmodf" if dtype(op) is F32 else "fmod", *args)
+    return narrowed(dtype(op), binary("%", MUL, *args))
+
+
+@rule("and", "or", "xor")
+def _bits(state: State, op: Op, args: list[C]) -> C:
+    a, b = args
+    if dtype(op) is BOOL:
+        if op.name == "xor" and b.text == "true":
+            return negate(a)
+        sign, precedence = _LOGIC[op.name]
+        if {a.precedence, b.precedence} & {AND, OR} - {precedence}:
+            return C(f"{a.at(EQUALITY)} {sign} {b.at(EQUALITY)}", precedence, a.deps | b.deps)
+        return binary(sign, precedence, a, b)
+    sign, precedence = _BITS[op.name]
+    if op.name == "xor" and b.text in ("-1", "-1ll"):
+        return narrowed(dtype(op), C(f"~{a.at(15)}", 15, a.deps))
+    return narrowed(dtype(op), mixed_bits(sign, precedence, a, b))
+
+
+@rule("shl", "shr")
+def _shift(state: State, op: Op, args: list[C]) -> C:
+    return narrowed(dtype(op), mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, *args))
+
+
+@rule("min", "max")
+def _extreme(state: State, op: Op, args: list[C]) -> C:
+    return extreme(state, op.name, dtype(op), op.attrs.get("nan", "ignore"), args[0], args[1])
+
+
+def extreme(state: State, name: str, type_: DType, nan: str, a: C, b: C) -> C:
+    """Smaller or larger of two values; `nan` says whether a NaN operand is ignored or wins."""
+    if type_ is BOOL:
+        return binary("&&", AND, a, b) if name == "min" else binary("||", OR, a, b)
+    if type_.is_int():
+        return narrowed(type_, call(name, a, b))
+    if type_ in (F16, BF16):
+        return call(f"__h{name}" + ("_nan" if nan == "propagate" else ""), a, b)
+    if nan == "propagate":
+        return call(state.helper(f"{name}_nan"), a, b)
+    return call(f"f{name}f" if type_ is F32 else f"f{name}", a, b)
+
+
+@rule("mulhi")
+def _mulhi(state: State, op: Op, args: list[C]) -> C:
+    type_ = dtype(op)
+    function = {32: "mulhi", 64: "mul64hi"}[type_.bits]
+    return call(f"__{'u' if type_.kind == 'uint' else ''}{function}", *args)
+
+
+@rule("fma")
+def _fma(state: State, op: Op, args: list[C]) -> C:
+    function = {F32: "fmaf", F64: "fma", F16: "__hfma", BF16: "__hfma"}[dtype(op)]
+    return call(function, *args)
+
+
+@rule("select")
+def _select(state: State, op: Op, args: list[C]) -> C:
+    return ternary(*args)
+
+
+@rule("ptr_add")
+def _pointer_sum(state: State, op: Op, args: list[C]) -> C:
+    assert isinstance(element_of(op.results[0].type), PointerType)
+    return binary("+", ADD, *args)

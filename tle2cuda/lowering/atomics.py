@@ -1,0 +1,116 @@
+"""How atomics read in CUDA."""
+
+from __future__ import annotations
+
+from tle2cuda.errors import CapabilityError, InternalError
+from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, PointerType, element_of
+from tle2cuda.lowering.cexpr import PRIMARY, C
+from tle2cuda.lowering.state import State
+
+_NAMES = {
+    "add": "atomicAdd",
+    "and": "atomicAnd",
+    "or": "atomicOr",
+    "xor": "atomicXor",
+    "min": "atomicMin",
+    "max": "atomicMax",
+    "xchg": "atomicExch",
+    "cas": "atomicCAS",
+}
+_SCOPE_SUFFIX = {"cta": "_block", "cluster": "", "gpu": "", "sys": "_system"}
+_FENCES = {"cta": "__threadfence_block();", "cluster": "__threadfence();", "gpu": "__threadfence();"}
+_FENCES["sys"] = "__threadfence_system();"
+_NATIVE = {
+    "add": (I32, U32, U64, F32, F64, F16, BF16),
+    "and": (I32, U32, U64),
+    "or": (I32, U32, U64),
+    "xor": (I32, U32, U64),
+    "min": (I32, U32, I64, U64),
+    "max": (I32, U32, I64, U64),
+    "xchg": (I32, U32, U64, F32),
+    "cas": (I32, U32, U64),
+}
+# Reinterpreted as another type of the same width, where the operation does not care about the sign.
+_AS_OTHER = {
+    ("add", I64): U64,
+    ("and", I64): U64,
+    ("or", I64): U64,
+    ("xor", I64): U64,
+    ("xchg", I64): U64,
+    ("xchg", F64): U64,
+    ("cas", I64): U64,
+    ("cas", F32): U32,
+    ("cas", F64): U64,
+}
+
+
+def element_type(op: Op) -> DType:
+    """Element type that an atomic works on."""
+    pointer = element_of(op.operands[0].type)
+    assert isinstance(pointer, PointerType)
+    return pointer.element
+
+
+def kind_of(op: Op) -> str:
+    """`add`, `min`, ..., `cas`."""
+    return "cas" if op.name == "atomic_cas" else str(op.attrs["kind"])
+
+
+def spell(state: State, op: Op, address: C, *values: C) -> C:
+    """Expression that performs the atomic on one element and yields the old value."""
+    kind, dtype = kind_of(op), element_type(op)
+    pointer = element_of(op.operands[0].type)
+    assert isinstance(pointer, PointerType)
+    scope = op.attrs.get("scope", "gpu")
+    suffix = _SCOPE_SUFFIX[scope] if pointer.space == "global" else ""
+    state.include_for(dtype)
+    function = _NAMES[kind] + suffix
+    deps = address.deps.union(*(v.deps for v in values))
+    if dtype in _NATIVE[kind]:
+        return C(f"{function}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
+    other = _AS_OTHER.get((kind, dtype))
+    if other is not None:
+        return C(_cast_call(state, function, dtype, other, address, values), PRIMARY, deps)
+    if kind in ("min", "max") and dtype in (F32, F64):
+        name = state.helper(f"atomic_{kind}_{'float' if dtype is F32 else 'double'}")
+        return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
+    raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
+
+
+def _cast_call(
+    state: State, function: str, dtype: DType, other: DType, address: C, values: tuple[C, ...]
+) -> str:
+    pointer = f"reinterpret_cast<{other.cuda}*>({address.text})"
+    if not dtype.is_floating():
+        inner = ", ".join([pointer, *(f"static_cast<{other.cuda}>({v.text})" for v in values)])
+        return f"static_cast<{dtype.cuda}>({function}({inner}))"
+    to, back = {
+        F32: ("__float_as_uint", "__uint_as_float"),
+        F64: ("double_as_bits", "bits_as_double"),
+    }[dtype]
+    if dtype is F64:
+        state.helper("double_bits")
+    inner = ", ".join([pointer, *(f"{to}({v.text})" for v in values)])
+    return f"{back}({function}({inner}))"
+
+
+def fences(op: Op) -> tuple[str | None, str | None]:
+    """Fence statements before and after the atomics of one operation, for orders stronger than relaxed.
+
+    Shared memory of one CTA is ordered by barriers, so only global and cluster atomics need them.
+    """
+    pointer = element_of(op.operands[0].type)
+    assert isinstance(pointer, PointerType)
+    sem = op.attrs.get("sem") or "acq_rel"
+    if pointer.space == "shared" or sem == "relaxed":
+        return None, None
+    if sem not in ("acquire", "release", "acq_rel"):
+        raise InternalError(f"unknown memory order {sem!r}", op.span)
+    scope = op.attrs.get("scope", "gpu")
+    if pointer.space == "cluster" and scope == "cta":
+        scope = "cluster"
+    fence = _FENCES[scope]
+    before = f"{fence}  // release: what this thread wrote comes before the atomics"
+    after = f"{fence}  // acquire: what follows sees what the atomics saw"
+    return (before if sem != "acquire" else None), (after if sem != "release" else None)

@@ -1,0 +1,340 @@
+"""Loops and branches."""
+
+from __future__ import annotations
+
+import re
+
+from tle2cuda.ir.classify import SHAPE, is_tile
+from tle2cuda.ir.nodes import Op, Region, Value, walk
+from tle2cuda.ir.types import BufferType, PointerType, TileType
+from tle2cuda.lowering.cexpr import C, negate
+from tle2cuda.lowering.copies import assign_tile
+from tle2cuda.lowering.places import Places
+from tle2cuda.lowering.scalars import constant_int, scalar_text
+from tle2cuda.lowering.state import Registers, State
+
+
+def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
+    """Write the statements of a list of operations."""
+    from tle2cuda.lowering.dispatch import emit_op
+
+    for op in ops:
+        emit_op(state, op)
+
+
+# ---- variables ------------------------------------------------------------------------------------------------------
+
+
+def declare(state: State, value: Value, hint: str) -> None:
+    """Declare a variable that branches or loops will assign, without a value."""
+    if isinstance(value.type, BufferType):
+        return
+    if is_tile(value):
+        registers = state.new_registers(value, hint)
+        state.block.add(state.declaration(registers, value), value.span)
+        state.registers[value] = registers
+    else:
+        name = state.names.fresh(value.name or hint)
+        state.block.add(f"{state.declare_type(value.type)} {name};", value.span)
+        state.scalars[value] = C(name)
+
+
+def share(state: State, value: Value, variable: Value) -> None:
+    """Let `value` live in the same variable as `variable`."""
+    if variable in state.registers:
+        state.registers[value] = state.registers[variable]
+    elif variable in state.scalars:
+        state.scalars[value] = state.scalars[variable]
+
+
+def assign_all(state: State, variables: list[Value], values: list[Value]) -> None:
+    """`variables = values`, all at once: what would be overwritten before it is read goes through a copy."""
+    pending: list[tuple[Value, Value]] = []
+    for variable, value in zip(variables, values, strict=True):
+        if isinstance(variable.type, BufferType) or _same_storage(state, variable, value):
+            continue
+        pending.append((variable, value))
+    names = [_variable_name(state, variable) for variable, _ in pending]
+    texts = [_reads(state, value) for _, value in pending]
+    for i, (variable, value) in enumerate(pending):
+        clash = any(re.search(rf"\b{re.escape(names[i])}\b", texts[j]) for j in range(i + 1, len(pending)))
+        if clash:
+            later = [
+                j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])
+            ]
+            for j in later:
+                _stage(state, pending[j][1], names[j])
+                texts[j] = ""
+        _assign(state, variable, value)
+
+
+def _stage(state: State, value: Value, target_name: str) -> None:
+    """Keep a copy of a value that is about to be overwritten."""
+    if is_tile(value):
+        registers = Registers(
+            state.names.fresh(f"{target_name}_next"), state.layout(value), state.layout(value).vector()[1]
+        )
+        state.block.add(state.declaration(registers, value))
+        assign_tile(state, registers, value)
+        state.registers[value] = registers
+        return
+    name = state.names.fresh(f"{target_name}_next")
+    state.block.add(f"const {state.declare_type(value.type)} {name} = {scalar_text(state, value).text};")
+    state.scalars[value] = C(name)
+
+
+def _assign(state: State, variable: Value, value: Value) -> None:
+    if is_tile(variable):
+        assign_tile(state, state.registers[variable], value)
+    else:
+        text = scalar_text(state, value).text
+        name = state.scalars[variable].text
+        if text != name:
+            plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
+            state.block.add(f"{name} += {plus.group(1)};" if plus else f"{name} = {text};", value.span)
+
+
+def _same_storage(state: State, variable: Value, value: Value) -> bool:
+    if is_tile(variable):
+        source = state.registers.get(value)
+        return source is not None and source.name == state.registers[variable].name
+    return value in state.scalars and state.scalars[value].text == state.scalars[variable].text
+
+
+def _variable_name(state: State, variable: Value) -> str:
+    return state.registers[variable].name if is_tile(variable) else state.scalars[variable].text
+
+
+def _reads(state: State, value: Value) -> str:
+    """Names that evaluating a value reads."""
+    if not is_tile(value):
+        return scalar_text(state, value).text
+    seen: list[str] = []
+    stack = [value]
+    while stack:
+        v = stack.pop()
+        if v in state.registers:
+            seen.append(state.registers[v].name)
+        elif not is_tile(v) and v in state.scalars:
+            seen.append(state.scalars[v].text)
+        elif (op := state.definitions.get(v)) is not None:
+            stack += op.operands
+    return " ".join(seen)
+
+
+# ---- in-place updates -----------------------------------------------------------------------------------------------
+
+
+def update_in_place(
+    state: State, region: Region, params: tuple[Value, ...], yields: tuple[Value, ...]
+) -> None:
+    """Let a fused operation write a carried tile's next value into the tile itself, where nobody reads the old one after."""
+    for param, value in zip(params, yields, strict=True):
+        if not is_tile(param) or param not in state.registers or yields.count(value) != 1:
+            continue
+        maker = next((op for op in region.ops if value in op.results), None)
+        if maker is None or maker.name != "fused" or state.layout(value) != state.registers[param].layout:
+            continue
+        if _old_value_is_dead(state, region, param, maker, value):
+            state.targets[value] = state.registers[param]
+
+
+def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, value: Value) -> bool:
+    readers = _readers(state, param)
+    position = {op: i for i, op in enumerate(region.ops)}
+    for reader in readers:
+        top = _top_level(region, reader)
+        if top is None or position[top] > position[maker]:
+            return False
+    inner_ops = list(maker.regions[0].body)
+    inner = dict(zip(maker.results, maker.regions[0].terminator.operands, strict=True))[value]
+    made_at = next(i for i, op in enumerate(inner_ops) if inner in op.results)
+    for i, op in enumerate(inner_ops):
+        if op in readers and (i > made_at or op.name in SHAPE):
+            return False
+    # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
+    direct = {op for op in state.uses.get(param, ())}
+    return all(reader in direct for reader in readers if reader in inner_ops)
+
+
+def _readers(state: State, value: Value) -> list[Op]:
+    """Operations that read a value directly or through lazy values."""
+    found: list[Op] = []
+    stack, seen = [value], {value}
+    while stack:
+        for op in state.uses.get(stack.pop(), ()):
+            found.append(op)
+            lazy = op.results and (
+                op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "convert_layout")
+            )
+            if lazy and op.results[0] not in seen:
+                seen.add(op.results[0])
+                stack.append(op.results[0])
+    return found
+
+
+def _top_level(region: Region, op: Op) -> Op | None:
+    """The operation of the region itself that contains `op`."""
+    for top in region.ops:
+        if top is op or any(inner is op for r in top.regions for inner in walk(r)):
+            return top
+    return None
+
+
+# ---- statements -----------------------------------------------------------------------------------------------------
+
+
+def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
+    """`if (...) { ... } else { ... }`; at the end of a kernel an early return."""
+    state.comment(op.span)
+    then, other = op.regions
+    for result in op.results:
+        declare(state, result, "merged")
+    condition = scalar_text(state, op.operands[0])
+    has_then = _does_something(then)
+    has_other = _does_something(other)
+    if tail_of_kernel and has_other and not op.results:
+        state.block.add(
+            f"if ({condition.text}) {{" if has_then else f"if ({condition.text}) return;", op.span
+        )
+        if has_then:
+            _arm(state, then, op)
+            with state.block.indented():
+                state.block.add("return;")
+            state.block.add("}")
+        state.block.blank()
+        emit_ops(state, other.body)
+        return
+    if not has_then and not has_other:
+        return
+    if not has_then:
+        then, other, has_other, condition = other, then, False, negate(condition)
+    state.block.add(f"if ({condition.text}) {{", op.span)
+    _arm(state, then, op)
+    if has_other:
+        state.block.add("} else {")
+        _arm(state, other, op)
+    state.block.add("}")
+
+
+def _does_something(region: Region) -> bool:
+    return len(region.ops) > 1 or bool(region.terminator.operands)
+
+
+def _arm(state: State, region: Region, op: Op) -> None:
+    for result, value in zip(op.results, region.terminator.operands, strict=True):
+        maker = next((o for o in region.ops if value in o.results), None)
+        if is_tile(result) and maker is not None and maker.name == "fused":
+            if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
+                state.targets[value] = state.registers[result]
+    with state.nested():
+        emit_ops(state, region.body)
+        assign_all(state, list(op.results), list(region.terminator.operands))
+
+
+def bind_buffers(state: State, params: tuple[Value, ...], values: tuple[Value, ...]) -> None:
+    """Buffers carried by a loop are handles that never change their storage."""
+    for param, value in zip(params, values, strict=True):
+        if isinstance(param.type, BufferType):
+            state.buffers[param] = state.buffers[value]
+
+
+def start_variable(state: State, param: Value, init: Value) -> None:
+    """Declare the variable of a loop-carried value with its start value."""
+    if isinstance(param.type, BufferType):
+        state.buffers[param] = state.buffers[init]
+        return
+    if isinstance(param.type, TileType):
+        registers = state.new_registers(param, init.name or "carried")
+        state.block.add(state.declaration(registers, param), param.span)
+        assign_tile(state, registers, init)
+        state.registers[param] = registers
+        return
+    name = state.names.fresh(param.name or init.name or "carried")
+    if isinstance(param.type, PointerType) and init not in state.scalars:
+        places = Places(state)
+        text = places.address(places.of(init)).text
+    else:
+        text = scalar_text(state, init).text
+    state.block.add(f"{state.declare_type(param.type)} {name} = {text};", param.span)
+    state.scalars[param] = C(name)
+
+
+def emit_for(state: State, op: Op) -> None:
+    """`for (int i = lower; i < upper; i += step) { ... }`."""
+    region = op.regions[0]
+    lower, upper, step = op.operands[:3]
+    induction, carried = region.params[0], region.params[1:]
+    state.comment(op.span)
+    for param, init in zip(carried, op.operands[3:], strict=True):
+        start_variable(state, param, init)
+    for param, result in zip(carried, op.results, strict=True):
+        share(state, result, param)
+        if isinstance(result.type, BufferType):
+            state.buffers[result] = state.buffers[param]
+    step_value = constant_int(state, step)
+    type_ = state.declare_type(induction.type)
+    lower_text, upper_text = scalar_text(state, lower).text, scalar_text(state, upper)
+    with state.names.scope():
+        name = state.names.fresh(induction.name or "i")
+        state.scalars[induction] = C(name)
+        if step_value == 1:
+            advance = f"++{name}"
+        elif step_value is not None and step_value < 0:
+            advance = f"{name} -= {-step_value}"
+        else:
+            advance = f"{name} += {scalar_text(state, step).text}"
+        sign = ">" if step_value is not None and step_value < 0 else "<"
+        if op.attrs.get("unroll"):
+            state.block.add(f"#pragma unroll {op.attrs['unroll']}")
+        header = f"for ({type_} {name} = {lower_text}; {name} {sign} {upper_text.at(10)}; {advance}) {{"
+        state.block.add(header, op.span)
+        update_in_place(state, region, carried, region.terminator.operands)
+        with state.nested():
+            emit_ops(state, region.body)
+            assign_all(state, list(carried), list(region.terminator.operands))
+        state.block.add("}")
+
+
+def emit_while(state: State, op: Op) -> None:
+    """`while (condition) { ... }`, or an endless loop with a `break` when the condition needs statements."""
+    before, body = op.regions
+    state.comment(op.span)
+    for param, init in zip(before.params, op.operands, strict=True):
+        start_variable(state, param, init)
+    condition, *passed = before.terminator.operands
+    for value, param, result in zip(passed, body.params, op.results, strict=True):
+        variable = value
+        if value not in before.params and not isinstance(value.type, BufferType):
+            declare(state, param, "carried")
+            variable = param
+        share(state, param, variable)
+        share(state, result, variable)
+        if isinstance(param.type, BufferType):
+            state.buffers[param] = state.buffers[result] = state.buffers[value]
+    position = len(state.block.lines)
+    state.block.add("while (true) {", op.span)
+    with state.nested():
+        emit_ops(state, before.body)
+        for value, param in zip(passed, body.params, strict=True):
+            if value not in before.params:
+                assign_all(state, [param], [value])
+        test = scalar_text(state, condition)
+        if len(state.block.lines) == position + 1:
+            state.block.lines[position].text = f"while ({test.text}) {{"
+        else:
+            state.block.add(f"if (!{test.at(15)}) break;")
+        if all(v in before.params for v in passed):
+            update_in_place(state, body, _behind(before, body, passed), body.terminator.operands)
+        emit_ops(state, body.body)
+        assign_all(state, list(before.params), list(body.terminator.operands))
+    state.block.add("}")
+
+
+def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value, ...]:
+    """For each carried variable, the body parameter that reads it, when there is just one."""
+    found = []
+    for param in before.params:
+        places = [i for i, v in enumerate(passed) if v is param]
+        found.append(body.params[places[0]] if len(places) == 1 else param)
+    return tuple(found)

@@ -1,0 +1,98 @@
+"""Which emitter writes which operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tle2cuda.errors import InternalError, KernelError
+from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.nodes import Op
+from tle2cuda.lowering import (
+    control,
+    debug,
+    distributed,
+    fused,
+    histogram,
+    program,
+    reduction,
+    scalars,
+    scan,
+    shape,
+    shared,
+)
+from tle2cuda.lowering.state import State
+
+Emitter = Callable[[State, Op], None]
+
+_EMITTERS: dict[str, Emitter] = {
+    "alloc": shared.emit_alloc,
+    "buffer_view": shared.emit_view,
+    "remote": distributed.emit_remote,
+    "cluster_rank": distributed.emit_cluster_rank,
+    "cluster_barrier": distributed.emit_cluster_barrier,
+    "grid_barrier": distributed.emit_grid_barrier,
+    "barrier": debug.emit_barrier,
+    "print": debug.emit_print,
+    "assert": debug.emit_assert,
+    "program_id": program.emit_index,
+    "num_programs": program.emit_index,
+    "fused": fused.emit_fused,
+    "reduce": reduction.emit_reduce,
+    "scan": scan.emit_scan,
+    "exclusive_sum": scan.emit_exclusive_sum,
+    "histogram": histogram.emit_histogram,
+    "convert_layout": shape.emit_convert_layout,
+    "tile_to_scalar": shape.emit_tile_to_scalar,
+    "for": control.emit_for,
+    "while": control.emit_while,
+    "if": control.emit_if,
+}
+
+
+def emit_op(state: State, op: Op) -> None:
+    """Write one operation; faults of ours name the operation and the user's place."""
+    try:
+        _emit(state, op)
+    except KernelError:
+        raise
+    except Exception as error:
+        raise InternalError(f"internal error while lowering {op.name}: {error!r}", op.span) from error
+
+
+def _emit(state: State, op: Op) -> None:
+    if op.name in ("yield", "condition", "assume"):
+        return
+    if (
+        op.results
+        and is_tile(op.results[0])
+        and (
+            op.results[0] in state.lazy
+            or op.name in ("ptr_add", "local_ptr", "expand_dims", "reshape", "trans")
+        )
+    ):
+        return  # spelled where it is used
+    emitter = _EMITTERS.get(op.name)
+    if emitter is not None:
+        emitter(state, op)
+    elif op.name == "constant":
+        scalars.emit_constant(state, op)
+    elif op.name == "load":
+        scalars.emit_load(state, op)
+    elif op.name == "store":
+        scalars.emit_store(state, op)
+    elif op.name in ("atomic_rmw", "atomic_cas"):
+        tile_or_scalar_atomic(state, op)
+    elif op.name == "local_ptr":
+        state.places[op.result] = scalars.place_of(state, op.result)
+    elif scalars.is_scalar_elementwise(op):
+        scalars.emit_elementwise(state, op)
+    else:
+        raise scalars.unknown(op)
+
+
+def tile_or_scalar_atomic(state: State, op: Op) -> None:
+    """Scalar atomics are done by one thread; tiles of atomics with scratch share out the old values."""
+    if not is_tile(op.operands[0]):
+        scalars.emit_atomic(state, op)
+    else:
+        fused.emit_replicated_atomic(state, op)

@@ -1,0 +1,276 @@
+"""The value of a tile's element at (thread, run, k), as C text (D4).
+
+A `Grid` says, for one value, which coordinate each bit of `k`, `run` and the thread index leads to. It starts as the layout
+of the loop being emitted and is carried backwards through shape operations; index tiles become sums of bit fields, tiles in
+registers become element accesses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.classify import SHAPE, is_tile
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import DType, TileType
+from tle2cuda.layout import Layout, f2, format_index, linear_terms
+from tle2cuda.lowering.cexpr import K, PRIMARY, RUN, THREAD, Affine, C, Expr
+from tle2cuda.lowering.literals import literal
+from tle2cuda.lowering.operators import elementwise
+from tle2cuda.lowering.state import Registers, State, affine
+from tle2cuda.lowering.writer import Block
+
+Coordinate = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Images of the bits of k, run and thread in the coordinates of one value."""
+
+    shape: tuple[int, ...]
+    k: tuple[Coordinate, ...]
+    run: tuple[Coordinate, ...]
+    threads: tuple[Coordinate, ...]
+
+    @classmethod
+    def of(cls, layout: Layout, vec: int) -> Grid:
+        """The grid of a loop over a layout's registers with vectors of `vec` elements."""
+        bits = vec.bit_length() - 1
+        return cls(
+            layout.shape, layout.registers[:bits], layout.registers[bits:], (*layout.lanes, *layout.warps)
+        )
+
+    def _map(self, shape: tuple[int, ...], function) -> Grid:  # type: ignore[no-untyped-def]
+        return Grid(
+            shape,
+            tuple(map(function, self.k)),
+            tuple(map(function, self.run)),
+            tuple(map(function, self.threads)),
+        )
+
+    def operand(self, op: Op, value: Value) -> Grid:
+        """The grid of an operand, given the grid of the result of a shape operation."""
+        assert isinstance(value.type, TileType)
+        shape = value.type.shape
+        if op.name == "broadcast":
+            return self._map(
+                shape, lambda c: tuple(0 if n == 1 else x for x, n in zip(c, shape, strict=True))
+            )
+        if op.name == "expand_dims":
+            axis = op.attrs["axis"]
+            return self._map(shape, lambda c: (*c[:axis], *c[axis + 1 :]))
+        if op.name == "trans":
+            perm = op.attrs["perm"]
+            return self._map(shape, lambda c: tuple(c[perm.index(i)] for i in range(len(shape))))
+        if op.name == "reshape":
+            return self._map(shape, lambda c: unflatten(flatten(c, self.shape), shape))
+        return self
+
+    def sources(self, axis: int, k_zero: bool) -> tuple[tuple[str, list[int]], ...]:
+        """Bit images along one axis, by input."""
+        parts = [] if k_zero else [(K, [c[axis] for c in self.k])]
+        return (*parts, (RUN, [c[axis] for c in self.run]), (THREAD, [c[axis] for c in self.threads]))
+
+    def without_register(self) -> tuple[Coordinate, ...]:
+        return self.threads
+
+
+def flatten(coordinate: Coordinate, shape: tuple[int, ...]) -> int:
+    """Row-major index of a coordinate."""
+    index = 0
+    for position, extent in zip(coordinate, shape, strict=True):
+        index = index * extent + position
+    return index
+
+
+def unflatten(index: int, shape: tuple[int, ...]) -> Coordinate:
+    """Coordinate of a row-major index."""
+    reverse = []
+    for extent in reversed(shape):
+        reverse.append(index % extent)
+        index //= extent
+    return tuple(reversed(reverse))
+
+
+class Evaluator:
+    """Evaluates values inside one loop over (run, k).
+
+    Attributes:
+        outer: Block in front of the loop.
+        run_block: Body of the loop over runs; the same as `outer` when there is one run.
+        k_block: Body of the innermost loop over k while one is open.
+    """
+
+    def __init__(self, state: State, layout: Layout, vec: int) -> None:
+        self.state = state
+        self.layout = layout
+        self.vec = vec
+        self.runs = layout.num_registers // vec
+        self.grid = Grid.of(layout, vec)
+        self.outer = state.block
+        self.run_block: Block = state.block
+        self.k_block: Block | None = None
+        self.locals: dict[Value, C] = {}
+        self.vectors: dict[Value, Registers] = {}
+        self._run_cache: dict[object, Expr] = {}
+        self._k_cache: dict[object, Expr] = {}
+        self.outer_depth = state.names.depth
+
+    def close_k(self) -> None:
+        """Forget what was named inside the loop over k."""
+        self.k_block = None
+        self._k_cache = {}
+
+    # ---- evaluation -------------------------------------------------------------------------------------------------
+
+    def c(self, value: Value, grid: Grid | None = None, k_zero: bool = False) -> C:
+        """Element of a value as C text."""
+        return self.text(self.value(value, grid, k_zero))
+
+    def text(self, expr: Expr) -> C:
+        """An expression as C text."""
+        if isinstance(expr, C):
+            return expr
+        if any(t.source == THREAD for t in expr.terms):
+            self.state.uses_thread = True
+        return expr.to_c(self.state.index_names)
+
+    def value(self, value: Value, grid: Grid | None = None, k_zero: bool = False) -> Expr:
+        """Element of a value: a sum of fields where it is an index, C text otherwise."""
+        if not is_tile(value):
+            return self._uniform(value)
+        grid = grid if grid is not None else self.grid
+        if value in self.locals:
+            return self.locals[value]
+        if value in self.vectors:
+            return self._register(self.vectors[value], grid, k_zero, value)
+        if value in self.state.registers:
+            return self._register(self.state.registers[value], grid, k_zero, value)
+        key = (value, grid, k_zero)
+        for cache in (self._k_cache, self._run_cache, *reversed(self.state.hoisted)):
+            if key in cache:
+                return cache[key]
+        expr = self._compute(value, grid, k_zero)
+        return self._remember(value, key, expr, k_zero)
+
+    def _uniform(self, value: Value) -> Expr:
+        op = self.state.definitions.get(value)
+        if op is not None and op.name == "constant" and isinstance(value.type, DType) and value.type.is_int():
+            if not value.type.is_bool() and value.type.bits <= 32 and value.type.kind == "int":
+                return Affine(int(op.attrs["value"]))
+        return self.state.scalar(value)
+
+    def _compute(self, value: Value, grid: Grid, k_zero: bool) -> Expr:
+        op = self.state.definitions[value]
+        if op.name == "arange":
+            return self.coordinate(grid, 0, k_zero).plus(Affine(op.attrs["start"]))
+        if op.name == "constant":
+            assert isinstance(value.type, TileType) and isinstance(value.type.element, DType)
+            if value.type.element.kind == "int" and value.type.element.bits <= 32:
+                return Affine(int(op.attrs["value"]))
+            return literal(self.state, op.attrs["value"], value.type.element)
+        if op.name == "splat":
+            return self._uniform(op.operands[0])
+        if op.name in SHAPE:
+            operand = op.operands[0]
+            return self.value(operand, grid.operand(op, operand), k_zero)
+        if op.name == "convert_layout":
+            return self.value(op.operands[0], grid, k_zero)
+        arguments = [self.value(v, grid, k_zero) for v in op.operands]
+        return elementwise(self.state, op, arguments, self.text)
+
+    def coordinate(self, grid: Grid, axis: int, k_zero: bool = False) -> Affine:
+        """Coordinate along one axis of a grid."""
+        expression = linear_terms(grid.sources(axis, k_zero))
+        if any(t.source == THREAD for t in expression.terms):
+            self.state.uses_thread = True
+        if expression.disjoint:
+            return Affine(0, (), expression.terms)
+        text = format_index(expression, self.state.index_names)
+        deps = frozenset(t.source for t in expression.terms if t.source in (K, RUN))
+        return Affine(0, ((C(f"({text})", PRIMARY, deps), 1),))
+
+    def _register(self, registers: Registers, grid: Grid, k_zero: bool, value: Value) -> C:
+        """Element of a tile in registers, at the register that holds this grid's coordinate."""
+        layout = registers.layout
+        columns = [flatten(c, layout.shape) for c in layout.registers]
+        threads = [flatten(c, layout.shape) for c in (*layout.lanes, *layout.warps)]
+        wanted = [flatten(c, grid.shape) for c in grid.threads]
+        if threads != wanted:
+            raise InternalError(f"{value!r} lies in other threads than it is read in", value.span)
+        images = []
+        for coordinate in (*grid.k, *grid.run):
+            register = f2.solve(columns, flatten(coordinate, grid.shape))
+            if register is None:
+                raise InternalError(f"{value!r} lies in other registers than it is read in", value.span)
+            images.append(register)
+        k_images, run_images = images[: len(grid.k)], images[len(grid.k) :]
+        bits = registers.vec.bit_length() - 1
+        low, high = (1 << bits) - 1, bits
+        run, run_deps = self._index([i >> high for i in k_images], [i >> high for i in run_images], k_zero)
+        k, k_deps = self._index([i & low for i in k_images], [i & low for i in run_images], k_zero)
+        deps = (run_deps if registers.runs > 1 else frozenset()) | (
+            k_deps if registers.vec > 1 else frozenset()
+        )
+        if registers.single_run and self.runs > 1:
+            deps |= {RUN}
+        return C(registers.element(run, k), PRIMARY, deps)
+
+    def _index(self, k_images: list[int], run_images: list[int], k_zero: bool) -> tuple[str, frozenset[str]]:
+        expression = linear_terms((*(() if k_zero else ((K, k_images),)), (RUN, run_images)))
+        text = format_index(expression, self.state.index_names)
+        return text, frozenset(t.source for t in expression.terms)
+
+    # ---- naming -----------------------------------------------------------------------------------------------------
+
+    def _remember(self, value: Value, key: object, expr: Expr, k_zero: bool) -> Expr:
+        """Name what the user named or what is used again, in the outermost block where it is known."""
+        state = self.state
+        if not self._deserves_name(value, expr):
+            return expr
+        if isinstance(expr, Affine) and expr.k_terms:
+            base, rest = expr.without_k(), expr.k_terms
+        else:
+            base, rest = expr, ()
+        deps = base.deps
+        if K in deps and self.k_block is None:
+            return expr
+        text = self.text(base)
+        if text.is_simple:
+            return expr
+        block, cache, depth = self._home(deps)
+        name = state.names.fresh(value.name or "index", depth)
+        block.add(f"const {state.declare_type(value.type)} {name} = {text.text};", value.span)
+        named: Expr = C(name, PRIMARY, deps)
+        if rest:
+            named = Affine(0, ((C(name, PRIMARY, deps), 1),), rest)
+        cache[key] = named
+        return named
+
+    def _deserves_name(self, value: Value, expr: Expr) -> bool:
+        op = self.state.definitions[value]
+        if op.name in SHAPE or op.name in ("constant", "hint") or isinstance(expr, C) and expr.is_simple:
+            return False
+        assert isinstance(value.type, TileType)
+        if not isinstance(value.type.element, DType):
+            return False
+        if isinstance(expr, Affine) and not expr.uniforms and len(expr.terms) == 1 and not value.name:
+            return False
+        return bool(value.name) or self.state.use_count(value) > 1
+
+    def _home(self, deps: frozenset[str]) -> tuple[Block, dict[object, Expr], int]:
+        names = self.state.names
+        if K in deps:
+            assert self.k_block is not None
+            return self.k_block, self._k_cache, names.depth
+        if RUN in deps and self.runs > 1:
+            return self.run_block, self._run_cache, names.depth
+        return self.outer, self.state.hoisted[-1], self.outer_depth
+
+
+def expr_at_k0(expr: Expr) -> Expr:
+    """An index expression at k = 0."""
+    return expr.without_k() if isinstance(expr, Affine) else expr
+
+
+__all__ = ["Evaluator", "Grid", "affine", "expr_at_k0", "flatten", "replace", "unflatten"]

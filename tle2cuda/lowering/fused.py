@@ -1,0 +1,425 @@
+"""A `fused` region as one loop over a thread's registers (D5).
+
+The loop runs over `run`; inside, `k` counts the elements of one vector. Memory operations that move whole vectors stand in
+the body of `run`, everything else in loops over `k`. What is used only where it is made becomes a local; what several loops
+need becomes a `Vector`; what outlives the region becomes an array declared in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import TileType
+from tle2cuda.lowering import atomics
+from tle2cuda.lowering.cexpr import K, PRIMARY, RUN, Affine, C, Expr, all_of, ternary
+from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.literals import literal
+from tle2cuda.lowering.memory import (
+    Guard,
+    MemoryEmitter,
+    VectorPlan,
+    access_of,
+    guarded,
+    owner_condition,
+    pointee,
+)
+from tle2cuda.lowering.operators import elementwise
+from tle2cuda.lowering.places import Places
+from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.writer import Block
+
+
+def emit_fused(state: State, op: Op) -> None:
+    """Write the loop of a fused region."""
+    region = op.regions[0]
+    results = dict(zip(region.terminator.operands, op.results, strict=True))
+    FusedLoop(state, list(region.body), results).emit()
+
+
+class FusedLoop:
+    """Emitter of one fused region."""
+
+    def __init__(self, state: State, ops: list[Op], results: dict[Value, Value]) -> None:
+        self.state = state
+        self.ops = ops
+        self.results = results  # inner value -> the name it has behind the region
+        members = [op for op in ops if not self._is_symbolic(op)]
+        if not members:
+            raise InternalError("a fused region without operations", ops[0].span if ops else None)
+        first = next(v for v in (*members[0].results, *members[0].operands) if is_tile(v))
+        assert isinstance(first.type, TileType) and first.type.layout is not None
+        self.layout = first.type.layout
+        self.vec = self.layout.vector()[1]
+        self.ev = Evaluator(state, self.layout, self.vec)
+        self.memory = MemoryEmitter(state, self.ev)
+        self.places = Places(state, self.ev)
+        self.members = members
+        self.guards: dict[Op, Guard] = {}
+        self.item: dict[Op, int] = {}
+        self.k_block: Block | None = None
+        self._plan()
+
+    def _is_symbolic(self, op: Op) -> bool:
+        if not op.results:
+            return False
+        return op.results[0] in self.state.lazy or op.name in ("ptr_add", "local_ptr")
+
+    # ---- planning ---------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        """Decide what moves as vectors, and which loop over k each other operation belongs to."""
+        plan = VectorPlan(self.state, self.layout)
+        current, inside_k = 0, False
+        for op in self.members:
+            guard = plan.guard(op) if self.vec > 1 else None
+            if guard is not None and op.name == "load" and not self.memory.other_is_uniform(op):
+                guard = None
+            if guard is not None:
+                self.guards[op] = guard
+                current, inside_k = current + 1, False
+            elif not inside_k:
+                current, inside_k = current + 1, self.vec > 1
+            self.item[op] = current
+        self.consumers = self._consumers()
+
+    def _consumers(self) -> dict[Value, list[Op]]:
+        """Members that use a value, directly or through index arithmetic."""
+        symbolic: dict[Value, set[Value]] = {}
+        consumers: dict[Value, list[Op]] = {}
+        for op in self.ops:
+            sources: set[Value] = set()
+            for v in op.operands:
+                sources |= symbolic.get(v, {v})
+            if self._is_symbolic(op):
+                symbolic[op.results[0]] = sources
+            else:
+                for v in sources:
+                    consumers.setdefault(v, []).append(op)
+        return consumers
+
+    # ---- emission ---------------------------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        state, outer = self.state, self.state.block
+        before, after = self._fences()
+        self._declare_outliving()
+        for fence in before:
+            outer.add(fence)
+        if self.ev.runs == 1:
+            self._body()
+        else:
+            body = Block(outer.depth + 1)
+            state.block, self.ev.run_block = body, body
+            with state.names.scope():
+                self._body()
+            state.block = outer
+            outer.add("#pragma unroll", self.ops[0].span)
+            outer.add(f"for (int run = 0; run < {self.ev.runs}; ++run) {{", self.ops[0].span)
+            outer.splice(body)
+            outer.add("}")
+        for fence in after:
+            outer.add(fence)
+
+    def _fences(self) -> tuple[list[str], list[str]]:
+        before: dict[str, None] = {}
+        after: dict[str, None] = {}
+        for op in self.members:
+            if op.name.startswith("atomic"):
+                first, last = atomics.fences(op)
+                if first:
+                    before.setdefault(first)
+                if last:
+                    after.setdefault(last)
+        return list(before), list(after)
+
+    def _declare_outliving(self) -> None:
+        """Arrays for what outlives the region, unless its storage exists or one straight line can define it."""
+        for inner, result in self.results.items():
+            target = self.state.targets.get(result)
+            if target is None and self._needs_declaration(inner):
+                op = self._maker(inner)
+                if op is not None:
+                    self.state.comment(op.span)
+                target = self.state.new_registers(result, self._hint(inner))
+                self.state.block.add(self.state.declaration(target, result), result.span)
+            if target is not None:
+                self.state.registers[result] = target
+                self.ev.vectors[inner] = target
+
+    def _maker(self, value: Value) -> Op | None:
+        return next((op for op in self.members if value in op.results), None)
+
+    def _needs_declaration(self, inner: Value) -> bool:
+        if self.ev.runs > 1:
+            return True
+        maker = self._maker(inner)
+        return self.vec > 1 and maker not in self.guards
+
+    def _hint(self, value: Value) -> str:
+        """A name for a tile that the user did not name: after the argument it was loaded from."""
+        if value.name:
+            return value.name
+        op = self._maker(value)
+        if op is not None and op.name in ("load", "atomic_rmw", "atomic_cas"):
+            base = op.operands[0]
+            while (maker := self.state.definitions.get(base)) is not None and maker.operands:
+                base = maker.operands[0]
+            if base.name:
+                return f"{base.name}_value" if op.name == "load" else f"{base.name}_before"
+        return "value" if op is None or op.name not in ("cmp",) else "flag"
+
+    def _body(self) -> None:
+        for position, op in enumerate(self.members):
+            if op in self.guards:
+                self._close_k()
+                self._vector(op)
+            else:
+                self._open_k()
+                self._element(op)
+            following = self.members[position + 1] if position + 1 < len(self.members) else None
+            if following is None or self.item[following] != self.item[op]:
+                self._close_k()
+
+    def _open_k(self) -> None:
+        if self.vec > 1 and self.k_block is None:
+            self.k_block = Block(self.ev.run_block.depth + 1)
+            self.ev.k_block = self.k_block
+
+    def _close_k(self) -> None:
+        block = self.k_block
+        self.k_block = None
+        self.ev.close_k()
+        if block is None or not block.lines:
+            return
+        body = self.ev.run_block
+        body.add("#pragma unroll")
+        statements = [line for line in block.lines if not line.text.startswith("//")]
+        header = f"for (int k = 0; k < {self.vec}; ++k)"
+        if len(statements) == 1:
+            for line in block.lines:
+                if line.text.startswith("//"):
+                    body.lines.insert(len(body.lines) - 1, line)
+                    line.depth -= 1
+            body.add(header)
+            body.lines += statements
+        else:
+            body.add(header + " {")
+            body.splice(block)
+            body.add("}")
+
+    @property
+    def here(self) -> Block:
+        """Where the next element statement goes."""
+        return self.k_block if self.k_block is not None else self.ev.run_block
+
+    # Vectors.
+    def _vector(self, op: Op) -> None:
+        self.state.comment(op.span, self.ev.run_block)
+        if op.name == "load":
+            self._define_vector(op.results[0], self.memory.load_vector(op, self.guards[op]), op)
+            return
+        access = access_of(op)
+        assert access.value is not None
+        name = self._as_vector(access.value)
+        owner = owner_condition(self.state, self.layout)
+        self.ev.run_block.add(self.memory.store_vector(op, self.guards[op], name, owner), op.span)
+
+    def _define_vector(self, value: Value, expr: C, op: Op) -> None:
+        """Give a vector that was just loaded its name."""
+        block = self.ev.run_block
+        target = self.ev.vectors.get(value)
+        if target is not None:
+            block.add(f"{target.vector('run')} = {expr.text};", op.span)
+            return
+        name = self.state.names.fresh(self._hint(value))
+        type_ = self.state.tile_type(value.type, self.vec)
+        block.add(f"const {type_} {name} = {expr.text};", op.span)
+        self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
+
+    def _keep(self, value: Value, registers: Registers) -> None:
+        self.ev.vectors[value] = registers
+        result = self.results.get(value)
+        if result is not None and self.ev.runs == 1:
+            self.state.registers[result] = Registers(registers.name, registers.layout, registers.vec)
+
+    def _as_vector(self, value: Value) -> str:
+        """Text of the vector that holds this run's elements of a value."""
+        registers = self.ev.vectors.get(value) or self.state.registers.get(value)
+        if registers is not None and registers.vec == self.vec and registers.layout == self.layout:
+            return registers.vector("run")
+        expr = self.ev.value(value)
+        deps = expr.deps
+        if K not in deps:
+            fill = self.state.helper("fill_vector")
+            return f"{fill}<{self.vec}>({self.ev.text(expr).text})"
+        name = self.state.names.fresh(value.name or "packed")
+        self.state.helper("vector")
+        block = self.ev.run_block
+        block.add(f"{self.state.tile_type(value.type, self.vec)} {name};")
+        block.add("#pragma unroll")
+        block.add(f"for (int k = 0; k < {self.vec}; ++k) {name}[k] = {self.ev.text(expr).text};")
+        return name
+
+    # Elements.
+    def _element(self, op: Op) -> None:
+        if op.name == "store":
+            self.state.comment(op.span, self.here)
+            statement = self.memory.store_element(op, owner_condition(self.state, self.layout))
+            self.here.add(statement, op.span)
+        elif op.name.startswith("atomic"):
+            self.state.comment(op.span, self.here)
+            self._atomic(op)
+        elif op.name == "load":
+            self._define(op.results[0], self.memory.load_element(op), op, keep=True)
+        elif op.name in ELEMENTWISE:
+            arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
+            expr = elementwise(self.state, op, arguments, self.ev.text)
+            self._define(op.results[0], self.ev.text(expr), op)
+        else:
+            raise InternalError(f"{op.name} inside a fused region", op.span)
+
+    def _is_local(self, value: Value) -> bool:
+        """Whether a value is used only in the loop over k that makes it."""
+        if value in self.results:
+            return False
+        if self.vec == 1:
+            return True
+        mine = self.item[self._maker(value)]  # type: ignore[index]
+        return all(
+            self.item[user] == mine and user not in self.guards for user in self.consumers.get(value, ())
+        )
+
+    def _define(self, value: Value, expr: C, op: Op, keep: bool = False) -> None:
+        """Name an element's value, or leave it to its only user."""
+        target = self.ev.vectors.get(value)
+        if target is not None:
+            self.state.comment(op.span, self.here)
+            self.here.add(f"{target.element('run', 'k')} = {expr.text};", op.span)
+            return
+        users = self.consumers.get(value, ())
+        if self._is_local(value):
+            if not keep and not value.name and len(users) == 1 and len(expr.text) < 60:
+                self.ev.locals[value] = expr
+                return
+            self.state.comment(op.span, self.here)
+            name = self.state.names.fresh(self._hint(value))
+            self.here.add(f"const {self.state.declare_type(value.type)} {name} = {expr.text};", op.span)
+            deps = frozenset((RUN, K)) if self.vec > 1 else frozenset((RUN,))
+            self.ev.locals[value] = C(name, PRIMARY, deps)
+            return
+        self.state.comment(op.span, self.ev.run_block)
+        name = self.state.names.fresh(self._hint(value))
+        if self.vec == 1:
+            self.here.add(f"const {self.state.declare_type(value.type)} {name} = {expr.text};", op.span)
+        else:
+            self.ev.run_block.add(f"{self.state.tile_type(value.type, self.vec)} {name};", op.span)
+            self.here.add(f"{name}[k] = {expr.text};", op.span)
+        self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
+
+    def _atomic(self, op: Op) -> None:
+        """One atomic per element; the old value is 0 where the mask is off."""
+        access = access_of(op)
+        address = self.places.address(self.places.of(access.pointer))
+        operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
+        values = [self.ev.c(v) for v in operands]
+        call = atomics.spell(self.state, op, address, *values)
+        conditions = []
+        if (owner := owner_condition(self.state, self.layout)) is not None:
+            conditions.append(owner)
+        if access.mask is not None:
+            conditions.append(self.ev.c(access.mask))
+        condition = all_of(conditions)
+        result = op.results[0]
+        used = result in self.results or self.consumers.get(result)
+        if not used:
+            self.here.add(guarded(condition, f"{call.text};"), op.span)
+        elif condition is None:
+            self._define(result, call, op, keep=True)
+        else:
+            zero = literal(self.state, 0, pointee(access.pointer))
+            self._define_guarded(result, zero, condition, call, op)
+
+    def _define_guarded(self, value: Value, start: C, condition: C, call: C, op: Op) -> None:
+        target = self.ev.vectors.get(value)
+        if target is None:
+            name = self.state.names.fresh(self._hint(value))
+            type_ = self.state.declare_type(value.type)
+            if self.vec == 1 or self._is_local(value):
+                self.here.add(f"{type_} {name} = {start.text};", op.span)
+                element = name
+                if self.vec == 1:
+                    self._keep(value, Registers(name, self.layout, 1, single_run=True))
+                else:
+                    self.ev.locals[value] = C(name, PRIMARY, frozenset((RUN, K)))
+            else:
+                self.ev.run_block.add(f"{self.state.tile_type(value.type, self.vec)} {name};", op.span)
+                element = f"{name}[k]"
+                self.here.add(f"{element} = {start.text};", op.span)
+                self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
+        else:
+            element = target.element("run", "k")
+            self.here.add(f"{element} = {start.text};", op.span)
+        self.here.add(f"if ({condition.text}) {element} = {call.text};", op.span)
+
+
+def emit_replicated_atomic(state: State, op: Op) -> None:
+    """Atomics of a tile that several threads hold: owners perform them, all read the old values from scratch."""
+    result = op.results[0]
+    layout = state.layout(op.operands[0])
+    loop = FusedLoop(state, [op], {})
+    ev, places = loop.ev, loop.places
+    access = access_of(op)
+    scratch = state.buffers[op.operands[-1]].text
+    state.comment(op.span)
+    before, after = atomics.fences(op)
+    registers = state.targets.get(result) or state.new_registers(result, "before")
+    state.block.add(state.declaration(registers, result), op.span)
+
+    def body(read: bool) -> None:
+        total = Affine()
+        for axis, extent in enumerate(layout.shape):
+            total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
+        slot = f"{scratch}[{ev.text(total).text}]"
+        if read:
+            ev.run_block.add(f"{registers.element('run', 'k')} = {slot};", op.span)
+            return
+        operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
+        call = atomics.spell(
+            state, op, places.address(places.of(access.pointer)), *(ev.c(v) for v in operands)
+        )
+        zero = literal(state, 0, pointee(access.pointer))
+        value = call if access.mask is None else ternary(ev.c(access.mask), call, zero)
+        ev.run_block.add(guarded(owner_condition(state, layout), f"{slot} = {value.text};"), op.span)
+
+    if before:
+        state.block.add(before)
+    _each_register(state, ev, lambda: body(False))
+    if after:
+        state.block.add(after)
+    state.block.add("__syncthreads();  // the old values are in shared memory")
+    _each_register(state, ev, lambda: body(True))
+    state.registers[result] = registers
+
+
+def _each_register(state: State, ev: Evaluator, body: Callable[[], None]) -> None:
+    """Run `body` in loops over run and k."""
+    outer = state.block
+    depth = (ev.runs > 1) + (ev.vec > 1)
+    inner = Block(outer.depth + depth)
+    state.block, ev.run_block = inner, inner
+    ev.k_block = inner if ev.vec > 1 else None
+    with state.names.scope():
+        body()
+    state.block = outer
+    headers = [f"for (int run = 0; run < {ev.runs}; ++run) {{"] if ev.runs > 1 else []
+    headers += [f"for (int k = 0; k < {ev.vec}; ++k) {{"] if ev.vec > 1 else []
+    for level, header in enumerate(headers):
+        outer.add("    " * level + "#pragma unroll")
+        outer.add("    " * level + header)
+    outer.splice(inner)
+    for level in reversed(range(len(headers))):
+        outer.add("    " * level + "}")
+    ev.close_k()

@@ -1,0 +1,383 @@
+"""The whole file: header, `Shared`, helpers, kernel; and the launch contract that goes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import NamedTuple
+
+from tle2cuda.errors import CapabilityError
+from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.span import Span
+from tle2cuda.ir.types import GLOBAL, DType, PointerType, element_of
+from tle2cuda.lowering import control, dispatch
+from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.helpers import helper_texts
+from tle2cuda.lowering.places import Place
+from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, declare_buffers
+from tle2cuda.lowering.state import State
+from tle2cuda.lowering.templates import render_template
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, render
+from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
+
+_WRITES = ("store", "atomic_rmw", "atomic_cas")
+GRID_BARRIER_WORDS = "grid_barrier_words"
+
+
+class Lowered(NamedTuple):
+    """An emitted file with its contract and the user's place for each of its lines."""
+
+    source: str
+    contract: LaunchContract
+    line_map: tuple[tuple[int, Span], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFile:
+    """What `kernel.cu.j2` shows."""
+
+    name: str
+    source: str
+    header: tuple[str, ...]
+    includes: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    usings: tuple[str, ...]
+    helpers: tuple[str, ...]
+    members: tuple[str, ...]
+    qualifiers: str
+    parameters: str
+    body: str
+
+
+def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
+    """Lower a kernel that went through the passes.
+
+    Args:
+        kernel: IR with layouts, barriers and the shared-memory map.
+        headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
+    """
+    state = State(kernel, headers)
+    members = declare_buffers(state)
+    access = GlobalAccess(kernel)
+    parameters = _bind_arguments(state, access)
+    _emit_body(state)
+    shared_bytes = _struct_bytes(members)
+    dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
+    prologue = _prologue(state, bool(members), dynamic)
+    text, places = render([*prologue.lines, *state.block.lines])
+    contract = _contract(state, access, shared_bytes, dynamic)
+    if state.headers == "minimal" and kernel.cooperative:
+        parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
+    file = KernelFile(
+        name=kernel.name,
+        source=kernel.span.short(),
+        header=tuple(_header(kernel, contract, shared_bytes)),
+        includes=tuple(_includes(state)),
+        namespaces=("namespace cg = cooperative_groups;",) if state.uses_cluster or state.uses_grid else (),
+        usings=tuple(state.usings[name] for name in sorted(state.usings)),
+        helpers=tuple(helper_texts(state.helpers)),
+        members=tuple(_member_lines(members)),
+        qualifiers=_qualifiers(kernel),
+        parameters=_wrapped(kernel.name, parameters),
+        body=text,
+    )
+    source = render_template("kernel.cu.j2", kernel.span, file=file)
+    start = source[: source.rindex(text)].count("\n") if text else 0
+    return Lowered(source, contract, tuple((line + start, span) for line, span in places))
+
+
+# ---- global memory --------------------------------------------------------------------------------------------------
+
+
+class GlobalAccess:
+    """Which arguments are written, and which may be read through the read-only path."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.roots = Roots(kernel)
+        self.written: set[Value] = set()
+        self.anything_written = False
+        self.read_after_write: set[Value] = set()
+        self.unknown_read_after_write = False
+        self._visit(kernel.body, False)
+
+    def _arguments(self, pointer: Value) -> tuple[Value, ...] | None:
+        roots = self.roots.of(pointer)
+        if any(root is None for root in roots):
+            return None
+        return tuple(root for root in roots if root is not None)
+
+    def _visit(self, region: Region, dirty: bool) -> bool:
+        for op in region.ops:
+            if op.name in ("for", "while") and any(self._writes(r) for r in op.regions):
+                dirty = True
+            if op.name in ("load", *_WRITES) and self._is_global(op):
+                self._access(op, dirty)
+                dirty = dirty or op.name in _WRITES
+            for inner in op.regions:
+                dirty = self._visit(inner, dirty) or dirty
+        return dirty
+
+    def _access(self, op: Op, dirty: bool) -> None:
+        arguments = self._arguments(op.operands[0])
+        if op.name in _WRITES:
+            if arguments is None:
+                self.anything_written = True
+            else:
+                self.written.update(arguments)
+        elif dirty:
+            if arguments is None:
+                self.unknown_read_after_write = True
+            else:
+                self.read_after_write.update(arguments)
+
+    def _writes(self, region: Region) -> bool:
+        return any(
+            op.name in _WRITES and self._is_global(op) or any(self._writes(r) for r in op.regions)
+            for op in region.ops
+        )
+
+    @staticmethod
+    def _is_global(op: Op) -> bool:
+        element = element_of(op.operands[0].type)
+        return isinstance(element, PointerType) and element.space == GLOBAL
+
+    def is_const(self, argument: Value) -> bool:
+        """Whether nothing is written through this argument."""
+        return not self.anything_written and argument not in self.written
+
+    def is_restrict(self, argument: Value) -> bool:
+        """Whether loads through it may be served as read-only data.
+
+        Arguments may alias. What is read before the kernel writes anything is safe whatever aliases it; what is read
+        after a write, in a loop that writes for instance, must go the ordinary way.
+        """
+        return (
+            self.is_const(argument)
+            and argument not in self.read_after_write
+            and not self.unknown_read_after_write
+        )
+
+
+def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
+    parameters: list[str] = []
+    for argument in state.kernel.args:
+        value = argument.value
+        name = state.names.fresh(value.name or "argument")
+        type_ = state.declare_type(value.type)
+        if isinstance(value.type, PointerType):
+            const = "const " if access.is_const(value) else ""
+            restrict = " __restrict__" if access.is_restrict(value) else ""
+            parameters.append(f"{const}{type_}{restrict} {name}")
+            state.places[value] = Place(C(name))
+        else:
+            parameters.append(f"const {type_} {name}")
+        state.scalars[value] = C(name)
+    return parameters
+
+
+def _emit_body(state: State) -> None:
+    state.names.fresh("grid_group")  # never a user's name
+    ops = state.kernel.body.body
+    last = next((op for op in reversed(ops) if op.name != "constant"), None)
+    for op in ops:
+        if op is last and op.name == "if":
+            control.emit_if(state, op, tail_of_kernel=True)
+        else:
+            dispatch.emit_op(state, op)
+
+
+def _prologue(state: State, has_shared: bool, dynamic: bool) -> Block:
+    block = Block(depth=1)
+    if has_shared and dynamic:
+        block.add("extern __shared__ __align__(128) unsigned char shared_bytes[];")
+        block.add("Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);")
+    elif has_shared:
+        block.add("__shared__ Shared shared;")
+    if state.uses_cluster:
+        state.includes.add("cooperative_groups.h")
+        block.add("const cg::cluster_group cluster = cg::this_cluster();")
+    if state.uses_grid:
+        state.includes.add("cooperative_groups.h")
+        block.add("const cg::grid_group grid = cg::this_grid();")
+    if state.uses_thread:
+        block.add("const int thread = threadIdx.x;")
+    if block.lines and state.block.lines:
+        block.blank()
+    return block
+
+
+# ---- the struct -----------------------------------------------------------------------------------------------------
+
+
+def _struct_bytes(members: list[Member]) -> int:
+    """Size of the `Shared` struct as the C compiler lays it out."""
+    offset, align = 0, 1
+    groups: dict[int, int] = {}
+    for member in members:
+        own = max(member.alignment_bytes, 1)
+        align = max(align, own)
+        if member.group is not None and member.group in groups:
+            continue
+        size = member.size_bytes
+        if member.group is not None:
+            size = max(m.size_bytes for m in members if m.group == member.group)
+            groups[member.group] = size
+        offset = -(-offset // own) * own + size
+    return -(-offset // align) * align
+
+
+def _member_lines(members: list[Member]) -> list[str]:
+    lines: list[str] = []
+    done: set[int] = set()
+    for member in members:
+        if member.group is None:
+            lines.append(_member_text(member))
+        elif member.group not in done:
+            done.add(member.group)
+            together = [m for m in members if m.group == member.group]
+            if len(together) == 1:
+                lines.append(_member_text(member))
+                continue
+            lines.append("union {  // never alive at the same time")
+            lines += ["    " + _member_text(m) for m in together]
+            lines.append("};")
+    return lines
+
+
+def _member_text(member: Member) -> str:
+    align = f"alignas({member.alignment_bytes}) " if member.alignment_bytes else ""
+    text = f"{align}{member.declaration};"
+    return f"{text:<40}  // {member.comment}" if member.comment else text
+
+
+# ---- header and signature -------------------------------------------------------------------------------------------
+
+
+def _includes(state: State) -> list[str]:
+    return sorted(state.includes)
+
+
+def _qualifiers(kernel: Kernel) -> str:
+    parts = []
+    if kernel.cluster_size > 1:
+        x, y, z = kernel.cluster_dims
+        parts.append(f"__cluster_dims__({x}, {y}, {z})")
+    parts.append(f"__launch_bounds__({kernel.num_threads})")
+    return " ".join(parts)
+
+
+def _wrapped(name: str, parameters: list[str]) -> str:
+    """Parameters on as few lines as fit, aligned behind the opening parenthesis."""
+    indent = " " * (len(name) + 1)
+    lines: list[str] = []
+    for position, parameter in enumerate(parameters):
+        text = parameter + ("," if position + 1 < len(parameters) else "")
+        if lines and len(indent) + len(lines[-1]) + 1 + len(text) < LINE_WIDTH:
+            lines[-1] += " " + text
+        else:
+            lines.append(text)
+    return ("\n" + indent).join(lines)
+
+
+def _header(kernel: Kernel, contract: LaunchContract, shared_bytes: int) -> list[str]:
+    cluster = ""
+    if kernel.cluster_size > 1:
+        cluster = f", clusters of {kernel.cluster_dims}"
+    memory = f"{shared_bytes} bytes of shared memory"
+    lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
+    lines.append(f"launch    {_launch(kernel, contract)}")
+    lines += _listed("args      ", [_argument(a) for a in contract.args])
+    if contract.constants:
+        lines += _listed("constants ", [f"{name} = {text}" for name, text in contract.constants])
+    return lines
+
+
+def _launch(kernel: Kernel, contract: LaunchContract) -> str:
+    if kernel.cluster_size > 1:
+        text = f"grid of CTAs, a multiple of the cluster {kernel.cluster_dims}"
+    else:
+        text = "grid of CTAs, one for each program"
+    if kernel.cooperative:
+        text = "cooperative: all CTAs of the grid resident at once"
+    if contract.dynamic_shared_bytes:
+        text += f"; {contract.dynamic_shared_bytes} bytes of dynamic shared memory"
+    return text
+
+
+def _argument(arg: ArgSpec) -> str:
+    text = f"{arg.name} {'*' if arg.kind == 'pointer' else ''}{arg.dtype}"
+    if arg.divisibility > 1:
+        text += f" align {arg.divisibility}" if arg.kind == "pointer" else f" divisible by {arg.divisibility}"
+    return text
+
+
+def _listed(label: str, items: list[str]) -> list[str]:
+    lines = [label]
+    for position, item in enumerate(items):
+        text = item + (", " if position + 1 < len(items) else "")
+        if len(lines[-1]) + len(text) > LINE_WIDTH - 6 and lines[-1].strip() != label.strip():
+            lines.append(" " * len(label))
+        lines[-1] += text
+    return [line.rstrip() for line in lines]
+
+
+# ---- contract -------------------------------------------------------------------------------------------------------
+
+
+def constant_text(value: object) -> str:
+    """A constexpr parameter as text that is the same in every process."""
+    if isinstance(value, (FunctionType, type)) or hasattr(value, "fn"):
+        return str(getattr(value, "__name__", type(value).__name__))
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _constants(constants: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, constant_text(value)) for name, value in constants.items())
+
+
+def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bool) -> LaunchContract:
+    kernel = state.kernel
+    args = []
+    for argument in kernel.args:
+        element = element_of(argument.value.type)
+        pointer = isinstance(element, PointerType)
+        dtype = element.element if isinstance(element, PointerType) else element
+        assert isinstance(dtype, DType)
+        args.append(
+            ArgSpec(
+                argument.name,
+                "pointer" if pointer else "scalar",
+                dtype.short,
+                argument.divisibility,
+                pointer and access.is_const(argument.value),
+            )
+        )
+    scratch: tuple[ScratchSpec, ...] = ()
+    if state.headers == "minimal" and kernel.cooperative:
+        scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
+    min_arch = "sm_90" if kernel.cluster_size > 1 else "sm_70"
+    if kernel.cluster_size > 1 and _number(kernel.target) < 90:
+        raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
+    return LaunchContract(
+        kernel_name=kernel.name,
+        source_file=kernel.span.file_name,
+        source_line=kernel.span.line,
+        target=kernel.target,
+        args=tuple(args),
+        constants=_constants(kernel.constants),
+        cta_threads=kernel.num_threads,
+        cluster=kernel.cluster_dims,
+        cooperative=kernel.cooperative,
+        shared_static_bytes=0 if dynamic else shared_bytes,
+        dynamic_shared_bytes=shared_bytes if dynamic else 0,
+        scratch=scratch,
+        min_arch=min_arch,
+    )
+
+
+def _number(target: str) -> int:
+    return int(re.sub(r"\D", "", target))

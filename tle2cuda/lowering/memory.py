@@ -1,0 +1,334 @@
+"""Loads and stores: how wide they are, what guards them, how they read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
+from tle2cuda.layout import Layout
+from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, TERNARY, C, all_of, binary, ternary
+from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.literals import literal
+from tle2cuda.lowering.places import Place, Places
+from tle2cuda.lowering.state import State
+
+MAX_ACCESS_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Operands of a memory operation by role."""
+
+    pointer: Value
+    value: Value | None
+    mask: Value | None
+    other: Value | None
+
+
+def access_of(op: Op) -> Access:
+    """Sort the operands of a load, store or atomic."""
+    operands = list(op.operands)
+    if op.attrs.get("num_scratch"):
+        operands = operands[: -op.attrs["num_scratch"]]
+    pointer = operands.pop(0)
+    value = operands.pop(0) if op.name in ("store", "atomic_rmw") else None
+    mask = operands.pop(0) if op.attrs.get("has_mask") else None
+    other = operands.pop(0) if op.attrs.get("has_other") else None
+    return Access(pointer, value, mask, other)
+
+
+def pointee(pointer: Value) -> DType:
+    """Element type behind a pointer."""
+    element = element_of(pointer.type)
+    assert isinstance(element, PointerType)
+    return element.element
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What a vector access has to test.
+
+    Attributes:
+        conditions: Conditions that hold or fail for the whole vector.
+        valid: Numbers of leading elements that are in bounds, one per bound check; None entries never occur.
+    """
+
+    conditions: tuple[Value, ...]
+    bounds: tuple[tuple[Value, Value, int], ...]  # index tile, limit scalar, slack (1 for <=)
+
+
+class VectorPlan:
+    """Decides which memory operations of a loop move whole vectors."""
+
+    def __init__(self, state: State, layout: Layout) -> None:
+        self.state = state
+        self.axis, self.vec = layout.vector()
+
+    def guard(self, op: Op) -> Guard | None:
+        """How to guard a vector access; None when it has to go element by element."""
+        access = access_of(op)
+        if self.vec == 1 or op.name not in ("load", "store") or not is_tile(access.pointer):
+            return None
+        info = self.state.info.get(access.pointer)
+        size = pointee(access.pointer).bytes
+        if info is None or info.contiguity[self.axis] < self.vec:
+            return None
+        if info.divisibility[self.axis] % min(MAX_ACCESS_BYTES, self.vec * size):
+            return None
+        if access.mask is None:
+            return Guard((), ())
+        conditions: list[Value] = []
+        bounds: list[tuple[Value, Value, int]] = []
+        for part in self._conjuncts(access.mask):
+            mask_info = self.state.info.get(part)
+            if not is_tile(part) or mask_info is not None and mask_info.constancy[self.axis] >= self.vec:
+                conditions.append(part)
+            elif (bound := self._bound(part)) is not None:
+                bounds.append(bound)
+            else:
+                return None
+        return Guard(tuple(conditions), tuple(bounds))
+
+    def _conjuncts(self, mask: Value) -> list[Value]:
+        op = self.state.definitions.get(mask)
+        if op is not None and op.name == "and" and mask not in self.state.registers:
+            return [part for operand in op.operands for part in self._conjuncts(operand)]
+        return [mask]
+
+    def _bound(self, mask: Value) -> tuple[Value, Value, int] | None:
+        """(index, limit, slack) of a check `index < limit` on neighbouring indices against a uniform limit.
+
+        Shape operations between the comparison and here keep neighbours neighbours only along the same axis, which
+        the contiguity of the compared index tells; so they are looked through with it.
+        """
+        op = self.state.definitions.get(mask)
+        if op is None or op.name != "cmp":
+            return None
+        predicate = op.attrs["predicate"]
+        a, b = op.operands
+        if predicate in ("gt", "ge"):
+            a, b, predicate = b, a, {"gt": "lt", "ge": "le"}[predicate]
+        if predicate not in ("lt", "le"):
+            return None
+        info, limit_info = self.state.info.get(a), self.state.info.get(b)
+        if info is None or limit_info is None or info.contiguity[self.axis] < self.vec:
+            return None
+        if limit_info.constancy[self.axis] < self.vec:
+            return None
+        return a, b, 1 if predicate == "le" else 0
+
+
+_CACHE_LOADS: Mapping[str, str] = {".ca": "load_ca", ".cg": "load_cg", ".cs": "load_cs", ".cv": "load_cv"}
+_CACHE_STORES: Mapping[str, str] = {
+    ".wb": "store_wb",
+    ".cg": "store_cg",
+    ".cs": "store_cs",
+    ".wt": "store_wt",
+}
+_EVICT_LOADS = {"evict_first": "load_evict_first", "evict_last": "load_evict_last"}
+_EVICT_STORES = {"evict_first": "store_evict_first", "evict_last": "store_evict_last"}
+
+
+class MemoryEmitter:
+    """Spells loads and stores inside one loop."""
+
+    def __init__(self, state: State, evaluator: Evaluator) -> None:
+        self.state = state
+        self.ev = evaluator
+        self.places = Places(state, evaluator)
+
+    # ---- loads ------------------------------------------------------------------------------------------------------
+
+    def load_element(self, op: Op) -> C:
+        """Expression of one loaded element."""
+        access = access_of(op)
+        place = self.places.of(access.pointer)
+        loaded = self._read(op, place, pointee(access.pointer))
+        if access.mask is None:
+            return loaded
+        return ternary(self.ev.c(access.mask), loaded, self._other(access))
+
+    def _other(self, access: Access) -> C:
+        if access.other is not None:
+            return self.ev.c(access.other)
+        return literal(self.state, 0, pointee(access.pointer))
+
+    def _read(self, op: Op, place: Place, dtype: DType) -> C:
+        helper = load_helper(op)
+        if dtype is BOOL and place.buffer is None:  # bool pointers address bytes
+            address = self.places.address(place)
+            raw = C(f"*reinterpret_cast<const unsigned char*>({address.text})", 15, address.deps)
+            return binary("!=", EQUALITY, raw, C("0"))
+        if helper is None:
+            return self.places.element(place)
+        address = self.places.address(place)
+        return C(f"{self.state.helper(helper)}({address.text})", PRIMARY, address.deps)
+
+    def load_vector(self, op: Op, guard: Guard) -> C:
+        """Expression of one loaded vector."""
+        access = access_of(op)
+        vec = self.ev.vec
+        address = self.places.address(self.places.of(access.pointer, k_zero=True))
+        helper = load_helper(op)
+        cache = "" if helper is None else helper.removeprefix("load")
+        if cache:
+            self.state.helper(f"load{cache}")
+        conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
+        if guard.bounds:
+            valid = self._valid(guard)
+            condition = all_of(conditions)
+            if condition is not None:
+                valid = ternary(condition, valid, C("0"))
+            name = self.state.helper(f"load_edge{cache}")
+            return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
+        loaded = C(
+            f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps
+        )
+        condition = all_of(conditions)
+        if condition is None:
+            return loaded
+        fill = C(f"{self.state.helper('fill_vector')}<{vec}>({self._other_base(access).text})")
+        return ternary(condition, loaded, fill)
+
+    def _other_base(self, access: Access) -> C:
+        if access.other is None:
+            return literal(self.state, 0, pointee(access.pointer))
+        return self.ev.c(access.other, k_zero=True)
+
+    def other_is_uniform(self, op: Op) -> bool:
+        """Whether the value for masked-off elements is the same along a vector."""
+        other = access_of(op).other
+        if other is None or not is_tile(other):
+            return True
+        info = self.state.info.get(other)
+        definition = self.state.definitions.get(other)
+        if definition is not None and definition.name in ("constant", "splat"):
+            return True
+        return info is not None and info.constancy[self.ev.layout.vector()[0]] >= self.ev.vec
+
+    def _valid(self, guard: Guard) -> C:
+        result: C | None = None
+        for index, limit, slack in guard.bounds:
+            start = self.ev.value(index, k_zero=True)
+            room = binary("-", ADD, self.ev.c(limit, k_zero=True), self.ev.text(start))
+            if slack:
+                room = binary("+", ADD, room, C(str(slack)))
+            result = room if result is None else C(f"min({result.text}, {room.text})", PRIMARY)
+        assert result is not None
+        return result
+
+    # ---- stores -----------------------------------------------------------------------------------------------------
+
+    def store_element(self, op: Op, owner: C | None) -> str:
+        """Statement that stores one element."""
+        access = access_of(op)
+        assert access.value is not None
+        place = self.places.of(access.pointer)
+        value = self.ev.c(access.value)
+        conditions = [owner] if owner is not None else []
+        if access.mask is not None:
+            conditions.append(self.ev.c(access.mask))
+        return guarded(all_of(conditions), self.write(op, place, value, pointee(access.pointer)))
+
+    def write(self, op: Op, place: Place, value: C, dtype: DType) -> str:
+        """Unguarded store statement."""
+        helper = store_helper(op)
+        if dtype is BOOL and place.buffer is None:
+            address = self.places.address(place)
+            return f"*reinterpret_cast<unsigned char*>({address.text}) = {value.text};"
+        if helper is None:
+            return f"{self.places.element(place).text} = {value.text};"
+        return f"{self.state.helper(helper)}({self.places.address(place).text}, {value.text});"
+
+    def store_vector(self, op: Op, guard: Guard, value: str, owner: C | None) -> str:
+        """Statement that stores one vector named `value`."""
+        access = access_of(op)
+        address = self.places.address(self.places.of(access.pointer, k_zero=True))
+        conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
+        if owner is not None:
+            conditions.insert(0, owner)
+        helper = store_helper(op)
+        cache = "" if helper is None else helper.removeprefix("store")
+        if cache:
+            self.state.helper(f"store{cache}")
+        if guard.bounds:
+            name = self.state.helper(f"store_edge{cache}")
+            statement = f"{name}({address.text}, {self._valid(guard).text}, {value});"
+        else:
+            statement = f"{self.state.helper(f'store_vector{cache}')}({address.text}, {value});"
+        return guarded(all_of(conditions), statement)
+
+
+def load_helper(op: Op) -> str | None:
+    """Device helper for a load with a cache modifier or eviction policy; None for a plain load."""
+    if op.attrs.get("volatile"):
+        return "load_cv"
+    cache, eviction = op.attrs.get("cache") or "", op.attrs.get("eviction") or ""
+    element = element_of(op.operands[0].type)
+    assert isinstance(element, PointerType)
+    if element.space != "global":
+        return None
+    if cache:
+        return _known(_CACHE_LOADS, cache, op)
+    return _known(_EVICT_LOADS, eviction, op) if eviction and eviction != "evict_normal" else None
+
+
+def store_helper(op: Op) -> str | None:
+    """Device helper for a store with a cache modifier or eviction policy; None for a plain store."""
+    cache, eviction = op.attrs.get("cache") or "", op.attrs.get("eviction") or ""
+    element = element_of(op.operands[0].type)
+    assert isinstance(element, PointerType)
+    if element.space != "global":
+        return None
+    if cache:
+        return _known(_CACHE_STORES, cache, op)
+    return _known(_EVICT_STORES, eviction, op) if eviction and eviction != "evict_normal" else None
+
+
+def _known(table: Mapping[str, str], key: str, op: Op) -> str:
+    if key not in table:
+        raise InternalError(f"no helper for cache modifier or eviction policy {key!r}", op.span)
+    return table[key]
+
+
+def guarded(condition: C | None, statement: str) -> str:
+    """`if (condition) statement`."""
+    return statement if condition is None else f"if ({condition.text}) {statement}"
+
+
+def owner_condition(state: State, layout: Layout) -> C | None:
+    """Condition that selects one of several threads that hold the same elements; None when each element has one holder."""
+    lane_mask, warp_mask = layout.owner_bits()
+    mask = lane_mask | warp_mask << 5
+    if not mask:
+        return None
+    thread = state.thread()
+    total = layout.num_threads
+    lowest = mask & -mask
+    if mask == total - lowest:  # all bits from some position on: the first threads are the owners
+        if lowest == 1:
+            return C("thread == 0", EQUALITY)
+        return C(f"{thread.text} < {lowest}", RELATIONAL)
+    return C(f"({thread.text} & {mask}) == 0", EQUALITY)
+
+
+def tile_layout(value: Value) -> Layout:
+    """Layout of a tile."""
+    assert isinstance(value.type, TileType) and value.type.layout is not None
+    return value.type.layout
+
+
+__all__ = [
+    "TERNARY",
+    "Access",
+    "Guard",
+    "MemoryEmitter",
+    "VectorPlan",
+    "access_of",
+    "guarded",
+    "owner_condition",
+]

@@ -1,0 +1,29 @@
+"""Where a CTA stands in its grid."""
+
+from __future__ import annotations
+
+from tle2cuda.ir.nodes import Op
+from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.state import State
+
+
+def emit_index(state: State, op: Op) -> None:
+    """`const int pid = blockIdx.x;`"""
+    axis = "xyz"[op.attrs["axis"]]
+    source = "blockIdx" if op.name == "program_id" else "gridDim"
+    value = op.result
+    if not state.use_count(value):
+        return
+    key = (op.name, axis)
+    if key in state.hoisted[0]:
+        known = state.hoisted[0][key]
+        assert isinstance(known, C)
+        state.scalars[value] = known
+        return
+    fallback = f"pid_{axis}" if op.name == "program_id" else f"num_programs_{axis}"
+    state.comment(op.span)
+    name = state.names.fresh(value.name or fallback)
+    state.block.add(f"const int {name} = {source}.{axis};", op.span)
+    state.scalars[value] = C(name)
+    if len(state.hoisted) == 1:
+        state.hoisted[0][key] = C(name)

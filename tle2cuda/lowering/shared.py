@@ -1,0 +1,167 @@
+"""Shared-memory buffers: the typed `Shared` struct and views of its members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.nodes import Op, Value, walk
+from tle2cuda.ir.types import BufferType
+from tle2cuda.lowering.cexpr import Affine, C, Expr
+from tle2cuda.lowering.names import Names
+from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.state import BufferRef, State, affine
+
+STATIC_SHARED_LIMIT_BYTES = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of the `Shared` struct.
+
+    Attributes:
+        declaration: `int count[1024]`.
+        alignment_bytes: Alignment beyond that of the element type; 0 for none.
+        comment: What it holds.
+        size_bytes: Bytes it takes.
+        group: Members of one group share their bytes; None for a member of its own.
+    """
+
+    declaration: str
+    alignment_bytes: int
+    comment: str
+    size_bytes: int
+    group: int | None
+
+
+def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def declare_buffers(state: State) -> list[Member]:
+    """Name every allocation of the kernel; returns the members in the order of the shared-memory map."""
+    allocs = [op for op in walk(state.kernel.body) if op.name == "alloc"]
+    allocs.sort(key=lambda op: op.attrs.get("offset_bytes", 0))
+    names = Names()
+    members: list[Member] = []
+    for op in allocs:
+        buffer = op.result
+        type_ = buffer.type
+        assert isinstance(type_, BufferType)
+        name = names.fresh(op.attrs.get("name") or buffer.name or "buffer")
+        extents = "".join(f"[{extent}]" for extent in type_.shape)
+        cuda_type = op.attrs.get("cuda_type")
+        declaration = f"{cuda_type} {name}" if cuda_type else f"{type_.element.cuda} {name}{extents}"
+        state.include_for(type_.element)
+        shared_with = op.attrs.get("union_group")
+        members.append(
+            Member(declaration, _alignment(op, type_), _purpose(op), type_.size_bytes, shared_with)
+        )
+        prefix = f"shared.{name}"
+        if cuda_type:
+            state.buffers[buffer] = BufferRef(prefix, (), ())
+        else:
+            state.buffers[buffer] = BufferRef(prefix, type_.shape, (Affine(),) * len(type_.shape))
+    return members
+
+
+def _alignment(op: Op, type_: BufferType) -> int:
+    wanted = int(op.attrs.get("alignment_bytes") or 16)
+    if type_.size_bytes < 16 and wanted <= 16:
+        return 0
+    return wanted
+
+
+def _purpose(op: Op) -> str:
+    """Comment of a member: where it was allocated, or what needs it."""
+    if op.attrs.get("scratch"):
+        return f"scratch of {op.span.short()}" if op.span.line else "scratch"
+    return op.span.short() if op.span.line else ""
+
+
+def emit_alloc(state: State, op: Op) -> None:
+    """An allocation is a member of `Shared`; only a request for zeros needs statements."""
+    if not op.attrs.get("zero"):
+        return
+    type_ = op.result.type
+    assert isinstance(type_, BufferType)
+    ref = state.buffers[op.result]
+    pointer = f"reinterpret_cast<{type_.element.cuda}*>({ref.text})" if len(type_.shape) > 1 else ref.text
+    state.comment(op.span)
+    state.thread()
+    count, threads = type_.num_elements, state.kernel.num_threads
+    state.block.add(
+        f"for (int i = thread; i < {count}; i += {threads}) {pointer}[i] = {type_.element.cuda}(0);", op.span
+    )
+
+
+def emit_view(state: State, op: Op) -> None:
+    """Another way to index the same bytes."""
+    source = state.buffers[op.operands[0]]
+    result = op.result
+    type_ = result.type
+    assert isinstance(type_, BufferType)
+    kind = op.attrs["kind"]
+    if kind == "slot":
+        state.buffers[result] = _slot(state, source, op.operands[1])
+    elif kind == "subslice":
+        axis, start = op.attrs["dim"] % len(source.shape), int(op.attrs["start"])
+        starts = list(source.starts)
+        starts[axis] = affine(starts[axis]).plus(Affine(start))
+        shape = tuple(type_.shape)
+        state.buffers[result] = BufferRef(source.text, shape, tuple(starts), source.flat, source.strides)
+    elif kind in ("reshape", "alias"):
+        state.buffers[result] = _retyped(state, op, source, type_)
+    else:
+        raise InternalError(f"buffer view of kind {kind!r} has no lowering", op.span)
+
+
+def _index(state: State, value: Value) -> Expr:
+    op = state.definitions.get(value)
+    if op is not None and op.name == "constant":
+        return Affine(int(op.attrs["value"]))
+    return scalar_text(state, value)
+
+
+def _slot(state: State, source: BufferRef, stage: Value) -> BufferRef:
+    index = affine(_index(state, stage)).plus(affine(source.starts[0]))
+    text = index.to_c(state.index_names).text
+    if source.flat:
+        step = Affine(0, ((C(text) if text.isidentifier() else C(f"({text})"), source.strides[0]),))
+        moved = f"({source.text} + {step.to_c(state.index_names).text})"
+        return BufferRef(moved, source.shape[1:], source.starts[1:], True, source.strides[1:])
+    return BufferRef(f"{source.text}[{text}]", source.shape[1:], source.starts[1:])
+
+
+def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> BufferRef:
+    """A pointer to the first element under another shape or element type."""
+    original = op.operands[0].type
+    assert isinstance(original, BufferType)
+    if source.flat:
+        first = source.text
+    else:
+        first = (
+            "&"
+            + source.text
+            + "".join(
+                f"[{s.to_c(state.index_names).text if isinstance(s, Affine) else s.text}]"
+                for s in source.starts
+            )
+        )
+    offset = int(op.attrs.get("offset_bytes") or 0)
+    name = state.names.fresh(op.result.name or "view")
+    if original.element is type_.element and not offset:
+        text = first
+    else:
+        text = (
+            f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
+        )
+    state.comment(op.span)
+    state.block.add(f"{type_.element.cuda}* const {name} = {text};", op.span)
+    return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))

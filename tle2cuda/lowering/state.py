@@ -1,0 +1,221 @@
+"""What the lowering of one kernel knows: names, values, helpers, the text so far."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.classify import is_tile, lazy_values
+from tle2cuda.ir.nodes import Kernel, Op, Value
+from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.span import Span
+from tle2cuda.ir.types import (
+    BF16,
+    BOOL,
+    F8E4NV,
+    F8E5,
+    F16,
+    DType,
+    PointerType,
+    TileType,
+    Type,
+    element_of,
+)
+from tle2cuda.layout import Layout
+from tle2cuda.lowering.cexpr import K, RUN, THREAD, Affine, C, Expr
+from tle2cuda.lowering.names import Names
+from tle2cuda.lowering.writer import Block, source_comment
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """A tile in registers: `name[run][k]`, less the indices that have only one value.
+
+    Attributes:
+        name: C variable.
+        layout: Which thread and register holds which element.
+        vec: Elements of one vector, the extent of `k`.
+    """
+
+    name: str
+    layout: Layout
+    vec: int
+    single_run: bool = False  # a vector that lives inside one step of the loop over runs
+
+    @property
+    def runs(self) -> int:
+        return 1 if self.single_run else self.layout.num_registers // self.vec
+
+    def element(self, run: str, k: str) -> str:
+        """Text of one element."""
+        return self.vector(run) + (f"[{k}]" if self.vec > 1 else "")
+
+    def vector(self, run: str) -> str:
+        """Text of one run's vector (or element, for vec = 1)."""
+        return self.name + (f"[{run}]" if self.runs > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRef:
+    """How a buffer is spelled.
+
+    Attributes:
+        text: `shared.name`, possibly indexed; or a pointer to the first element when `flat`.
+        shape: Extents that are still to be indexed.
+        starts: First index along each extent, for sub-slices.
+        flat: True when `text` is a pointer and indices must be linearised row-major.
+        strides: Row-major strides in elements of the storage, for flat buffers.
+    """
+
+    text: str
+    shape: tuple[int, ...]
+    starts: tuple[Expr, ...]
+    flat: bool = False
+    strides: tuple[int, ...] = ()
+
+
+def cuda_type(type_: Type) -> str:
+    """CUDA spelling of a scalar or of a tile's element."""
+    element = element_of(type_)
+    if isinstance(element, PointerType):
+        return f"{element.element.cuda}*"
+    return element.cuda
+
+
+class State:
+    """Everything that the emitters of one kernel share."""
+
+    def __init__(self, kernel: Kernel, headers: str) -> None:
+        self.kernel = kernel
+        self.headers = headers
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+        self.definitions: dict[Value, Op] = definitions(kernel.body)
+        self.uses: dict[Value, list[Op]] = uses_of(kernel.body)
+        self.lazy = lazy_values(kernel.body.ops)
+        self.names = Names()
+        self.scalars: dict[Value, C] = {}
+        self.registers: dict[Value, Registers] = {}
+        self.buffers: dict[Value, BufferRef] = {}
+        self.hoisted: list[dict[object, Expr]] = [{}]
+        self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
+        self.scalar_targets: dict[Value, str] = {}
+        self.places: dict[Value, object] = {}
+        self.helpers: set[str] = set()
+        self.includes: set[str] = set()
+        self.block = Block(depth=1)
+        self.usings: dict[str, str] = {}
+        self.described: set[object] = set()
+        self.uses_thread = False
+        self.uses_cluster = False
+        self.uses_grid = False
+        self._last_comment: tuple[str, int] | None = None
+        self.index_names = {K: "k", RUN: "run", THREAD: "thread"}
+
+    # ---- text -------------------------------------------------------------------------------------------------------
+
+    def helper(self, name: str) -> str:
+        """Use a device helper of `templates/device/`; returns its name for the call."""
+        self.helpers.add(name)
+        return name
+
+    def thread(self) -> C:
+        """`threadIdx.x` as a signed int."""
+        self.uses_thread = True
+        return C("thread")
+
+    def comment(self, span: Span, block: Block | None = None) -> None:
+        """Show the user's line, unless it is the one shown last."""
+        block = block if block is not None else self.block
+        place = (span.file, span.line)
+        if not span.line or place == self._last_comment or not span.source_line():
+            return
+        self._last_comment = place
+        block.add(source_comment(span, block.depth), span)
+
+    @contextlib.contextmanager
+    def nested(self) -> Iterator[None]:
+        """A `{ ... }` scope of the emitted text at one level deeper."""
+        self.hoisted.append({})
+        with self.names.scope(), self.block.indented():
+            yield
+        self.hoisted.pop()
+
+    # ---- values -----------------------------------------------------------------------------------------------------
+
+    def layout(self, value: Value) -> Layout:
+        """Layout of a tile value."""
+        if not isinstance(value.type, TileType) or value.type.layout is None:
+            raise InternalError(f"{value!r} has no layout", value.span)
+        return value.type.layout
+
+    def scalar(self, value: Value) -> C:
+        """C text of a scalar value."""
+        found = self.scalars.get(value)
+        if found is None:
+            raise InternalError(f"scalar {value!r} used before it is lowered", value.span)
+        return found
+
+    def use_count(self, value: Value) -> int:
+        """Number of operations that use a value."""
+        return len(self.uses.get(value, ()))
+
+    def declare_type(self, value_type: Type) -> str:
+        """CUDA type of an element; pulls in the header it needs."""
+        element = element_of(value_type)
+        dtype = element.element if isinstance(element, PointerType) else element
+        self.include_for(dtype)
+        return cuda_type(value_type)
+
+    def include_for(self, dtype: DType) -> None:
+        """Headers that a dtype needs."""
+        if dtype is F16:
+            self.includes.add("cuda_fp16.h")
+        elif dtype is BF16:
+            self.includes.add("cuda_bf16.h")
+        elif dtype in (F8E4NV, F8E5):
+            self.includes.add("cuda_fp8.h")
+
+    def tile_type(self, value_type: Type, vec: int) -> str:
+        """CUDA type of one run of a tile."""
+        element = self.declare_type(value_type)
+        if vec == 1:
+            return element
+        self.helper("vector")
+        return f"Vector<{element}, {vec}>"
+
+    def new_registers(self, value: Value, hint: str = "") -> Registers:
+        """Name a tile's registers, without declaring them."""
+        layout = self.layout(value)
+        name = self.names.fresh(value.name or hint or "tile")
+        return Registers(name, layout, layout.vector()[1])
+
+    def declaration(self, registers: Registers, value: Value) -> str:
+        """`Vector<float, 4> row[4];`"""
+        extent = f"[{registers.runs}]" if registers.runs > 1 else ""
+        return f"{self.tile_type(value.type, registers.vec)} {registers.name}{extent};"
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether a value is a scalar or scalar pointer."""
+    return not is_tile(value) and isinstance(value.type, (DType, PointerType))
+
+
+def is_bool(value: Value) -> bool:
+    """Whether a value's elements are bool."""
+    return element_of(value.type) is BOOL
+
+
+@dataclass(slots=True)
+class Emitted:
+    """Result of lowering: the file's text and which line came from where."""
+
+    source: str
+    line_map: tuple[tuple[int, Span], ...] = field(default=())
+
+
+def affine(expr: Expr) -> Affine:
+    """Any integer expression as a sum with one opaque part."""
+    return expr if isinstance(expr, Affine) else Affine(0, ((expr, 1),))

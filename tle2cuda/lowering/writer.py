@@ -1,0 +1,75 @@
+"""Lines of the emitted file, with the user's line beside them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tle2cuda.ir.span import Span
+
+LINE_WIDTH = 100
+INDENT = "    "
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of CUDA: indentation depth, text, and where it comes from."""
+
+    depth: int
+    text: str
+    span: Span | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """A growing list of lines at one nesting depth."""
+
+    depth: int = 1
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, text: str, span: Span | None = None) -> None:
+        """Append text, which may have several lines with their own relative indentation."""
+        for row in text.rstrip("\n").split("\n"):
+            stripped = row.lstrip(" ")
+            depth = self.depth + (len(row) - len(stripped)) // 4
+            self.lines.append(Line(depth, stripped, span))
+
+    def blank(self) -> None:
+        """One empty line, never two, never at the start."""
+        if self.lines and self.lines[-1].text and not self.lines[-1].text.endswith("{"):
+            self.lines.append(Line(0, ""))
+
+    def splice(self, inner: Block) -> None:
+        """Append the lines of a block that was written apart."""
+        self.lines.extend(inner.lines)
+
+    @contextlib.contextmanager
+    def indented(self) -> Iterator[None]:
+        """Lines added inside stand one level deeper."""
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+
+def source_comment(span: Span, depth: int) -> str:
+    """`// the user's line      file.py:12`, the place right-aligned."""
+    text = f"// {span.source_line().strip()}"
+    place = span.short()
+    room = LINE_WIDTH - len(INDENT) * depth - len(place) - 2
+    if len(text) > room:
+        text = text[: max(20, room - 4)].rstrip() + " ..."
+    return f"{text:<{max(room, 0)}}  {place}"
+
+
+def render(lines: list[Line]) -> tuple[str, list[tuple[int, Span]]]:
+    """The text, and for each line (from 1) that has one, the user's place."""
+    rows: list[str] = []
+    places: list[tuple[int, Span]] = []
+    for line in lines:
+        rows.append((INDENT * line.depth + line.text).rstrip())
+        if line.span is not None and line.span.line:
+            places.append((len(rows), line.span))
+    return "\n".join(rows), places

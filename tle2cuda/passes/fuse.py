@@ -1,0 +1,190 @@
+"""Join consecutive element-by-element operations of one layout into `fused` regions (D5).
+
+Each region becomes one loop over the registers of a thread. An operation joins the open group unless
+
+- its layout differs, or it needs a value of the group in another layout;
+- it touches shared memory that the group touches, one of them writing (a barrier may have to stand between);
+- it reads global memory that the group may have written, or writes through addresses other than those the group reads,
+  so that the loop could store one element before another one is loaded.
+
+Index tiles and other lazy values stay outside; when they are made from values of the group they go along with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.types import GLOBAL, PointerType, TileType
+from tle2cuda.layout import Layout
+
+_MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
+_POINTER_MAKERS = frozenset(("ptr_add", "local_ptr"))
+_SCALAR_PURE = ELEMENTWISE | frozenset(
+    "constant program_id num_programs cluster_rank alloc buffer_view remote local_ptr".split()
+)
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Group the operations of every region."""
+    return replace(kernel, body=_Fuse(kernel).region(kernel.body))
+
+
+@dataclass(slots=True)
+class _Group:
+    layout: Layout | None = None
+    ops: list[Op] = field(default_factory=list)
+    defined: set[Value] = field(default_factory=set)
+
+
+class _Fuse:
+    def __init__(self, kernel: Kernel) -> None:
+        self.lazy = lazy_values(kernel.body.ops)
+        self.uses = uses_of(kernel.body)
+        self.definitions = definitions(kernel.body)
+
+    def region(self, region: Region) -> Region:
+        out: list[Op] = []
+        group = _Group()
+        for op in region.ops:
+            if self._is_symbolic(op):
+                if any(v in group.defined for v in op.operands):
+                    if _layout_of(op) not in (group.layout, None):
+                        self._flush(group, out)
+                        out.append(op)
+                    else:
+                        group.ops.append(op)
+                        group.defined.update(op.results)
+                else:
+                    out.append(op)
+            elif self._is_member(op):
+                if group.ops and not self._joins(op, group):
+                    self._flush(group, out)
+                group.layout = _layout_of(op)
+                group.ops.append(op)
+                group.defined.update(op.results)
+            elif self._may_precede(op, group):
+                out.append(op)
+            else:
+                self._flush(group, out)
+                regions = tuple(self.region(r) for r in op.regions)
+                out.append(replace(op, regions=regions) if regions else op)
+        return Region(region.params, tuple(out))
+
+    def _is_symbolic(self, op: Op) -> bool:
+        """Lazy tiles and tiles of pointers: nothing is computed where they stand."""
+        if not op.results or not is_tile(op.results[0]):
+            return False
+        return op.results[0] in self.lazy or op.name in _POINTER_MAKERS
+
+    def _is_member(self, op: Op) -> bool:
+        if op.name in _MEMORY:
+            return is_tile(op.operands[0]) and not op.attrs.get("num_scratch")
+        return op.name in ELEMENTWISE and is_tile(op.results[0])
+
+    def _may_precede(self, op: Op, group: _Group) -> bool:
+        """Whether a scalar operation can be moved in front of the open group."""
+        if any(is_tile(v) for v in (*op.operands, *op.results)) or op.regions:
+            return False
+        if op.name in _SCALAR_PURE:
+            return True
+        return op.name == "load" and not any(o.name in _MEMORY and o.name != "load" for o in group.ops)
+
+    def _flush(self, group: _Group, out: list[Op]) -> None:
+        if not group.ops:
+            return
+        inside = set(group.ops)
+        symbolic = [op for op in group.ops if self._is_symbolic(op)]
+        outliving = [
+            result
+            for op in group.ops
+            for result in op.results
+            if op not in symbolic and any(user not in inside for user in self.uses.get(result, ()))
+        ]
+        again = self._needed_outside(symbolic, inside)
+        for op in again:  # what these read must outlive the group as well
+            for operand in op.operands:
+                if (
+                    operand in group.defined
+                    and self.definitions[operand] not in symbolic
+                    and operand not in outliving
+                ):
+                    outliving.append(operand)
+        out.append(_fused(group.ops, outliving, [op.results[0] for op in again]))
+        out.extend(again)
+        group.layout, group.ops, group.defined = None, [], set()
+
+    def _needed_outside(self, symbolic: list[Op], inside: set[Op]) -> list[Op]:
+        """Symbolic operations of the group whose values are used behind it, with what those need."""
+        needed: set[Op] = set()
+        for op in reversed(symbolic):
+            users = self.uses.get(op.results[0], ())
+            if any(user not in inside or user in needed for user in users):
+                needed.add(op)
+        return [op for op in symbolic if op in needed]
+
+    def _joins(self, op: Op, group: _Group) -> bool:
+        if _layout_of(op) != group.layout:
+            return False
+        if any(v in group.defined and v.type.layout != group.layout for v in op.operands):  # type: ignore[union-attr]
+            return False
+        if op.name not in _MEMORY:
+            return True
+        return all(self._compatible(op, other) for other in group.ops if other.name in _MEMORY)
+
+    def _compatible(self, op: Op, earlier: Op) -> bool:
+        if op.name == "load" and earlier.name == "load":
+            return True
+        if op.name.startswith("atomic") and earlier.name.startswith("atomic"):
+            return True
+        space, other_space = _space(op), _space(earlier)
+        if (space == GLOBAL) != (other_space == GLOBAL):
+            return True
+        if space != GLOBAL:
+            return False
+        if earlier.name == "load" and op.name == "store":
+            layout = _layout_of(op)
+            assert layout is not None
+            one_step = layout.num_registers == layout.vector()[1]
+            return one_step or self._offset(op) is not None and self._offset(op) is self._offset(earlier)
+        return op.name == "store" and earlier.name == "store"
+
+    def _offset(self, op: Op) -> Value | None:
+        """The offset tile of `base + offset` with a uniform base."""
+        pointer = self.definitions.get(op.operands[0])
+        if pointer is None or pointer.name != "ptr_add":
+            return None
+        base = self.definitions.get(pointer.operands[0])
+        return pointer.operands[1] if base is not None and base.name == "splat" else None
+
+
+def _layout_of(op: Op) -> Layout | None:
+    """Layout of the tile that an operation works on."""
+    for value in (*op.results, *op.operands):
+        if isinstance(value.type, TileType):
+            return value.type.layout
+    return None
+
+
+def _space(op: Op) -> str:
+    element = op.operands[0].type.element  # type: ignore[union-attr]
+    assert isinstance(element, PointerType)
+    return element.space
+
+
+def _fused(ops: list[Op], outliving: list[Value], repeated: list[Value]) -> Op:
+    """The region of a group. Its results keep the identity of the values that outlive it; inside they get twins."""
+    inner = {value: Value(value.type, value.name, value.span) for value in (*outliving, *repeated)}
+    substituted = tuple(
+        replace(
+            op,
+            operands=tuple(inner.get(v, v) for v in op.operands),
+            results=tuple(inner.get(v, v) for v in op.results),
+        )
+        for op in ops
+    )
+    end = make_op("yield", tuple(inner[v] for v in outliving), span=ops[-1].span)
+    template = make_op("fused", (), (), None, (Region((), (*substituted, end)),), ops[0].span)
+    return replace(template, results=tuple(outliving))

@@ -1,0 +1,217 @@
+"""Which layout a tile should have: anchors have opinions, connected tiles share one.
+
+Tiles that meet in elementwise operations form a component and get one layout, taken from the component's most demanding
+anchor: a scan wants the scanned axis inside the threads; loads and stores of global memory want neighbouring lanes on
+neighbouring addresses and as many registers as one access moves; a reduction's result lives where its operand does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tle2cuda.analysis.axis_info import AxisInfo
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.rewrite import definitions
+from tle2cuda.ir.types import GLOBAL, PointerType, TileType
+from tle2cuda.layout import Layout, blocked, scan_layout
+
+MAX_ACCESS_BYTES = 16
+
+
+@dataclass(slots=True)
+class Component:
+    """Tiles of one shape that should share a layout."""
+
+    shape: tuple[int, ...]
+    accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
+    scan_axes: list[int] = field(default_factory=list)
+    reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
+    broadcast_into: list[tuple[Value, Op]] = field(
+        default_factory=list
+    )  # larger tile it meets, first shape op
+
+
+class LayoutChoice:
+    """The components of one kernel and the layout of each."""
+
+    def __init__(self, kernel: Kernel, info: Mapping[Value, AxisInfo]) -> None:
+        self.kernel = kernel
+        self.info = info
+        self.lazy = lazy_values(kernel.body.ops)
+        self._definitions = definitions(kernel.body)
+        self._parent: dict[Value, Value] = {}
+        self._components: dict[Value, Component] = {}
+        self._layouts: dict[Value, Layout | None] = {}
+        for op in walk(kernel.body):
+            self._connect(op)
+        for op in walk(kernel.body):
+            self._collect(op)
+
+    # ---- components -------------------------------------------------------------------------------------------------
+
+    def _root(self, value: Value) -> Value:
+        while (parent := self._parent.get(value, value)) is not value:
+            self._parent[value] = self._parent.get(parent, parent)
+            value = parent
+        return value
+
+    def _union(self, values: list[Value]) -> None:
+        kept = [v for v in values if is_tile(v) and v not in self.lazy]
+        for other in kept[1:]:
+            a, b = self._root(kept[0]), self._root(other)
+            if a is not b and a.type.shape == b.type.shape:  # type: ignore[union-attr]
+                self._parent[b] = a
+
+    def _connect(self, op: Op) -> None:
+        if op.name in ELEMENTWISE or op.name in (
+            "load",
+            "store",
+            "atomic_rmw",
+            "atomic_cas",
+            "local_ptr",
+            "scan",
+        ):
+            self._union([*op.operands, *op.results])
+        elif op.name == "exclusive_sum":
+            self._union([op.operands[0], op.results[0]])
+        elif op.name == "for":
+            region = op.regions[0]
+            for init, param, result, out in zip(
+                op.operands[3:], region.params[1:], op.results, region.terminator.operands, strict=True
+            ):
+                self._union([init, param, result, out])
+        elif op.name == "while":
+            before, body = op.regions
+            arguments = before.terminator.operands[1:]
+            for init, param, out in zip(op.operands, before.params, body.terminator.operands, strict=True):
+                self._union([init, param, out])
+            for argument, param, result in zip(arguments, body.params, op.results, strict=True):
+                self._union([argument, param, result])
+        elif op.name == "if":
+            then, other = op.regions
+            for result, a, b in zip(
+                op.results, then.terminator.operands, other.terminator.operands, strict=True
+            ):
+                self._union([result, a, b])
+
+    def _component(self, value: Value) -> Component:
+        root = self._root(value)
+        if root not in self._components:
+            self._components[root] = Component(root.type.shape)  # type: ignore[union-attr]
+        return self._components[root]
+
+    def _member(self, op: Op) -> Value | None:
+        """A tile of the component that an operation belongs to."""
+        for value in (*op.results, *op.operands):
+            if is_tile(value) and value not in self.lazy:
+                return value
+        return None
+
+    def _collect(self, op: Op) -> None:
+        if op.name in ("load", "store", "atomic_rmw", "atomic_cas"):
+            member = self._member(op)
+            pointer = op.operands[0]
+            if member is not None and is_tile(pointer):
+                element = pointer.type.element  # type: ignore[union-attr]
+                assert isinstance(element, PointerType)
+                self._component(member).accesses.append((pointer, element.element.bytes))
+        elif op.name in ("scan", "exclusive_sum"):
+            axis = op.attrs.get("axis", 0)
+            if op.operands[0] not in self.lazy:
+                self._component(op.operands[0]).scan_axes.append(axis)
+            self._component(op.results[0]).scan_axes.append(axis)
+        elif op.name == "reduce":
+            for result in op.results:
+                if is_tile(result):
+                    self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
+        elif op.name in ELEMENTWISE or op.name == "store":
+            member = self._member(op)
+            for operand in op.operands if member is not None else ():
+                self._note_broadcast(operand, member)
+
+    def _note_broadcast(self, operand: Value, meets: Value | None) -> None:
+        """If `operand` is a broadcast of registers, its source would like the layout of what it meets."""
+        path = self._definitions.get(operand)
+        if path is None or path.name != "broadcast" or meets is None:
+            return
+        source = path.operands[0]
+        inner = self._definitions.get(source)
+        if inner is not None and inner.name == "expand_dims":
+            source = inner.operands[0]
+        if is_tile(source) and source not in self.lazy:
+            self._component(source).broadcast_into.append((meets, path))
+
+    # ---- layouts ----------------------------------------------------------------------------------------------------
+
+    def layout_for(self, value: Value) -> Layout:
+        """The layout that the component of a tile should have."""
+        root = self._root(value)
+        if root not in self._layouts:
+            self._layouts[root] = None  # a cycle through reductions and broadcasts falls back to the default
+            self._layouts[root] = self._choose(self._component(root))
+        found = self._layouts[root]
+        return found if found is not None else self.default(self._component(root).shape)
+
+    def _choose(self, component: Component) -> Layout:
+        shape = component.shape
+        if component.scan_axes:
+            return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
+        for operand, axis in component.reduced_from:
+            if operand not in self.lazy:
+                return self.layout_for(operand).reduce_axis(axis)
+        for meets, path in component.broadcast_into:
+            layout = self.layout_for(meets).broadcast_source(path.operands[0].type.shape)  # type: ignore[union-attr]
+            inner = self._definitions.get(path.operands[0])
+            if inner is not None and inner.name == "expand_dims":
+                layout = layout.unexpand_dims(inner.attrs["axis"])
+            return layout
+        candidates = [self.for_access(pointer, shape) for pointer, _ in component.accesses]
+        if not candidates:
+            return self.default(shape)
+        weights = [
+            (_is_global(pointer), layout.vector()[1] * size, layout.vector()[1])
+            for layout, (pointer, size) in zip(candidates, component.accesses, strict=True)
+        ]
+        return candidates[max(range(len(candidates)), key=lambda i: (weights[i], -i))]
+
+    def for_access(self, pointer: Value, shape: tuple[int, ...]) -> Layout:
+        """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis."""
+        info = self.info.get(pointer)
+        element = pointer.type.element  # type: ignore[union-attr]
+        assert isinstance(element, PointerType)
+        rank = len(shape)
+        if info is None:
+            return self.default(shape)
+        order = tuple(sorted(range(rank), key=lambda axis: (-info.contiguity[axis], -axis)))
+        fast = order[0]
+        size = element.element.bytes
+        vector = min(
+            MAX_ACCESS_BYTES // size,
+            info.contiguity[fast],
+            max(1, info.divisibility[fast] // size),
+            shape[fast],
+            max(1, num_elements(shape) // self.kernel.num_threads),
+        )
+        sizes = [1] * rank
+        sizes[fast] = 1 << (vector.bit_length() - 1)
+        return blocked(shape, self.kernel.num_warps, order, sizes)
+
+    def default(self, shape: tuple[int, ...]) -> Layout:
+        """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""
+        return blocked(shape, self.kernel.num_warps, tuple(reversed(range(len(shape)))), (1,) * len(shape))
+
+
+def num_elements(shape: tuple[int, ...]) -> int:
+    """Product of the extents."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _is_global(pointer: Value) -> bool:
+    assert isinstance(pointer.type, TileType)
+    element = pointer.type.element
+    return isinstance(element, PointerType) and element.space == GLOBAL

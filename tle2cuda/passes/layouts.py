@@ -1,0 +1,383 @@
+"""Give every tile a layout; convert only what cannot be recomputed (D3, D4).
+
+Index tiles, splats and masks are cloned in each layout that wants them. A broadcast is cloned too: it takes the layout of
+what it meets, its operand the projection of that. Everything else keeps the layout it was made in, and where a consumer
+needs another one, a `convert_layout` is put in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.rewrite import definitions
+from tle2cuda.ir.types import GLOBAL, PointerType, TileType
+from tle2cuda.layout import Layout, scan_layout
+from tle2cuda.passes.layout_choice import LayoutChoice
+
+SECTOR_BYTES = 32
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Assign layouts and insert conversions."""
+    return _Assign(kernel).run()
+
+
+class _Assign:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.choice = LayoutChoice(kernel, axis_info(kernel))
+        self.lazy = self.choice.lazy
+        self.definitions = definitions(kernel.body)
+        self.scopes: list[dict[tuple[Value, Layout | None], Value]] = []
+        self.outputs: list[list[Op]] = []
+
+    def run(self) -> Kernel:
+        body = self.region(self.kernel.body, ())
+        return replace(self.kernel, body=body)
+
+    # ---- scopes -----------------------------------------------------------------------------------------------------
+
+    def _find(self, key: tuple[Value, Layout | None]) -> Value | None:
+        for scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def bind(self, old: Value, new: Value) -> None:
+        """From here on `old` is `new`."""
+        self.scopes[-1][(old, None)] = new
+
+    def now(self, old: Value) -> Value:
+        """The new value of a scalar, a buffer or a tile that has registers."""
+        found = self._find((old, None))
+        return found if found is not None else old
+
+    def emit(self, op: Op) -> Op:
+        self.outputs[-1].append(op)
+        return op
+
+    def natural(self, old: Value) -> Layout | None:
+        """The layout a tile already has, or has through shape operations alone; None when it may have any."""
+        if old not in self.lazy:
+            layout = self.now(old).type.layout  # type: ignore[union-attr]
+            assert layout is not None
+            return layout
+        op = self.definitions[old]
+        if op.name in ("expand_dims", "reshape", "trans"):
+            inner = self.natural(op.operands[0])
+            return None if inner is None else forward(op, inner)
+        return None
+
+    def want(self, old: Value, layout: Layout) -> Value:
+        """`old` in the given layout: cloned when it is lazy, converted when it lies elsewhere."""
+        key = (old, layout)
+        if (found := self._find(key)) is not None:
+            return found
+        if old in self.lazy:
+            new = self._clone(self.definitions[old], layout)
+        else:
+            new = self.now(old)
+            if new.type.layout == layout:  # type: ignore[union-attr]
+                return new
+            type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
+            op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
+            new = self.emit(op).result
+        self.scopes[-1][key] = new
+        return new
+
+    def _clone(self, op: Op, layout: Layout) -> Value:
+        operands = tuple(
+            self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands
+        )
+        old = op.results[0]
+        type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
+        copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
+        return self.emit(copy).result
+
+    # ---- regions and operations ---------------------------------------------------------------------------------------
+
+    def region(
+        self, region: Region, params: tuple[Value, ...], yields: tuple[Layout | None, ...] | None = None
+    ) -> Region:
+        """Rewrite a region whose parameters became `params`; tile yields are put into the layouts `yields`."""
+        self.scopes.append({})
+        self.outputs.append([])
+        for old, new in zip(region.params, params, strict=True):
+            self.bind(old, new)
+        for op in region.body:
+            self.visit(op)
+        end = region.terminator
+        self.emit(replace(end, operands=self._yielded(end, yields)))
+        self.scopes.pop()
+        return Region(params, tuple(self.outputs.pop()))
+
+    def _yielded(self, end: Op, layouts: tuple[Layout | None, ...] | None) -> tuple[Value, ...]:
+        if layouts is None:
+            return tuple(self.want(v, self.pick([v])) if is_tile(v) else self.now(v) for v in end.operands)
+        values: list[Value] = []
+        for value, layout in zip(end.operands, layouts, strict=True):
+            values.append(self.want(value, layout) if layout is not None else self.now(value))
+        return tuple(values)
+
+    def pick(self, values: list[Value], fallback: Value | None = None) -> Layout:
+        """The layout for an operation on these tiles: the one most of them have, else what the component wants."""
+        counts: dict[Layout, int] = {}
+        for value in values:
+            if is_tile(value) and (layout := self.natural(value)) is not None:
+                counts[layout] = counts.get(layout, 0) + 1
+        if counts:
+            return max(counts, key=lambda layout: counts[layout])
+        if fallback is not None:
+            return self.choice.layout_for(fallback)
+        return self.choice.layout_for(next(v for v in values if is_tile(v)))
+
+    def visit(self, op: Op) -> None:
+        if op.results and op.results[0] in self.lazy:
+            return  # made where it is wanted
+        method = getattr(self, f"visit_{op.name}", None)
+        if method is not None:
+            method(op)
+        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr"):
+            self.visit_elementwise(op)
+        elif any(is_tile(v) for v in (*op.operands, *op.results)):
+            raise AssertionError(f"the layout pass has no rule for {op.name}")
+        else:
+            self.rebuild(op, tuple(self.now(v) for v in op.operands), None)
+
+    def rebuild(self, op: Op, operands: tuple[Value, ...], layout: Layout | None) -> Op:
+        """Emit `op` with new operands; its tile results get `layout`."""
+        return self.rebuild_each(op, operands, tuple(layout if is_tile(r) else None for r in op.results))
+
+    def rebuild_each(
+        self,
+        op: Op,
+        operands: tuple[Value, ...],
+        layouts: tuple[Layout | None, ...],
+        regions: tuple[Region, ...] | None = None,
+    ) -> Op:
+        types = tuple(
+            replace(r.type, layout=layout) if isinstance(r.type, TileType) else r.type
+            for r, layout in zip(op.results, layouts, strict=True)
+        )
+        new = make_op(
+            op.name,
+            operands,
+            types,
+            op.attrs,
+            op.regions if regions is None else regions,
+            op.span,
+            tuple(r.name for r in op.results),
+        )
+        for old, result in zip(op.results, new.results, strict=True):
+            self.bind(old, result)
+        return self.emit(new)
+
+    def operands_in(self, op: Op, layout: Layout | None) -> tuple[Value, ...]:
+        return tuple(
+            self.want(v, layout) if layout is not None and is_tile(v) else self.now(v) for v in op.operands
+        )
+
+    def visit_elementwise(self, op: Op) -> None:
+        tiles = [v for v in (*op.operands, *op.results) if is_tile(v)]
+        if not tiles:
+            self.rebuild(op, self.operands_in(op, None), None)
+            return
+        layout = self.pick([v for v in op.operands if is_tile(v)], next(v for v in tiles))
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
+    # Memory: the data dictates where it already lies, otherwise the component's anchor does.
+    def visit_load(self, op: Op) -> None:
+        if not is_tile(op.operands[0]):
+            self.rebuild(op, self.operands_in(op, None), None)
+            return
+        layout = self.pick(list(op.operands), op.results[0])
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
+    def visit_store(self, op: Op) -> None:
+        pointer = op.operands[0]
+        if not is_tile(pointer):
+            self.rebuild(op, self.operands_in(op, None), None)
+            return
+        tiles = [v for v in op.operands if is_tile(v)]
+        if all(self.natural(v) is None for v in tiles):
+            layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
+        else:
+            layout = self.pick(tiles)
+            best = self.choice.for_access(pointer, layout.shape)
+            if self._spreads(pointer, layout) and not self._spreads(pointer, best):
+                layout = best
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
+    def _spreads(self, pointer: Value, layout: Layout) -> bool:
+        """Whether a warp's access in this layout touches much more than it needs: runs shorter than a sector."""
+        info = self.choice.info.get(pointer)
+        element = pointer.type.element  # type: ignore[union-attr]
+        assert isinstance(element, PointerType)
+        if info is None or element.space != GLOBAL or layout.is_replicated:
+            return False
+        axis = max(range(layout.rank), key=lambda a: (info.contiguity[a], a))
+        run_elems = contiguous_run(layout, axis)
+        wanted = min(SECTOR_BYTES // element.element.bytes, info.contiguity[axis])
+        return run_elems < wanted
+
+    def visit_atomic_rmw(self, op: Op) -> None:
+        pointer = op.operands[0]
+        layout = None
+        if is_tile(pointer):
+            tiles = [v for v in op.operands if is_tile(v)]
+            layout = self.pick(tiles, op.results[0])
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
+    visit_atomic_cas = visit_atomic_rmw
+
+    # Collectives.
+    def visit_reduce(self, op: Op) -> None:
+        layout = self.pick(list(op.operands))
+        result = layout.reduce_axis(op.attrs["axis"]) if is_tile(op.results[0]) else None
+        self.rebuild(op, self.operands_in(op, layout), result)
+
+    def visit_scan(self, op: Op) -> None:
+        shape = op.operands[0].type.shape  # type: ignore[union-attr]
+        layout = scan_layout(shape, op.attrs["axis"], self.kernel.num_warps)
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
+    def visit_exclusive_sum(self, op: Op) -> None:
+        layout = scan_layout(op.operands[0].type.shape, 0, self.kernel.num_warps)  # type: ignore[union-attr]
+        self.rebuild_each(op, self.operands_in(op, layout), (layout, None))
+
+    def visit_histogram(self, op: Op) -> None:
+        layout = self.pick(list(op.operands))
+        result = self.choice.layout_for(op.results[0])
+        self.rebuild(op, self.operands_in(op, layout), result)
+
+    def visit_tile_to_scalar(self, op: Op) -> None:
+        layout = self.pick(list(op.operands))
+        self.rebuild(op, self.operands_in(op, layout), None)
+
+    def visit_expand_dims(self, op: Op) -> None:
+        layout = self.pick(list(op.operands))
+        self.rebuild(op, self.operands_in(op, layout), forward(op, layout))
+
+    visit_reshape = visit_expand_dims
+    visit_trans = visit_expand_dims
+
+    # Control flow.
+    def carried_layouts(self, inits: tuple[Value, ...], params: tuple[Value, ...]) -> list[Layout | None]:
+        """First guess for loop-carried tiles: where the start value lies, else what the component wants."""
+        return [
+            (self.natural(init) or self.choice.layout_for(param)) if is_tile(param) else None
+            for init, param in zip(inits, params, strict=True)
+        ]
+
+    def fresh(self, params: tuple[Value, ...], layouts: list[Layout | None]) -> tuple[Value, ...]:
+        return tuple(
+            Value(replace(p.type, layout=layout), p.name, p.span)
+            if layout is not None and isinstance(p.type, TileType)
+            else Value(p.type, p.name, p.span)
+            for p, layout in zip(params, layouts, strict=True)
+        )
+
+    def visit_for(self, op: Op) -> None:
+        region = op.regions[0]
+        inits, carried = op.operands[3:], region.params[1:]
+        layouts = self.carried_layouts(inits, carried)
+        flexible = [is_tile(v) and self.natural(v) is None for v in inits]
+        for _ in range(3):
+            params = (Value(region.params[0].type, region.params[0].name, region.params[0].span),)
+            params += self.fresh(carried, layouts)
+            natural: list[Layout | None] = []
+            body = self._loop_body(region, params, layouts, natural)
+            better = [
+                found if free and found is not None else layout
+                for found, free, layout in zip(natural, flexible, layouts, strict=True)
+            ]
+            if better == layouts:
+                break
+            layouts = better
+        start = tuple(self.now(v) for v in op.operands[:3])
+        values = tuple(
+            self.want(v, layout) if layout is not None else self.now(v)
+            for v, layout in zip(inits, layouts, strict=True)
+        )
+        self.rebuild_each(op, start + values, tuple(layouts), (body,))
+
+    def _loop_body(
+        self,
+        region: Region,
+        params: tuple[Value, ...],
+        layouts: list[Layout | None],
+        natural: list[Layout | None],
+    ) -> Region:
+        """Rewrite a loop body; `natural` receives the layouts its yields would have by themselves."""
+        self.scopes.append({})
+        self.outputs.append([])
+        for old, new in zip(region.params, params, strict=True):
+            self.bind(old, new)
+        for op in region.body:
+            self.visit(op)
+        end = region.terminator
+        natural += [self.natural(v) if is_tile(v) else None for v in end.operands]
+        self.emit(replace(end, operands=self._yielded(end, tuple(layouts))))
+        self.scopes.pop()
+        return Region(params, tuple(self.outputs.pop()))
+
+    def visit_while(self, op: Op) -> None:
+        before, body = op.regions
+        layouts = self.carried_layouts(op.operands, before.params)
+        arguments = before.terminator.operands[1:]
+        first = self.fresh(before.params, layouts)
+        passed: list[Layout | None] = [self.choice.layout_for(v) if is_tile(v) else None for v in arguments]
+        new_before = self.region(before, first, (None, *passed))
+        second = self.fresh(body.params, passed)
+        new_body = self.region(body, second, tuple(layouts))
+        inits = tuple(
+            self.want(v, layout) if layout is not None else self.now(v)
+            for v, layout in zip(op.operands, layouts, strict=True)
+        )
+        self.rebuild_each(op, inits, tuple(passed), (new_before, new_body))
+
+    def visit_if(self, op: Op) -> None:
+        layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
+        regions = tuple(self.region(r, (), layouts) for r in op.regions)
+        self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
+
+
+def forward(op: Op, layout: Layout) -> Layout:
+    """Layout of a shape operation's result, given its operand's."""
+    if op.name == "expand_dims":
+        return layout.expand_dims(op.attrs["axis"])
+    if op.name == "trans":
+        return layout.transpose(op.attrs["perm"])
+    if op.name == "reshape":
+        return layout.reshape(op.results[0].type.shape)  # type: ignore[union-attr]
+    raise AssertionError(op.name)
+
+
+def backward(op: Op, layout: Layout, operand: Value) -> Layout:
+    """Layout of an operand of a lazy operation, given the result's."""
+    if op.name == "broadcast":
+        return layout.broadcast_source(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "expand_dims":
+        return layout.unexpand_dims(op.attrs["axis"])
+    if op.name == "trans":
+        return layout.untranspose(op.attrs["perm"])
+    if op.name == "reshape":
+        return layout.reshape(operand.type.shape)  # type: ignore[union-attr]
+    return layout
+
+
+def contiguous_run(layout: Layout, axis: int) -> int:
+    """Elements along an axis that one warp's access covers without a gap: vector registers, then lanes."""
+    covered = 1
+    images = [
+        image
+        for image in (*layout.registers, *layout.lanes)
+        if sum(1 for c in image if c) == 1 and image[axis]
+    ]
+    positions = {image[axis] for image in images}
+    while covered in positions:
+        covered *= 2
+    return covered
