@@ -59,9 +59,7 @@ def as_array(value: Any, name: str) -> NDArray[Any]:
         return np.from_dlpack(value)
     if hasattr(value, "__cuda_array_interface__"):
         raise _on_device(name)
-    raise ArgumentError(
-        f"argument {name} is {value!r}, not an array", help="pass a NumPy array or a CPU tensor"
-    )
+    raise ArgumentError(f"argument {name} is {value!r}, not an array", help="pass a NumPy array or a CPU tensor")
 
 
 def _torch_array(tensor: Any, name: str) -> NDArray[Any]:

@@ -196,9 +196,7 @@ class Compiler:
             steps = groups[0] if groups else []
             assert isinstance(steps, list)
             return Block(self._sequence(steps), None, yields, params)
-        parts = tuple(
-            (False, self._sequence(group)) if isinstance(group, list) else (True, group) for group in groups
-        )
+        parts = tuple((False, self._sequence(group)) if isinstance(group, list) else (True, group) for group in groups)
         return Block(None, self._waiting_sequence(parts), yields, params)
 
     def _sequence(self, steps: Sequence[Step]) -> Step:

@@ -80,8 +80,7 @@ def _grid(kernel: Kernel, grid: int | Sequence[int]) -> Index3:
     for axis, extent, cluster in zip("xyz", (x, y, z), kernel.cluster_dims, strict=True):
         if extent % cluster:
             raise LaunchError(
-                f"{kernel.name}: grid {(x, y, z)} is no multiple of the cluster {kernel.cluster_dims} "
-                f"along {axis}",
+                f"{kernel.name}: grid {(x, y, z)} is no multiple of the cluster {kernel.cluster_dims} along {axis}",
                 help="the grid counts CTAs; multiply the number of clusters by the cluster shape",
             )
     return x, y, z

@@ -152,9 +152,7 @@ def _remote(compiler: Compiler, op: Op) -> Steps:
         context = frame[0]
         target = int(frame[rank])
         if not 0 <= target < context.cluster_size:
-            raise context.fail(
-                op, f"remote: rank {target} does not exist in a cluster of {context.cluster_size} CTAs"
-            )
+            raise context.fail(op, f"remote: rank {target} does not exist in a cluster of {context.cluster_size} CTAs")
         slot = context.cluster_slots[target]
         if is_buffer:
             handle: BufferHandle = frame[source]

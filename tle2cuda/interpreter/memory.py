@@ -121,9 +121,7 @@ class CTAMemory:
         shape = np.shape(pointers)
         flat, chosen = _active(pointers, mask)
         if chosen is not None:
-            values = (
-                np.zeros(shape, dtype) if other is None else np.array(np.broadcast_to(other, shape), dtype)
-            )
+            values = np.zeros(shape, dtype) if other is None else np.array(np.broadcast_to(other, shape), dtype)
             if flat.size:
                 values.reshape(-1)[chosen] = self._gather(op, flat, element, chosen)
             return values if shape else values[()]
@@ -246,9 +244,7 @@ class CTAMemory:
                 self._note(op, region)
                 yield region, index, None
                 return
-        shift = np.where(
-            flat >> np.uint64(63), np.uint64(addresses.BUFFER_SHIFT), np.uint64(addresses.TAG_SHIFT)
-        )
+        shift = np.where(flat >> np.uint64(63), np.uint64(addresses.BUFFER_SHIFT), np.uint64(addresses.TAG_SHIFT))
         keys = flat >> shift
         for key in dict.fromkeys(keys.tolist()):
             where = np.flatnonzero(keys == np.uint64(key))
@@ -341,8 +337,7 @@ class CTAMemory:
             if found is not None:
                 coordinates, extents = found
                 return OutOfBounds(
-                    f"{op.name} {verb} element {list(coordinates)} of {region.name}, "
-                    f"whose extents are {list(extents)}",
+                    f"{op.name} {verb} element {list(coordinates)} of {region.name}, whose extents are {list(extents)}",
                     op.span,
                     facts=facts,
                     help="mask the access: an element is never touched where the mask is False",

@@ -93,9 +93,7 @@ def array_region(name: str, array: NDArray[Any], tag: int) -> Region:
         data: Bytes = np.ctypeslib.as_array(raw)
     else:
         data = np.empty(0, dtype=np.uint8)
-    return Region(
-        name, global_address(tag, low), global_address(tag, origin), data, writeable=array.flags.writeable
-    )
+    return Region(name, global_address(tag, low), global_address(tag, origin), data, writeable=array.flags.writeable)
 
 
 class SharedLayout:

@@ -209,8 +209,7 @@ def _deadlock(group: Group, cta: CTA, request: Arrive) -> Deadlock:
     concerned = [peer for peer in group.ctas if is_grid or peer.context.cluster_slots == slots]
     others = "the other" if needed - arrived == 1 else f"the other {needed - arrived}"
     return Deadlock(
-        f"deadlock: {arrived} of {needed} CTAs stand{'s' if arrived == 1 else ''} at {kind}, "
-        f"{others} will never come",
+        f"deadlock: {arrived} of {needed} CTAs stand{'s' if arrived == 1 else ''} at {kind}, {others} will never come",
         request.op.span,
         facts=_states(concerned),
         help="every member must execute the barrier the same number of times: guard it only by conditions "
