@@ -39,8 +39,7 @@ def to_storage(values: Any, element: Element) -> NDArray[Any]:
 def from_storage(stored: NDArray[Any], element: Element) -> NDArray[Any]:
     """The reverse of `to_storage`."""
     if element is BOOL:
-        stored = np.not_equal(stored, 0)
-        return stored
+        return np.asarray(stored != 0)
     return numerics.from_storage(stored, element) if isinstance(element, DType) else stored
 
 

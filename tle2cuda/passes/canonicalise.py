@@ -1,8 +1,8 @@
 """Brings IR into its simplest form without changing what it means.
 
 Rounds of three steps, until nothing changes: simplify forwards (constant folding, identities, common
-subexpressions, uniform tiles computed as scalars, constant branches and loops); move what a loop does not change
-out of it; remove what nobody needs. Names and spans of the user's values survive.
+subexpressions, uniform tiles computed as scalars, constant branches and loops); move what a loop does not
+change out of it; remove what nobody needs. Names and spans of the user's values survive.
 """
 
 from __future__ import annotations
@@ -69,9 +69,17 @@ class _Simplify(Rewriter):
         operands = tuple(self[v] for v in op.operands)
         current = op if operands == op.operands else replace(op, operands=operands)
         if current.regions:
-            self.copy(op)
+            self.nested(op)
         else:
             self.place(current, op.results)
+
+    def nested(self, op: Op) -> None:
+        """Copy an operation with regions; combine functions must not come to depend on values around them."""
+        outer = self.available
+        if op.name in ("reduce", "scan"):
+            self.available = [{}]
+        self.copy(op)
+        self.available = outer
 
     def place(self, op: Op, old: Sequence[Value]) -> None:
         """Emit an operation, or what is simpler, in place of the one that defined `old`."""
@@ -193,6 +201,10 @@ def _while(rewriter: _Simplify, op: Op) -> bool:
         forwarded = dict(zip(body.params, passed, strict=True)).get(value, value)
         if forwarded is param and rewriter[init].type == param.type:
             rewriter.bind(param, rewriter[init])
+    for value, param, result in zip(passed, body.params, op.results, strict=True):
+        if rewriter[value] is not value and value in before.params:
+            rewriter.bind(param, rewriter[value])
+            rewriter.bind(result, rewriter[value])
     definition = {r: inner for inner in before.ops for r in inner.results}.get(condition)
     number = (
         definition.attrs["value"]

@@ -15,26 +15,7 @@ from tle2cuda.ir.types import BOOL, DType, TileType, Type, element_of, is_pointe
 
 EXACT_MATH = frozenset(("abs", "floor", "ceil", "trunc", "rint", "sqrt_rn"))
 """Functions every implementation rounds alike, so that the host may evaluate them."""
-FOLDABLE = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "idiv",
-        "rem",
-        "and",
-        "or",
-        "xor",
-        "shl",
-        "shr",
-        "min",
-        "max",
-        "mulhi",
-        "fma",
-        "cmp",
-    )
-    + ("select", "cast", "bitcast", "div", "math")
-)
+FOLDABLE = ELEMENTWISE - {"ptr_add", "hint"}
 _INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
 Replacement = Value | Op | None
@@ -94,9 +75,10 @@ def simplify(op: Op, facts: Facts) -> Replacement:
 
 def _fold(op: Op, facts: Facts) -> Op | None:
     """The constant an operation on constants gives, computed by its NumPy meaning."""
-    if op.name not in FOLDABLE or not op.operands or any(is_pointer(v.type) for v in (*op.operands, *op.results)):
+    values = (*op.operands, *op.results)
+    if op.name not in FOLDABLE or any(is_pointer(value.type) for value in values):
         return None
-    if (op.name == "math" and op.attrs["fn"] not in EXACT_MATH) or not op.results:
+    if op.name == "math" and op.attrs["fn"] not in EXACT_MATH:
         return None
     numbers = [facts.constant(v) for v in op.operands]
     if any(number is None for number in numbers):
