@@ -160,7 +160,7 @@ def _compile(options: argparse.Namespace) -> int:
         constants=constants,
         num_warps=options.num_warps,
         arch=options.arch,
-        dump_ir=options.dump_ir,
+        dump_ir=_ALL_PASSES if options.dump_ir else None,
         **extra,
     )
     outputs = [(name, getattr(options, f"dump_{name}")) for name in ("cu", "ptx", "sass")]

@@ -141,9 +141,7 @@ def _describe_dlpack(array: Any) -> Description:
 
         return _describe_numpy(np.from_dlpack(array))
     if device_type not in (2, 13):  # kDLCUDA, kDLCUDAManaged
-        raise ArgumentError(
-            f"a DLPack array on a device of type {device_type} is neither in GPU nor in host memory"
-        )
+        raise ArgumentError(f"a DLPack array on a device of type {device_type} is neither in GPU nor in host memory")
     import cupy
 
     view = cupy.from_dlpack(array)
@@ -248,9 +246,7 @@ def describe(parameter: Parameter, value: Any) -> Description:
     try:
         return _table_of(parameter)[type(value)](value)
     except ArgumentError as error:
-        raise ArgumentError(
-            f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help
-        ) from None
+        raise ArgumentError(f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help) from None
 
 
 def _table_of(parameter: Parameter) -> _Descriptions:
@@ -274,6 +270,8 @@ def make_binder(parameters: Sequence[Parameter], kernel: str) -> Binder:
         "_unspecialized": _UNSPECIALIZED,
         "_unaligned": _UNALIGNED,
         "_constant": constant_key,
+        "_type": type,  # kernels may have parameters named type and int
+        "_int": int,
     }
     tables = {
         id(_SPECIALIZED): "_specialized",
@@ -283,16 +281,18 @@ def make_binder(parameters: Sequence[Parameter], kernel: str) -> Binder:
     header, lines = [], []
     for index, parameter in enumerate(parameters):
         default = ""
+        if parameter.keyword_only and "*" not in header:
+            header.append("*")
         if parameter.has_default:
             namespace[f"_default{index}"] = parameter.default
             default = f"=_default{index}"
         header.append(parameter.name + default)
         if parameter.is_constexpr:
-            lines.append(f"    if type({parameter.name}) is int: _k{index} = _v{index} = {parameter.name}")
+            lines.append(f"    if _type({parameter.name}) is _int: _k{index} = _v{index} = {parameter.name}")
             lines.append(f"    else: _k{index}, _v{index} = _constant({parameter.name})")
         else:
             table = tables[id(_table_of(parameter))]
-            lines.append(f"    _k{index}, _v{index} = {table}[type({parameter.name})]({parameter.name})")
+            lines.append(f"    _k{index}, _v{index} = {table}[_type({parameter.name})]({parameter.name})")
     keys = "".join(f"_k{index}, " for index in range(len(parameters)))
     values = "".join(f"_v{index}, " for index in range(len(parameters)))
     name = kernel if kernel.isidentifier() else "kernel"
@@ -321,9 +321,7 @@ class BoundArguments:
     runtime_indices: tuple[int, ...]
 
 
-def specialize(
-    parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel"
-) -> BoundArguments:
+def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel") -> BoundArguments:
     """The slow path of a launch: everything that the key of `make_binder` stands for.
 
     Args:

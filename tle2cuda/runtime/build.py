@@ -93,9 +93,7 @@ def build_artifact(
     else:
         result = nvrtc.compile_source(source, str(path), options, line_map, span, cache.directory / "pch")
         nvrtc.warn_about(result.warnings, str(path), line_map)
-        resources = resources_of(
-            result.log, result.cubin, contract.kernel_name, parse_target(contract.target)
-        )
+        resources = resources_of(result.log, result.cubin, contract.kernel_name, parse_target(contract.target))
         cubin, ptx = result.cubin, result.ptx
         if not result.warnings:  # a kernel with warnings warns again in the next process
             table = json.dumps(resources.to_dict()).encode()

@@ -126,8 +126,7 @@ class KernelCache:
                 return
             self._warned = True
         warnings.warn(
-            f"{message}; kernels are compiled anew in every process "
-            "(set TLE2CUDA_CACHE_DIR to a writable directory)",
+            f"{message}; kernels are compiled anew in every process (set TLE2CUDA_CACHE_DIR to a writable directory)",
             CacheWarning,
             stacklevel=4,
         )

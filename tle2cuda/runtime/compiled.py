@@ -189,6 +189,7 @@ def compiled_kernel_class() -> Any:
                 ArgumentError: The arguments do not fit the contract.
             """
             ctas = _check_shape(self.contract, grid, block)
+            self.launcher.start()
             library = "torch" if any(_is_torch(value) for value in args) else "cupy"
             if stream is not None:
                 handle = int(getattr(stream, "ptr", getattr(stream, "cuda_stream", stream)))
@@ -211,8 +212,7 @@ def _check_shape(
     threads = normalize_grid(block)
     if threads != (contract.cta_threads, 1, 1):
         raise LaunchError(
-            f"{contract.kernel_name} was compiled for {contract.cta_threads} threads per CTA, "
-            f"launched with {threads}",
+            f"{contract.kernel_name} was compiled for {contract.cta_threads} threads per CTA, launched with {threads}",
             help=f"pass block=({contract.cta_threads},)",
         )
     ctas = normalize_grid(grid)

@@ -44,6 +44,20 @@ def read_cubin(cubin: bytes, kernel: str) -> CubinUsage:
         raise InternalError(f"the cubin of {kernel} cannot be read: {error}") from None
 
 
+def complete_cubin(cubin: bytes) -> bytes:
+    """The cubin with the bytes that its ELF header says are there.
+
+    CuPy takes off the last byte, as if the machine code were a text with a terminating zero; loaders do not
+    mind, but disassemblers do.
+    """
+    if len(cubin) < _ELF_HEADER.size:
+        return cubin
+    header = _ELF_HEADER.unpack_from(cubin)
+    segments_end = header[5] + header[9] * header[10]
+    sections_end = header[6] + header[11] * header[12]
+    return cubin.ljust(max(segments_end, sections_end), b"\0")
+
+
 def _read(cubin: bytes, kernel: str) -> CubinUsage:
     if cubin[:4] != b"\x7fELF":
         raise InternalError(f"the cubin of {kernel} is not an ELF file")

@@ -146,8 +146,6 @@ def _gpu() -> str:
     for device in range(runtime.getDeviceCount()):
         properties = runtime.getDeviceProperties(device)
         target = target_of_capability(properties["major"], properties["minor"])
-        names.append(
-            f"{properties['name'].decode()} ({target.name}, {properties['multiProcessorCount']} SMs)"
-        )
+        names.append(f"{properties['name'].decode()} ({target.name}, {properties['multiProcessorCount']} SMs)")
     driver = runtime.driverGetVersion()
     return f"{', '.join(names)}; driver for CUDA {driver // 1000}.{driver % 1000 // 10}"

@@ -59,15 +59,6 @@ def _fp16_bits(value: float) -> float:
     return value
 
 
-def _fp32(value: float) -> float:
-    """`value`, or infinity where fp32 overflows, which `struct` would refuse."""
-    try:
-        struct.pack("f", value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    return value
-
-
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"bf16": _bf16_bits, "fp16": _fp16_bits}
 
 
@@ -79,8 +70,7 @@ class _ParameterBlock(threading.local):
         buffer = ctypes.create_string_buffer(max(layout.size, 1))
         base = ctypes.addressof(buffer)
         offsets = [
-            struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code)
-            for index, code in enumerate(codes)
+            struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code) for index, code in enumerate(codes)
         ]
         self.pointers = (ctypes.c_void_p * max(len(codes), 1))(*(base + offset for offset in offsets))
         # One attribute, as access to a thread's locals is slow: how to pack, where to, what the driver reads.
@@ -131,12 +121,8 @@ class _Loaded:
         from cupy.cuda import driver
 
         if shared_bytes > STATIC_SHARED_LIMIT_BYTES - contract.shared_static_bytes:
-            driver.funcSetAttribute(
-                self.pointer, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes
-            )
-        self.dynamic_opt_in_bytes = max(
-            shared_bytes, STATIC_SHARED_LIMIT_BYTES - contract.shared_static_bytes
-        )
+            driver.funcSetAttribute(self.pointer, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
+        self.dynamic_opt_in_bytes = max(shared_bytes, STATIC_SHARED_LIMIT_BYTES - contract.shared_static_bytes)
 
 
 class Launcher:
@@ -208,7 +194,7 @@ class Launcher:
         if not (x and y and z):
             return
         if self._block is None:
-            self._start()
+            self.start()
         current = self._get_device()
         if device is not None and device != current:
             with toolkit.require_cupy().cuda.Device(device):
@@ -222,7 +208,7 @@ class Launcher:
         if self._scratch is not None:
             addresses, _owners = self._scratch.prepare(current, stream, x * y * z)
             values = (*values, *addresses)
-        pack, buffer, parameters = self._block.state  # type: ignore[union-attr]  # made by _start
+        pack, buffer, parameters = self._block.state  # type: ignore[union-attr]  # made by start
         if self._conversions:
             pack(buffer, 0, *self._converted(values))
         else:
@@ -247,15 +233,21 @@ class Launcher:
     def function(self, device: int | None = None) -> Any:
         """The `cupy.cuda.Function` of this kernel on a device, the current one when None."""
         if self._block is None:
-            self._start()
+            self.start()
         current = self._get_device()
         if device is not None and device != current:
             with toolkit.require_cupy().cuda.Device(device):
                 return self.function()
         return (self._loaded.get(current) or self._load(current)).function
 
-    def _start(self) -> None:
-        """Bind the driver's functions at the first launch."""
+    def start(self) -> None:
+        """Bind the driver's functions, at the first launch.
+
+        Raises:
+            ToolchainError: There is no GPU.
+        """
+        if self._block is not None:
+            return
         toolkit.require_gpu()
         from cupy_backends.cuda.api import driver, runtime
 
@@ -345,10 +337,7 @@ class Launcher:
         """The driver's refusal, with what was asked of it."""
         contract = self.contract
         kind = "cooperative launch" if contract.cooperative else "launch"
-        facts = [
-            f"grid {grid}, {contract.cta_threads} threads per CTA, "
-            f"{shared_bytes} bytes of dynamic shared memory"
-        ]
+        facts = [f"grid {grid}, {contract.cta_threads} threads per CTA, {shared_bytes} bytes of dynamic shared memory"]
         if contract.cluster_size > 1:
             facts.append(f"cluster {contract.cluster}")
         return LaunchError(f"{kind} of {contract.kernel_name} failed: {error}", self.span, facts)
@@ -368,8 +357,7 @@ def convert_argument(spec: ArgSpec, value: Any) -> Any:
         return _address(spec, value)
     try:
         if spec.dtype in ("fp32", "fp64", "fp16", "bf16"):
-            number = float(value)
-            return _fp32(number) if spec.dtype == "fp32" else number
+            return float(value)
         if spec.dtype == "i1":
             return bool(value)
         number = value.__index__()

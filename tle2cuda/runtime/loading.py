@@ -38,9 +38,7 @@ def load_kernel(reference: str) -> Any:
         raise ArgumentError(
             f"{path.name} holds {len(kernels)} kernels",
             facts=(f"kernels: {', '.join(kernels)}",) if kernels else (),
-            help=f"name one: {path_text}::{next(iter(kernels))}"
-            if kernels
-            else "decorate one by @tle2cuda.jit",
+            help=f"name one: {path_text}::{next(iter(kernels))}" if kernels else "decorate one by @tle2cuda.jit",
         )
     if name in kernels:
         return kernels[name]

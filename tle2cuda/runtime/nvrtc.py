@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from tle2cuda.errors import ArgumentError, DeviceCodeError, OutOfResources, ToolchainError
 from tle2cuda.runtime import toolkit
 from tle2cuda.runtime.cache import digest
+from tle2cuda.runtime.cubin import complete_cubin
 from tle2cuda.targets import parse_target
 
 if TYPE_CHECKING:
@@ -228,7 +229,8 @@ def _compile_in_process(nvrtc: Any, source: str, path: str, flags: Sequence[str]
         log = nvrtc.getProgramLog(program).rstrip("\0")
         if status:
             return status, log or "NVRTC gave no message", b"", b"", False
-        return 0, log, bytes(nvrtc.getCUBIN(program)), _text_bytes(nvrtc.getPTX(program)), False
+        cubin = complete_cubin(bytes(nvrtc.getCUBIN(program)))
+        return 0, log, cubin, _text_bytes(nvrtc.getPTX(program)), False
     finally:
         nvrtc.destroyProgram(program)
 
@@ -253,9 +255,7 @@ def _pch_possible(directory: Path) -> bool:
         return False
 
 
-def _compile_in_worker(
-    source: str, path: str, flags: Sequence[str], prefix: str, directory: Path
-) -> _Outcome | None:
+def _compile_in_worker(source: str, path: str, flags: Sequence[str], prefix: str, directory: Path) -> _Outcome | None:
     """Compile in a helper process with a precompiled header; None when the helper itself fails."""
     # The warnings a header causes depend on the flags too, so every flag counts.
     key = digest(toolkit.nvrtc_identity(), toolkit.nvrtc_library(), prefix, *flags)
@@ -325,9 +325,7 @@ def _failure(
         )
     errors = [d for d in diagnostics if d.kind == "error"]
     if not errors:
-        return DeviceCodeError(
-            f"NVRTC failed on the emitted file: {log.strip()}", kernel_span, (f"file: {path}",)
-        )
+        return DeviceCodeError(f"NVRTC failed on the emitted file: {log.strip()}", kernel_span, (f"file: {path}",))
     first = errors[0]
     missing = _MISSING_HEADER.search(first.text)
     if missing:

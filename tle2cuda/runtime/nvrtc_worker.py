@@ -55,9 +55,7 @@ class Nvrtc:
     def compile(self, source: str, name: str, options: list[str]) -> tuple[int, str, bytes, bytes]:
         """Compile; returns status, log, cubin, PTX."""
         program = ctypes.c_void_p()
-        status = self.lib.nvrtcCreateProgram(
-            ctypes.byref(program), source.encode(), name.encode(), 0, None, None
-        )
+        status = self.lib.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None)
         if status:
             return status, "", b"", b""
         array = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])

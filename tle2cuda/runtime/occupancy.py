@@ -57,9 +57,7 @@ def max_resident_ctas(function: int, cta_threads: int, dynamic_shared_bytes: int
     return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, cta_threads, dynamic_shared_bytes))
 
 
-def max_resident_clusters(
-    function: int, cluster: Dim3, cta_threads: int, dynamic_shared_bytes: int
-) -> int | None:
+def max_resident_clusters(function: int, cluster: Dim3, cta_threads: int, dynamic_shared_bytes: int) -> int | None:
     """Clusters of a loaded function that the current device holds; None when the driver cannot be asked."""
     library = _driver()
     if library is None:
@@ -74,7 +72,5 @@ def max_resident_clusters(
         num_attributes=1,
     )
     count = ctypes.c_int()
-    status = library.cuOccupancyMaxActiveClusters(
-        ctypes.byref(count), ctypes.c_void_p(function), ctypes.byref(config)
-    )
+    status = library.cuOccupancyMaxActiveClusters(ctypes.byref(count), ctypes.c_void_p(function), ctypes.byref(config))
     return count.value if status == _SUCCESS else None

@@ -176,8 +176,7 @@ class Report:
             ("local memory", f"{self.local_bytes} bytes per thread"),
             (
                 "shared memory",
-                f"{self.shared_bytes} bytes ({self.shared_static_bytes} static, "
-                f"{self.shared_dynamic_bytes} dynamic)",
+                f"{self.shared_bytes} bytes ({self.shared_static_bytes} static, {self.shared_dynamic_bytes} dynamic)",
             ),
             (
                 "occupancy",

@@ -89,9 +89,7 @@ class ScratchPool:
             addresses.append(address)
         return tuple(addresses), owners
 
-    def _private(
-        self, index: int, spec: ScratchSpec, device: int, stream: int, size_bytes: int
-    ) -> tuple[int, bool]:
+    def _private(self, index: int, spec: ScratchSpec, device: int, stream: int, size_bytes: int) -> tuple[int, bool]:
         """A buffer kept between launches, and whether it is new."""
         key = (index, device, stream)
         found = self._buffers.get(key)
@@ -117,6 +115,4 @@ def _address_of(buffer: Any) -> int:
         return int(buffer.data_ptr())
     if hasattr(buffer, "__cuda_array_interface__"):
         return int(buffer.__cuda_array_interface__["data"][0])
-    raise LaunchError(
-        f"the allocator given to set_allocator returned {type(buffer).__name__}, which has no data_ptr()"
-    )
+    raise LaunchError(f"the allocator given to set_allocator returned {type(buffer).__name__}, which has no data_ptr()")

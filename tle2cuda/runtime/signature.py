@@ -37,6 +37,7 @@ class Parameter:
         dtype: Element type that an annotation such as `tl.int64` fixes; empty otherwise.
         specialize: Integers equal to 1 become constants, and divisibility by 16 is used.
         specialize_alignment: Divisibility by 16 is used.
+        keyword_only: It is passed by name only.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Parameter:
     dtype: str = ""
     specialize: bool = True
     specialize_alignment: bool = True
+    keyword_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,7 @@ def parameters_of(
     for name, parameter in found.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-            raise ArgumentError(
-                f"{fn.__name__}: a kernel cannot take `{star}{name}`", help="name every parameter"
-            )
+            raise ArgumentError(f"{fn.__name__}: a kernel cannot take `{star}{name}`", help="name every parameter")
         has_default = parameter.default is not parameter.empty
         annotation = _annotation_name(parameter.annotation)
         result.append(
@@ -102,6 +102,7 @@ def parameters_of(
                 dtype=_annotation_dtype(annotation),
                 specialize=name not in plain,
                 specialize_alignment=name not in plain and name not in unaligned,
+                keyword_only=parameter.kind is parameter.KEYWORD_ONLY,
             )
         )
     return tuple(result)
@@ -112,9 +113,7 @@ def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str) -
     for item in wanted:
         if isinstance(item, str):
             if item not in names:
-                raise ArgumentError(
-                    f"{option} names {item!r}, which is not a parameter", help=_nearest(item, names)
-                )
+                raise ArgumentError(f"{option} names {item!r}, which is not a parameter", help=_nearest(item, names))
             resolved.add(item)
         else:
             if not -len(names) <= item < len(names):
@@ -289,9 +288,7 @@ def _bind(
         if parameter.has_default:
             return _Constant(parameter.default)
         what = "a value" if parameter.is_constexpr else "a type"
-        raise ArgumentError(
-            f"{kernel}: parameter `{name}` has neither {what} in the signature nor a constant"
-        )
+        raise ArgumentError(f"{kernel}: parameter `{name}` has neither {what} in the signature nor a constant")
     entry = entries[name]
     if entry == "constexpr":
         if name in given:
@@ -315,9 +312,7 @@ def _bind(
                 help=f"write a literal such as 1024 in the place of {entry}",
             )
         if parameter.dtype and (item.kind == "pointer" or item.dtype != parameter.dtype):
-            raise ArgumentError(
-                f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}"
-            )
+            raise ArgumentError(f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}")
         return item
     if name in given and not _same_value(given[name], item.value):
         raise ArgumentError(
@@ -371,9 +366,7 @@ def _apply_hint(
         return ArgSpec(name, kind, dtype, 1, is_const)
     if hint == "1":
         if pointer or not dtype.startswith(("i", "u")):
-            raise ArgumentError(
-                f"`{name}`: the hint :1 in {text!r} is for integers, which it makes the constant 1"
-            )
+            raise ArgumentError(f"`{name}`: the hint :1 in {text!r} is for integers, which it makes the constant 1")
         return _Constant(1)
     if hint == "16":
         if not pointer and not dtype.startswith(("i", "u")):

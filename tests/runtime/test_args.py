@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime import ArgSpec, Parameter
+from tle2cuda.runtime.args import HOST, array_dtype, constant_key, describe, int_type, make_binder, specialize
+
+P = Parameter("p")
+PARAMETERS = (
+    Parameter("x"),
+    Parameter("n"),
+    Parameter("BLOCK", is_constexpr=True, has_default=True, default=64),
+)
+
+
+class FakeTensor:
+    """What the runtime reads of a torch tensor."""
+
+    __module__ = "torch"
+
+    def __init__(self, address: int, dtype: str = "torch.float32", device: int = 0) -> None:
+        self.address, self.dtype, self.device = address, dtype, device
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def get_device(self) -> int:
+        return self.device
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, ArgSpec("p", "scalar", "i32", 16)),
+        (2, ArgSpec("p", "scalar", "i32")),
+        (-16, ArgSpec("p", "scalar", "i32", 16)),
+        (2**31 - 1, ArgSpec("p", "scalar", "i32")),
+        (-(2**31), ArgSpec("p", "scalar", "i32", 16)),
+        (2**31, ArgSpec("p", "scalar", "i64", 16)),
+        (-(2**31) - 1, ArgSpec("p", "scalar", "i64")),
+        (2**63, ArgSpec("p", "scalar", "u64", 16)),
+        (True, ArgSpec("p", "scalar", "i1")),
+        (1.0, ArgSpec("p", "scalar", "fp32")),
+        (np.int8(5), ArgSpec("p", "scalar", "i32")),
+        (np.float64(5), ArgSpec("p", "scalar", "fp32")),
+        (np.bool_(False), ArgSpec("p", "scalar", "i1")),
+        (FakeTensor(256), ArgSpec("p", "pointer", "fp32", 16)),
+        (FakeTensor(260, "torch.bfloat16"), ArgSpec("p", "pointer", "bf16")),
+        (FakeTensor(256, "torch.float8_e4m3fn"), ArgSpec("p", "pointer", "fp8e4nv", 16)),
+        (FakeTensor(256, "torch.bool"), ArgSpec("p", "pointer", "i1", 16)),
+    ],
+)
+def test_specialization_of_run_time_values(value: Any, expected: ArgSpec) -> None:
+    assert specialize((P,), (value,)).specialization.args == (expected,)
+
+
+@pytest.mark.parametrize("value", [1, np.int64(1)])
+def test_one_becomes_a_constant(value: Any) -> None:
+    bound = specialize((P,), (value,))
+    assert bound.specialization.args == ()
+    assert bound.specialization.constants == (("p", 1),)
+    assert bound.runtime_indices == ()
+
+
+def test_none_becomes_a_constant() -> None:
+    assert specialize((P,), (None,)).specialization.constants == (("p", None),)
+
+
+def test_do_not_specialize() -> None:
+    plain = Parameter("p", specialize=False, specialize_alignment=False)
+    assert specialize((plain,), (1,)).specialization.args == (ArgSpec("p", "scalar", "i32"),)
+    assert specialize((plain,), (16,)).specialization.args == (ArgSpec("p", "scalar", "i32"),)
+    assert specialize((plain,), (FakeTensor(256),)).specialization.args == (ArgSpec("p", "pointer", "fp32"),)
+    unaligned = Parameter("p", specialize_alignment=False)
+    assert specialize((unaligned,), (1,)).specialization.constants == (("p", 1),)
+    assert specialize((unaligned,), (16,)).specialization.args == (ArgSpec("p", "scalar", "i32"),)
+
+
+def test_annotated_dtype() -> None:
+    parameter = Parameter("p", dtype="i64")
+    assert specialize((parameter,), (1,)).specialization.args == (ArgSpec("p", "scalar", "i64"),)
+
+
+def test_binder_gives_key_and_values() -> None:
+    bind = make_binder(PARAMETERS, "kernel")
+    tensor = FakeTensor(256)
+    key, values = bind(tensor, 100, BLOCK=128)
+    assert values == (256, 100, 128)
+    assert bind(FakeTensor(512), 36)[1] == (512, 36, 64)
+    assert bind(FakeTensor(512), 36, 128)[0] == key
+    assert hash(key) == hash(bind(FakeTensor(512), 36, 128)[0])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        (FakeTensor(264), 100, 64),
+        (FakeTensor(256, "torch.float16"), 100, 64),
+        (FakeTensor(256, device=1), 100, 64),
+        (FakeTensor(256), 1, 64),
+        (FakeTensor(256), 96, 64),
+        (FakeTensor(256), 2**40, 64),
+        (FakeTensor(256), True, 64),
+        (FakeTensor(256), 100, 64.0),
+        (FakeTensor(256), 100, None),
+        (None, 100, 64),
+    ],
+)
+def test_keys_differ_where_specializations_do(other: tuple[Any, ...]) -> None:
+    bind = make_binder(PARAMETERS, "kernel")
+    assert bind(*other)[0] != bind(FakeTensor(256), 100, 64)[0]
+
+
+def test_equal_keys_mean_equal_specializations() -> None:
+    bind = make_binder(PARAMETERS, "kernel")
+    values = [0, 1, 2, 15, 16, 17, -1, 2**31, 2**31 + 1, 2**63, True, False, 1.0, 0.0, None]
+    found: dict[Any, Any] = {}
+    for n in values:
+        for address in (256, 264, 512):
+            arguments = (FakeTensor(address), n, 64)
+            specialization = specialize(PARAMETERS, arguments).specialization
+            assert found.setdefault(bind(*arguments)[0], specialization) == specialization
+
+
+def test_binder_raises_as_python_does() -> None:
+    bind = make_binder(PARAMETERS, "my_kernel")
+    with pytest.raises(TypeError, match=r"my_kernel\(\) missing 1 required positional argument: 'n'"):
+        bind(FakeTensor(256))
+    with pytest.raises(TypeError, match=r"my_kernel\(\) got an unexpected keyword argument 'm'"):
+        bind(FakeTensor(256), m=3)
+
+
+def test_parameters_may_shadow_builtins() -> None:
+    parameters = (Parameter("type"), Parameter("int", is_constexpr=True, keyword_only=True))
+    assert make_binder(parameters, "k")(5, int=3) == (("i32", 3), (5, 3))
+
+
+def test_constant_keys_keep_types_apart() -> None:
+    keys = [constant_key(v)[0] for v in (1, 1.0, True, "1", (1,), (1.0,), (True,), None, 0.0, -0.0)]
+    assert len(set(keys)) == len(keys)
+    assert constant_key(float("nan"))[0] == constant_key(float("nan"))[0]
+
+
+def test_unhashable_constant() -> None:
+    with pytest.raises(ArgumentError) as info:
+        constant_key([1, 2])
+    assert str(info.value) == (
+        "a tl.constexpr of type list cannot be hashed\n"
+        "  help: pass a tuple instead of a list, and frozen objects instead of mutable ones"
+    )
+
+
+def test_numpy_arrays_are_for_the_interpreter() -> None:
+    array = np.zeros(4, dtype=np.int16)
+    bound = specialize(PARAMETERS, (array, 3, 64))
+    assert bound.device == HOST
+    assert bound.library == "numpy"
+    assert bound.runtime_indices == (0, 1)
+    assert bound.specialization.args[0].dtype == "i16"
+    assert describe(P, array)[1] is array
+
+
+def test_ml_dtypes_arrays() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name, short in (("bfloat16", "bf16"), ("float8_e4m3fn", "fp8e4nv"), ("float8_e5m2", "fp8e5")):
+        array = np.zeros(4, dtype=getattr(ml_dtypes, name))
+        assert specialize((P,), (array,)).specialization.args[0].dtype == short
+
+
+def test_dlpack_objects_in_host_memory() -> None:
+    class Exported:
+        def __init__(self) -> None:
+            self.array = np.arange(4.0)
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    exported = Exported()
+    key, value = describe(P, exported)
+    assert key[:2] == (np.dtype("f8"), HOST)
+    assert np.shares_memory(value, exported.array)
+
+
+def test_arrays_on_different_devices() -> None:
+    with pytest.raises(ArgumentError) as info:
+        specialize((Parameter("a"), Parameter("b")), (FakeTensor(256, device=0), np.zeros(1)), "add")
+    assert str(info.value) == "add: the arrays do not lie on one device\n  `a`: GPU 0\n  `b`: host memory"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            "text",
+            "argument `p`: a value of type builtins.str cannot be a run-time argument\n"
+            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None\n"
+            "  help: annotate the parameter tl.constexpr if the value is known at compile time",
+        ),
+        (2**64, "argument `p`: the integer 18446744073709551616 does not fit in 64 bits"),
+    ],
+)
+def test_values_that_cannot_be_passed(value: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as info:
+        describe(P, value)
+    assert str(info.value) == message
+
+
+def test_arrays_of_unknown_dtype() -> None:
+    with pytest.raises(ArgumentError, match="arrays of dtype complex64 cannot be passed to a kernel"):
+        array_dtype("complex64")
+
+
+def test_int_type() -> None:
+    assert [int_type(v) for v in (0, -(2**31), 2**31, -(2**63), 2**63)] == ["i32", "i32", "i64", "i64", "u64"]
