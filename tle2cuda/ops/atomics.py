@@ -68,9 +68,7 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
     return _emit_rmw(kind, address, value, enabled, attrs)
 
 
-def _emit_rmw(
-    kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]
-) -> tensor:
+def _emit_rmw(kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]) -> tensor:
     operands = (address, value) if mask is None else (address, value, mask)
     return emit_value(
         "atomic_rmw",
@@ -81,9 +79,7 @@ def _emit_rmw(
     )
 
 
-def _float_extremum(
-    kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]
-) -> tensor:
+def _float_extremum(kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]) -> tensor:
     """Float maximum by the order of bit patterns: signed for non-negative values, reversed unsigned else."""
     dtype = core.dtype_of(value)
     dims = value.dims
@@ -174,9 +170,7 @@ atomic_min = _define(
 atomic_and = _define("and", "Takes the bitwise and", _INTEGERS, "tl.atomic_and(flags, ~1)")
 atomic_or = _define("or", "Takes the bitwise or", _INTEGERS, "tl.atomic_or(flags, 1 << bit)")
 atomic_xor = _define("xor", "Takes the exclusive or", _INTEGERS, "tl.atomic_xor(parity, bits)")
-atomic_xchg = _define(
-    "xchg", "Stores", f"float32, float64, {_INTEGERS}", 'tl.atomic_xchg(lock, 0, sem="release")'
-)
+atomic_xchg = _define("xchg", "Stores", f"float32, float64, {_INTEGERS}", 'tl.atomic_xchg(lock, 0, sem="release")')
 
 
 @builtin

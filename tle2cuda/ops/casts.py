@@ -93,8 +93,7 @@ def _bitcast(x: tensor, target: DType | core.pointer_type) -> tensor:
         return core.cast(x, target)
     if source.bits != element.bits:
         raise DTypeMismatch(
-            f"tl.cast: a bitcast keeps the width, but {source} has {source.bits} bits and {element} "
-            f"{element.bits}",
+            f"tl.cast: a bitcast keeps the width, but {source} has {source.bits} bits and {element} {element.bits}",
             facts=(core.fact("operand", x),),
         )
     return emit_value("bitcast", (x,), element, x.dims)

@@ -47,13 +47,10 @@ def tile_operands(input: Any, what: str) -> tuple[tensor, ...]:
         raise InvalidType(f"{what} needs at least one tile")
     for operand in operands:
         if operand.is_pointer or not operand.dims:
-            raise InvalidType(
-                f"{what} takes tiles, got {core.describe_type(operand)}", facts=(fact("input", operand),)
-            )
+            raise InvalidType(f"{what} takes tiles, got {core.describe_type(operand)}", facts=(fact("input", operand),))
         if operand.dims != operands[0].dims:
             raise ShapeMismatch(
-                f"{what}: the tiles differ in shape, {dims_text(operands[0].dims)} and "
-                f"{dims_text(operand.dims)}",
+                f"{what}: the tiles differ in shape, {dims_text(operands[0].dims)} and {dims_text(operand.dims)}",
                 facts=tuple(fact(f"input {i}", x) for i, x in enumerate(operands)),
             )
     return operands
@@ -72,8 +69,7 @@ def combine_region(function: Any, inputs: Sequence[tensor], what: str) -> Region
         returned = unwrap_result(call_function(function, tuple(tensor(p) for p in params)))
         if len(returned) != len(inputs):
             raise InvalidType(
-                f"{what}: the combine function must return {len(inputs)} value(s), it returned "
-                f"{len(returned)}"
+                f"{what}: the combine function must return {len(inputs)} value(s), it returned {len(returned)}"
             )
         results = []
         for x, value in zip(inputs, returned, strict=True):
@@ -145,9 +141,7 @@ def reduce_pairwise(combine: Combine, inputs: Sequence[Array], axis: int) -> tup
     return tuple(x[0] for x in values)
 
 
-def scan_by_doubling(
-    combine: Combine, inputs: Sequence[Array], axis: int, reverse: bool
-) -> tuple[Array, ...]:
+def scan_by_doubling(combine: Combine, inputs: Sequence[Array], axis: int, reverse: bool) -> tuple[Array, ...]:
     """Inclusive scan along an axis with an associative function, in log2 of the extent steps."""
     values = tuple(np.moveaxis(x, axis, 0) for x in inputs)
     if reverse:
@@ -156,9 +150,7 @@ def scan_by_doubling(
     while distance < extent:
         pairs = (*(x[:-distance] for x in values), *(x[distance:] for x in values))
         tails = combine(pairs)
-        values = tuple(
-            np.concatenate([x[:distance], np.asarray(tail)]) for x, tail in zip(values, tails, strict=True)
-        )
+        values = tuple(np.concatenate([x[:distance], np.asarray(tail)]) for x, tail in zip(values, tails, strict=True))
         distance *= 2
     if reverse:
         values = tuple(x[::-1] for x in values)

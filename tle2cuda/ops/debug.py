@@ -251,9 +251,7 @@ def _print(ctx: Any, op: Op, *values: Any) -> None:
         for position in np.ndindex(array.shape):
             idx = f" idx ({', '.join(map(str, position))})" if position else ""
             element = array[position]
-            shown = (
-                f"0x{int(element):x}" if op.attrs.get("hex") and array.dtype.kind in "iub" else f"{element}"
-            )
+            shown = f"0x{int(element):x}" if op.attrs.get("hex") and array.dtype.kind in "iub" else f"{element}"
             ctx.print(f"{where}{idx} {prefix}{operand} {shown}")
 
 

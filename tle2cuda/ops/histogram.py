@@ -44,13 +44,9 @@ def histogram(input: Any, num_bins: Any, mask: Any = None) -> tensor:
     what = "tl.histogram"
     x = numeric(input, what)
     if len(x.dims) != 1:
-        raise ShapeMismatch(
-            f"{what} takes a rank-1 tile, got {core.describe_type(x)}", facts=(core.fact("input", x),)
-        )
+        raise ShapeMismatch(f"{what} takes a rank-1 tile, got {core.describe_type(x)}", facts=(core.fact("input", x),))
     if not core.dtype_of(x).is_int():
-        raise DTypeMismatch(
-            f"{what} takes integers, got {core.describe_type(x)}", facts=(core.fact("input", x),)
-        )
+        raise DTypeMismatch(f"{what} takes integers, got {core.describe_type(x)}", facts=(core.fact("input", x),))
     if x.element is BOOL:
         x = core.cast(x, I32)
     (bins,) = static_shape((num_bins,), f"{what}: num_bins")

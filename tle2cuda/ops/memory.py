@@ -163,9 +163,7 @@ def load(
         "volatile": static_bool(volatile, f"{what}: volatile"),
     }
     if unwrap(mask) is None and unwrap(other) is not None:
-        raise InvalidArgument(
-            f"{what}: other is given without mask", help="give mask= too, or leave other out"
-        )
+        raise InvalidArgument(f"{what}: other is given without mask", help="give mask= too, or leave other out")
     operands = [address]
     condition = optional_mask(mask)
     if condition is not None:
@@ -186,8 +184,7 @@ def _with_mask(pointer: tensor, mask: Any, what: str) -> tuple[tensor, tensor]:
         merged = core.broadcast_shape(dims, value.dims)
         if merged is None:
             raise ShapeMismatch(
-                f"{what}: the mask of shape {core.dims_text(value.dims)} does not fit pointers "
-                f"{core.dims_text(dims)}",
+                f"{what}: the mask of shape {core.dims_text(value.dims)} does not fit pointers {core.dims_text(dims)}",
                 facts=(fact("pointer", pointer), fact("mask", value)),
             )
         pointer = stretch(pointer, merged)

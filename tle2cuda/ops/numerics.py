@@ -86,9 +86,7 @@ def value_dtype(dtype: DType) -> np.dtype[Any]:
         return found
     if dtype is BF16:
         return np.dtype(np.float32)
-    raise ToolchainError(
-        f"interpreting {dtype} values needs the package ml_dtypes", help="pip install ml_dtypes"
-    )
+    raise ToolchainError(f"interpreting {dtype} values needs the package ml_dtypes", help="pip install ml_dtypes")
 
 
 def storage_dtype(dtype: DType) -> np.dtype[Any]:
@@ -183,9 +181,7 @@ def convert(array: Array, source: DType, target: DType, rounding: str = "rtne") 
 
 def _float_to_integer(values: NDArray[np.float64], source: DType, target: DType) -> Array:
     bits = max(16, target.bits)
-    low, high = (
-        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if target.is_int_signed() else (0, (1 << bits) - 1)
-    )
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if target.is_int_signed() else (0, (1 << bits) - 1)
     nan = 1 << (bits - 1) if source is F64 or bits == 64 else 0
     wide: type[np.generic] = np.int64 if target.is_int_signed() else np.uint64
     truncated = np.trunc(values)

@@ -93,9 +93,7 @@ def integer_range(dtype: DType) -> tuple[int, int]:
     return 0, (1 << dtype.bits) - 1
 
 
-def weak_dtype(
-    literal: bool | int | float, other: DType, division: bool = False, what: str = "operation"
-) -> DType:
+def weak_dtype(literal: bool | int | float, other: DType, division: bool = False, what: str = "operation") -> DType:
     """Common dtype of a Python number and a run-time value of dtype `other`."""
     own = literal_dtype(literal)
     if _KIND_RANK[own.kind] > _KIND_RANK[other.kind]:
@@ -146,9 +144,7 @@ def dtype_of(x: tensor) -> DType:
     return element
 
 
-def binary_operands(
-    a: Any, b: Any, what: str, *, weak: bool = True, division: bool = False
-) -> tuple[tensor, tensor]:
+def binary_operands(a: Any, b: Any, what: str, *, weak: bool = True, division: bool = False) -> tuple[tensor, tensor]:
     """Both operands in their common dtype and shape.
 
     Args:

@@ -72,9 +72,7 @@ def emit_reduce(
         return values
     if not rest:
         return tuple(stretch(value, kept_dims) for value in values)
-    return tuple(
-        emit_value("expand_dims", (value,), value.element, kept_dims, {"axis": position}) for value in values
-    )
+    return tuple(emit_value("expand_dims", (value,), value.element, kept_dims, {"axis": position}) for value in values)
 
 
 def sum_dtype(dtype: DType) -> DType:
@@ -131,9 +129,7 @@ def _extremum(
     return emit_reduce((x,), axis, kind, what, keep_dims=keep_dims)[0]
 
 
-def _with_index(
-    kind: str, x: tensor, axis: Any, tie_left: bool, keep_dims: Any, what: str
-) -> tuple[tensor, tensor]:
+def _with_index(kind: str, x: tensor, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[tensor, tensor]:
     if x.element is BF16 or core.dtype_of(x).is_fp8():
         x = core.cast(x, F32)
     elif x.element is BOOL:

@@ -140,9 +140,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = Fals
 
 
 @builtin
-def exclusive_cumsum(
-    input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None
-) -> tuple[tensor, tensor]:
+def exclusive_cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -> tuple[tensor, tensor]:
     """`tle.cumsum`: the sums before each element, and the total.
 
     Args:
@@ -173,9 +171,7 @@ def exclusive_cumsum(
         x = x if wanted is None else core.cast(x, target)
         return constant(0, core.dtype_of(x)), x
     if len(x.dims) != 1:
-        raise ShapeMismatch(
-            f"{what} takes a rank-1 tile, got {core.describe_type(x)}", facts=(core.fact("input", x),)
-        )
+        raise ShapeMismatch(f"{what} takes a rank-1 tile, got {core.describe_type(x)}", facts=(core.fact("input", x),))
     if position not in (0, -1):
         raise InvalidArgument(f"{what}: only axis=0 is possible for a rank-1 tile, got axis={position}")
     if target.is_fp8():

@@ -137,9 +137,7 @@ def index(x: tensor, key: Any) -> tensor:
         entry = unwrap(entry)
         if entry is None:
             result_axes.append(position)
-        elif isinstance(entry, slice) and all(
-            unwrap(part) is None for part in (entry.start, entry.stop, entry.step)
-        ):
+        elif isinstance(entry, slice) and all(unwrap(part) is None for part in (entry.start, entry.stop, entry.step)):
             kept += 1
         else:
             raise InvalidType(

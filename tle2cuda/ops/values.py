@@ -299,11 +299,7 @@ class block_type:
         raise AttributeError(f"a tile type has no attribute {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, block_type)
-            and self.element_ty == other.element_ty
-            and self.shape == other.shape
-        )
+        return isinstance(other, block_type) and self.element_ty == other.element_ty and self.shape == other.shape
 
     def __hash__(self) -> int:
         return hash((self.element_ty, self.shape))
