@@ -30,6 +30,9 @@ from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import BOOL, I64, BufferType, PointerType, TileType, element_of, shape_of
 from tle2cuda.ops.core import constant, emit_value, tensor, to_tensor
 
+# Slots without a name of the user's; no identifiers, so they clash with none.
+RETURN_SLOT, RESULT_SLOT, FLAG_SLOT = "<return>", "<result>", "<returned>"
+
 
 class NoValue:
     """What a bare `return` returns."""
@@ -80,6 +83,11 @@ class _Slot:
     template: Any
     pairs: list[tuple[Any, Any]]
 
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return {RETURN_SLOT: "the returned value", RESULT_SLOT: "the result"}.get(self.name, f"`{self.name}`")
+
 
 class Branches(Calls):
     """Traces `if` statements and conditional expressions whose condition is a run-time value."""
@@ -88,9 +96,7 @@ class Branches(Calls):
         """Traces statements into a region of their own, on a copy of the names (in `FunctionTracer`)."""
         raise NotImplementedError
 
-    def continue_arm(
-        self, arm: Arm, statements: Sequence[Any], tail: bool, live_after: frozenset[str]
-    ) -> Arm:
+    def continue_arm(self, arm: Arm, statements: Sequence[Any], tail: bool, live_after: frozenset[str]) -> Arm:
         """Traces more statements behind those of an arm (in `FunctionTracer`)."""
         raise NotImplementedError
 
@@ -151,10 +157,8 @@ class Branches(Calls):
         if return_slot is not None:
             slots.append(return_slot)
         if has_flag:
-            slots.append(_Slot("returned", *unify((self._flag(arms[0]), self._flag(arms[1])))))
-        changed = dict.fromkeys(
-            name for arm in arms for name in arm.env if arm.env[name] is not base.get(name)
-        )
+            slots.append(_Slot(FLAG_SLOT, *unify((self._flag(arms[0]), self._flag(arms[1])))))
+        changed = dict.fromkeys(name for arm in arms for name in arm.env if arm.env[name] is not base.get(name))
         self.env = dict(base)
         for name in changed:
             slot = self._name_slot(name, arms, span, live, node)
@@ -166,8 +170,9 @@ class Branches(Calls):
         for slot, value in zip(slots, values, strict=True):
             if slot is return_slot:
                 result = value
-            elif has_flag and slot.name == "returned" and flag is None:
+            elif slot.name == FLAG_SLOT:
                 flag = to_tensor(value)
+                set_name(flag, "returned")
             else:
                 self.bind(slot.name, value, span)
         if any(arm.outcome.kind != "falls" and arm.outcome.value is POISON for arm in arms):
@@ -194,7 +199,7 @@ class Branches(Calls):
                 help="return values of the same types on every path, also at the end of the function",
             )
         try:
-            return self._make_slot("", values[0], values[1])
+            return self._make_slot(RETURN_SLOT, values[0], values[1])
         except Mismatch as mismatch:
             raise self._mismatch("the returned value", mismatch, span, ()) from None
 
@@ -244,9 +249,7 @@ class Branches(Calls):
             return None
         return slot
 
-    def _undefined(
-        self, name: str, values: list[Any], bindings: list[Binding | None], span: Span
-    ) -> Undefined:
+    def _undefined(self, name: str, values: list[Any], bindings: list[Binding | None], span: Span) -> Undefined:
         for value in values:
             if isinstance(value, Undefined) and value.reason:
                 return value
@@ -260,9 +263,7 @@ class Branches(Calls):
             f"assign `{name}` before the `if`, or on both sides",
         )
 
-    def _mismatch(
-        self, what: str, mismatch: Mismatch, span: Span, facts: tuple[str, ...]
-    ) -> CompilationError:
+    def _mismatch(self, what: str, mismatch: Mismatch, span: Span, facts: tuple[str, ...]) -> CompilationError:
         first, second = describe_value(mismatch.first), describe_value(mismatch.second)
         return CompilationError(
             f"{what} is {first} on one side of this `if` and {second} on the other",
@@ -308,7 +309,7 @@ class Branches(Calls):
             else:
                 values.append(fill(slot.template, iter(parts)))
             for part in parts:
-                if part is not POISON and slot.name:
+                if part is not POISON and slot.name.isidentifier():
                     set_name(part, slot.name)
         return values
 
@@ -342,9 +343,7 @@ class Branches(Calls):
             return emit_value("bitcast", (zero,), element, shape)
         return constant(False if element is BOOL else 0, element, shape)
 
-    def _check_types(
-        self, span: Span, slots: list[_Slot], sides: list[list[Any]], arms: tuple[Arm, Arm]
-    ) -> list[int]:
+    def _check_types(self, span: Span, slots: list[_Slot], sides: list[list[Any]], arms: tuple[Arm, Arm]) -> list[int]:
         """Indices of the yielded parts whose types agree; reports the others."""
         kept: list[int] = []
         index = 0
@@ -359,17 +358,14 @@ class Branches(Calls):
                 kept += indices
                 continue
             first, second = sides[0][bad], sides[1][bad]
-            what = f"`{slot.name}`" if slot.name else "the returned value"
+            what = slot.label
             facts = []
             for where, arm in zip(("then", "else"), arms, strict=True):
                 binding = arm.env.get(slot.name)
                 if binding is not None:
-                    facts.append(
-                        f"{where}: {describe_value(binding.value)}, assigned at {binding.span.short()}"
-                    )
+                    facts.append(f"{where}: {describe_value(binding.value)}, assigned at {binding.span.short()}")
             error = type_mismatch(
-                f"{what} is {describe_value(first)} on one side of this `if` "
-                f"and {describe_value(second)} on the other",
+                f"{what} is {describe_value(first)} on one side of this `if` and {describe_value(second)} on the other",
                 first,
                 second,
                 span,
@@ -389,7 +385,7 @@ class Branches(Calls):
                 value = self.evaluate(expression)
             arms.append(Arm(ops, self.env, Outcome("returns", value)))
         try:
-            slot = self._make_slot("", arms[0].outcome.value, arms[1].outcome.value)
+            slot = self._make_slot(RESULT_SLOT, arms[0].outcome.value, arms[1].outcome.value)
         except Mismatch as mismatch:
             raise self._mismatch("the result", mismatch, span, ()) from None
         (value,) = self._emit_if(span, test, (arms[0], arms[1]), [slot])
@@ -406,9 +402,7 @@ class _OneSided:
     missing_first: bool
 
 
-def type_mismatch(
-    message: str, first: Any, second: Any, span: Span, facts: tuple[str, ...]
-) -> CompilationError:
+def type_mismatch(message: str, first: Any, second: Any, span: Span, facts: tuple[str, ...]) -> CompilationError:
     """The error for two handles of different types, with a hint at how to make them equal."""
     a, b = first.value.type, second.value.type
     if shape_of(a) != shape_of(b):

@@ -22,7 +22,7 @@ from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import range_of
 from tle2cuda.frontend.names import device_function
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
-from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
+from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors, TracingBuilder
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.span import Span
 from tle2cuda.ops.arithmetic import maximum, minimum
@@ -95,9 +95,7 @@ class Calls(Expressions):
             kwargs[keyword.arg] = self.evaluate(keyword.value)
         return args, kwargs
 
-    def _operands(
-        self, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> list[tuple[ast.expr, Any]]:
+    def _operands(self, node: ast.Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[ast.expr, Any]]:
         """Argument expressions with their values, where one expression is one argument."""
         pairs: list[tuple[ast.expr, Any]] = []
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
@@ -120,9 +118,9 @@ class Calls(Expressions):
             with self.builder.at(span):
                 return wrap(function(*args, **kwargs))
         except KernelError as error:
-            raise located(
-                error, span, self.operand_facts(self._operands(node, args, kwargs))
-            ) from error.__cause__
+            operands = self._operands(node, args, kwargs)
+            _explain_decay(error, operands, self.builder)
+            raise located(error, span, self.operand_facts(operands)) from error.__cause__
         except TypeError as error:
             problem = _binding_problem(function, args, kwargs)
             if problem is None:
@@ -215,8 +213,7 @@ class Calls(Expressions):
                 if not dynamic:
                     return self._call_host(node, name, function, args, kwargs)
                 raise ConstexprRequired(
-                    f"`{name}` works on compile-time values, got a run-time value "
-                    f"({describe_value(dynamic[0])})",
+                    f"`{name}` works on compile-time values, got a run-time value ({describe_value(dynamic[0])})",
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
                     help=_INSTEAD.get(function, ""),
@@ -229,9 +226,7 @@ class Calls(Expressions):
         """`print` is `tl.device_print`; leading strings become the prefix."""
         prefix = [str(arg) for arg in args if is_static(arg)]
         values = [arg for arg in args if not is_static(arg)]
-        return self._call_language(
-            node, "print", device_print, [constexpr(" ".join(prefix)), *values], kwargs
-        )
+        return self._call_language(node, "print", device_print, [constexpr(" ".join(prefix)), *values], kwargs)
 
     def _min_max(self, node: ast.Call, name: str, args: list[Any]) -> Any:
         """`min` and `max` with a run-time operand are `tl.minimum` and `tl.maximum`."""
@@ -269,9 +264,23 @@ class Calls(Expressions):
             with self.builder.at(span):
                 return wrap(function(*plain_args, **plain_kwargs))
         except KernelError as error:
+            _explain_decay(error, self._operands(node, args, kwargs), self.builder)
             raise located(error, span) from error.__cause__
         except Exception as error:
             raise foreign_error(name, error, span, ours=False) from error
+
+
+def _explain_decay(error: KernelError, operands: Sequence[tuple[ast.expr, Any]], builder: TracingBuilder) -> None:
+    """Says why a name that was given a number is not a constant, where a constant is needed."""
+    if not isinstance(error, ConstexprRequired) or error.span is not None:
+        return
+    for node, value in operands:
+        is_constant = isinstance(value, tensor) and builder.maker.get(value.value) == "constant"
+        if isinstance(node, ast.Name) and is_constant:
+            error.help = (
+                f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
+                "where it is assigned"
+            )
 
 
 def _takes_run_time_values(function: Callable[..., Any]) -> bool:
@@ -286,9 +295,7 @@ def _takes_run_time_values(function: Callable[..., Any]) -> bool:
 
 def _is_python_builtin(function: Any) -> bool:
     name = getattr(function, "__name__", "")
-    return (
-        isinstance(function, (type, types.BuiltinFunctionType)) and getattr(builtins, name, None) is function
-    )
+    return isinstance(function, (type, types.BuiltinFunctionType)) and getattr(builtins, name, None) is function
 
 
 def _is_instance(value: Any, classes: Any) -> bool:
@@ -310,12 +317,16 @@ def _is_instance(value: Any, classes: Any) -> bool:
     return False
 
 
-def _binding_problem(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> str | None:
+def _binding_problem(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """Why the arguments do not fit the parameters; None when they do."""
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        signature = inspect.signature(function)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+        for name in kwargs:
+            if name not in signature.parameters and not takes_any:
+                known = ", ".join(signature.parameters)
+                return f"there is no parameter `{name}`; parameters: {known}"
+        signature.bind(*args, **kwargs)
     except TypeError as error:
         return str(error)
     except ValueError:

@@ -114,9 +114,7 @@ class Expressions(Scope):
 
     def _constant(self, node: ast.Constant) -> Any:
         if isinstance(node.value, (bytes, complex)):
-            raise UnsupportedSyntax(
-                f"a constant of type {type(node.value).__name__} is not supported in a kernel"
-            )
+            raise UnsupportedSyntax(f"a constant of type {type(node.value).__name__} is not supported in a kernel")
         return node.value if node.value is Ellipsis else constexpr(node.value)
 
     # -- operators --
@@ -149,15 +147,11 @@ class Expressions(Scope):
                 raise located(error, span, self.operand_facts(operands)) from error.__cause__
             except TypeError as error:
                 kinds = " and ".join(describe_value(value) for value in values)
-                raise InvalidType(
-                    f"`{symbol}` does not work on {kinds}", span, self.operand_facts(operands)
-                ) from error
+                raise InvalidType(f"`{symbol}` does not work on {kinds}", span, self.operand_facts(operands)) from error
 
     def _check_operands(self, symbol: str, values: Sequence[Any]) -> None:
         for value in values:
-            if isinstance(value, tensor) or (
-                is_static(value) and isinstance(unwrap(value), (bool, int, float))
-            ):
+            if isinstance(value, tensor) or (is_static(value) and isinstance(unwrap(value), (bool, int, float))):
                 continue
             if unwrap(value) is None and symbol in ("==", "!="):
                 continue

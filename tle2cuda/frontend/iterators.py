@@ -70,9 +70,7 @@ def loop_of(iterable: Any) -> CountedLoop | UnrolledLoop:
 
 
 def _unrolled(loop: loops.static_range) -> UnrolledLoop:
-    bounds = (
-        static_int(getattr(loop, name), f"tl.static_range: {name}") for name in ("start", "end", "step")
-    )
+    bounds = (static_int(getattr(loop, name), f"tl.static_range: {name}") for name in ("start", "end", "step"))
     values = range(*bounds)
     if len(values) > MAX_UNROLLED:
         raise InvalidType(

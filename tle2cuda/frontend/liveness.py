@@ -48,11 +48,7 @@ def _statement(node: ast.stmt, live: Names, found: Liveness) -> Names:
         case ast.For() | ast.While():
             return _loop(node, live, found)
         case ast.AugAssign():
-            return (
-                live
-                | used_names(node.value)
-                | {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-            )
+            return live | used_names(node.value) | {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
         case ast.Assign() | ast.AnnAssign():
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             written = frozenset(assigned_names(targets))

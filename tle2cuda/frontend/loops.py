@@ -124,10 +124,7 @@ class Loops(Branches):
                 element = literal_dtype(unwrap(value)) if is_literal(value) else value.element
                 assert isinstance(element, DType)
                 dtype = promote(dtype, element, what="range")
-            typed = [
-                constant(unwrap(value), dtype) if is_literal(value) else cast(value, dtype)
-                for value in values
-            ]
+            typed = [constant(unwrap(value), dtype) if is_literal(value) else cast(value, dtype) for value in values]
         return typed[0], typed[1], typed[2]
 
     def while_loop(self, node: ast.While) -> None:
@@ -209,9 +206,7 @@ class Loops(Branches):
         """The carried name's value with other IR values."""
         handles: Iterator[Any] = (
             rebuild(leaf, value)
-            for leaf, value in zip(
-                leaves(item.before), list(values)[item.first : item.first + item.count], strict=True
-            )
+            for leaf, value in zip(leaves(item.before), list(values)[item.first : item.first + item.count], strict=True)
         )
         return replace_leaves(item.before, handles)
 
@@ -334,15 +329,12 @@ class Loops(Branches):
             f"after an iteration: {describe_value(binding.value)}, assigned at {binding.span.short()}",
         )
         message = (
-            f"`{item.name}` is {describe_value(first)} before the loop "
-            f"and {describe_value(second)} after an iteration"
+            f"`{item.name}` is {describe_value(first)} before the loop and {describe_value(second)} after an iteration"
         )
         if not (is_handle(first) and is_handle(second)):
             help_text = ""
             if is_static(first):
-                help_text = (
-                    "use tl.static_range, or start with a run-time value such as tl.full((), 0, tl.int32)"
-                )
+                help_text = "use tl.static_range, or start with a run-time value such as tl.full((), 0, tl.int32)"
             return CompilationError(message, binding.span, facts, help=help_text)
         old, new = first.value.type, second.value.type
         if shape_of(old) != shape_of(new):

@@ -104,11 +104,7 @@ def _counterpart(name: str, module: types.ModuleType) -> Any:
 
 def device_function(thing: Any) -> Callable[..., Any] | None:
     """The Python function inside a `jit` object (ours, Triton's, and tuners around them); None for others."""
-    if (
-        inspect.isfunction(thing)
-        or inspect.isclass(thing)
-        or isinstance(thing, (types.ModuleType, constexpr))
-    ):
+    if inspect.isfunction(thing) or inspect.isclass(thing) or isinstance(thing, (types.ModuleType, constexpr)):
         return None
     seen = 0
     while hasattr(thing, "fn") and seen < 8:
@@ -157,17 +153,11 @@ def _check_global(name: str, value: Any) -> None:
         return
     if isinstance(value, _HOST_DATA):
         shown = repr(value) if len(repr(value)) <= 40 else f"a {type(value).__name__}"
-        help_text = (
-            f"write `{name} = tl.constexpr({shown})` at module level, or pass it as a tl.constexpr parameter"
-        )
+        help_text = f"write `{name} = tl.constexpr({shown})` at module level, or pass it as a tl.constexpr parameter"
         raise InvalidType(
             f"`{name}` is the global variable {shown}; a kernel reads only globals that are tl.constexpr, "
             "because a later change would not reach the compiled kernel",
             help=help_text,
         )
-    if (
-        hasattr(value, "__array__")
-        or hasattr(value, "__cuda_array_interface__")
-        or hasattr(value, "data_ptr")
-    ):
+    if hasattr(value, "__array__") or hasattr(value, "__cuda_array_interface__") or hasattr(value, "data_ptr"):
         raise InvalidType(f"`{name}` is a global array", help="pass arrays as arguments of the kernel")

@@ -86,9 +86,7 @@ class FunctionTracer(Loops):
                 return outcome
         return Outcome("returns", NO_VALUE) if tail else FALLS
 
-    def _flow(
-        self, node: ast.stmt, rest: collections.deque[Any], tail: bool, live_after: frozenset[str]
-    ) -> Outcome:
+    def _flow(self, node: ast.stmt, rest: collections.deque[Any], tail: bool, live_after: frozenset[str]) -> Outcome:
         """Traces one statement and updates the statements still to be traced behind it."""
         match node:
             case ast.If():
@@ -103,7 +101,9 @@ class FunctionTracer(Loops):
             case ast.For():
                 if node.orelse:
                     raise self._loop_else(node)
-                loop = loop_of(self.evaluate(node.iter))
+                iterable = self.evaluate(node.iter)
+                with self.at(node.iter):
+                    loop = loop_of(iterable)
                 if isinstance(loop, UnrolledLoop):
                     iterations = [[_Iteration(node, value), *node.body] for value in loop.values]
                     rest.extendleft(item for items in reversed(iterations) for item in reversed(items))
@@ -155,9 +155,7 @@ class FunctionTracer(Loops):
         """Traces statements into a region of their own, on a copy of the names."""
         return self.continue_arm(Arm([], self.env, FALLS), statements, tail, live_after)
 
-    def continue_arm(
-        self, arm: Arm, statements: Sequence[Any], tail: bool, live_after: frozenset[str]
-    ) -> Arm:
+    def continue_arm(self, arm: Arm, statements: Sequence[Any], tail: bool, live_after: frozenset[str]) -> Arm:
         """Traces more statements behind those of an arm."""
         outer = self.env
         self.env = dict(arm.env)
@@ -286,9 +284,7 @@ class FunctionTracer(Loops):
             message = ""
             if node.msg is not None:
                 message = str(unwrap(self.evaluate(node.msg)))
-            raise StaticAssertFailed(
-                f"assertion failed: {message or self.span(node.test).text()}", self.span(node)
-            )
+            raise StaticAssertFailed(f"assertion failed: {message or self.span(node.test).text()}", self.span(node))
         message = self.span(node.test).text() if node.msg is None else str(unwrap(self.evaluate(node.msg)))
         with self.at(node):
             device_assert(condition, constexpr(message))
@@ -412,9 +408,7 @@ def _bind_kernel(
         elif parameter.default is not parameter.empty:
             bound[name] = unwrap(parameter.default)
         else:
-            raise ArgumentError(
-                f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span
-            )
+            raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
         tracer.env[name] = Binding(wrap(bound[name]), span)
     return tuple(args), bound
 

@@ -9,22 +9,22 @@ from tle2cuda.ir.span import Span
 
 _STATEMENTS: dict[str, tuple[str, str]] = {
     "AsyncFor": ("`async for`", "use a plain `for` over range"),
-    "AsyncFunctionDef": ("a function inside a kernel", "define it at module level with @tle2cuda.jit"),
+    "AsyncFunctionDef": ("a nested function", "define it at module level with @tle2cuda.jit"),
     "AsyncWith": ("`async with`", "write the statements directly"),
     "Break": (
         "`break`",
         "use `while` with the condition for going on, or guard the rest of the body with `if`",
     ),
     "ClassDef": (
-        "a class inside a kernel",
+        "a nested class",
         "define it at module level and pass what it computes as tl.constexpr",
     ),
     "Continue": ("`continue`", "guard the rest of the body with `if`"),
     "Delete": ("`del`", "leave the name alone: values that are not used cost nothing"),
-    "FunctionDef": ("a function inside a kernel", "define it at module level with @tle2cuda.jit and call it"),
+    "FunctionDef": ("a nested function", "define it at module level with @tle2cuda.jit and call it"),
     "Global": ("`global`", "pass the value as an argument, or return it"),
-    "Import": ("`import` inside a kernel", "import at module level"),
-    "ImportFrom": ("`import` inside a kernel", "import at module level"),
+    "Import": ("`import`", "import at module level"),
+    "ImportFrom": ("`import`", "import at module level"),
     "Match": ("`match`", "use if/elif/else"),
     "Nonlocal": ("`nonlocal`", "pass the value as an argument, or return it"),
     "Raise": ("`raise`", "use tl.static_assert at compile time or tl.device_assert at run time"),

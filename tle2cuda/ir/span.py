@@ -62,14 +62,17 @@ class Span:
 
     def excerpt(self) -> list[str]:
         """The source line with a line number, and carets below the spanned part."""
-        source = self.source_line().expandtabs(4)
+        source = self.source_line()
         if not source:
             return []
         end = self.end_column if self.end_line in (0, self.line) else len(source)
-        marked = source[self.column : max(end, self.column + 1)]
+        # Tabs are shown as spaces: what stands before the marked part decides how many.
+        before = source[: self.column].expandtabs(_TAB_WIDTH)
+        shown = source.expandtabs(_TAB_WIDTH)
+        marked = source[: max(end, self.column + 1)].expandtabs(_TAB_WIDTH)[len(before) :]
         number = f"  {self.line} | "
-        padding = " " * (len(number) - 2) + "| " + " " * _display_width(source[: self.column])
-        return [number + source, padding + "^" * max(1, _display_width(marked))]
+        padding = " " * (len(number) - 2) + "| " + " " * _display_width(before)
+        return [number + shown, padding + "^" * max(1, _display_width(marked))]
 
     def call_chain(self) -> list[str]:
         """One line per inlined call, innermost first."""
@@ -78,6 +81,9 @@ class Span:
         while site is not None:
             chain.append(f"in {inner.function}, called from {site.short()} in {site.function}")
             inner, site = site, site.call_site
+        if len(chain) > _LONGEST_CHAIN:
+            left_out = len(chain) - _LONGEST_CHAIN + 1
+            chain[_LONGEST_CHAIN - 2 : -1] = [f"... {left_out} more calls ..."]
         return chain
 
     def called_from(self, call_site: Span) -> Span:
@@ -94,6 +100,9 @@ def _display_width(text: str) -> int:
         width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
     return width
 
+
+_TAB_WIDTH = 4
+_LONGEST_CHAIN = 8
 
 UNKNOWN = Span("<unknown>", 0)
 """Span of IR made without source, such as parsed test input."""
