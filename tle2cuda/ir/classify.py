@@ -14,7 +14,7 @@ SHAPE = frozenset("splat broadcast expand_dims reshape trans".split())
 """Operations that only rename elements."""
 
 CHEAP = frozenset(
-    "add sub mul idiv rem and or xor shl shr min max cmp select cast bitcast ptr_add hint local_ptr".split()
+    "add sub mul idiv rem and or xor shl shr min max cmp select cast bitcast ptr_add hint local_ptr remote".split()
 )
 """Operations recomputed where their result is wanted rather than kept in registers, when their operands are."""
 

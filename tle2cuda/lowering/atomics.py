@@ -78,9 +78,7 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
     raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
 
 
-def _cast_call(
-    state: State, function: str, dtype: DType, other: DType, address: C, values: tuple[C, ...]
-) -> str:
+def _cast_call(state: State, function: str, dtype: DType, other: DType, address: C, values: tuple[C, ...]) -> str:
     pointer = f"reinterpret_cast<{other.cuda}*>({address.text})"
     if not dtype.is_floating():
         inner = ", ".join([pointer, *(f"static_cast<{other.cuda}>({v.text})" for v in values)])

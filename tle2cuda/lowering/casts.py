@@ -70,7 +70,7 @@ def convert(state: State, value: C, source: DType, target: DType, rounding: str 
         return _to_integer(state, value, source, target)
     if target.is_floating():
         return _from_integer(state, value, source, target)
-    if source is BOOL or target.bits > source.bits and target.kind == source.kind == "int":
+    if source is BOOL or (target.bits > source.bits and target.kind == source.kind == "int"):
         return static_cast(target.cuda, value)
     return static_cast(target.cuda, value)
 
@@ -118,9 +118,7 @@ def _from_integer(state: State, value: C, source: DType, target: DType) -> C:
     if target in (F32, F64):
         return static_cast(target.cuda, value)
     if target is F16 and source.bits <= 32:
-        wide = (
-            static_cast("int" if source.kind == "int" else "unsigned", value) if source.bits < 32 else value
-        )
+        wide = static_cast("int" if source.kind == "int" else "unsigned", value) if source.bits < 32 else value
         return call("__int2half_rn" if source.kind == "int" else "__uint2half_rn", wide)
     as_float = static_cast("float", value)
     return _between_floats(state, as_float, F32, target, "rtne")

@@ -52,9 +52,7 @@ def mixed_bits(op: str, precedence: int, a: C, b: C) -> C:
     """A bit operation or shift; operands that bind by another operator get parentheses, as compilers ask for."""
 
     def side(x: C) -> str:
-        return (
-            x.text if x.precedence >= UNARY or x.precedence == precedence and op in "&|^" else f"({x.text})"
-        )
+        return x.text if x.precedence >= UNARY or (x.precedence == precedence and op in "&|^") else f"({x.text})"
 
     return C(f"{side(a)} {op} {side(b)}", precedence, deps_of(a, b))
 
@@ -115,9 +113,7 @@ class Affine:
             else:
                 uniforms.append((text, sign * factor))
         terms = list(self.terms) + [replace(t, scale=sign * t.scale) for t in other.terms]
-        return Affine(
-            self.const + sign * other.const, tuple((u, n) for u, n in uniforms if n), _merge_terms(terms)
-        )
+        return Affine(self.const + sign * other.const, tuple((u, n) for u, n in uniforms if n), _merge_terms(terms))
 
     def times(self, factor: int) -> Affine:
         """Product with a constant."""

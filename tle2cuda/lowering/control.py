@@ -59,9 +59,7 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
     for i, (variable, value) in enumerate(pending):
         clash = any(re.search(rf"\b{re.escape(names[i])}\b", texts[j]) for j in range(i + 1, len(pending)))
         if clash:
-            later = [
-                j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])
-            ]
+            later = [j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])]
             for j in later:
                 _stage(state, pending[j][1], names[j])
                 texts[j] = ""
@@ -125,10 +123,8 @@ def _reads(state: State, value: Value) -> str:
 # ---- in-place updates -----------------------------------------------------------------------------------------------
 
 
-def update_in_place(
-    state: State, region: Region, params: tuple[Value, ...], yields: tuple[Value, ...]
-) -> None:
-    """Let a fused operation write a carried tile's next value into the tile itself, where nobody reads the old one after."""
+def update_in_place(state: State, region: Region, params: tuple[Value, ...], yields: tuple[Value, ...]) -> None:
+    """Let a fused operation write a carried tile's next value into the tile itself, if the old one is dead by then."""
     for param, value in zip(params, yields, strict=True):
         if not is_tile(param) or param not in state.registers or yields.count(value) != 1:
             continue
@@ -153,7 +149,7 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
         if op in readers and (i > made_at or op.name in SHAPE):
             return False
     # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
-    direct = {op for op in state.uses.get(param, ())}
+    direct = set(state.uses.get(param, ()))
     return all(reader in direct for reader in readers if reader in inner_ops)
 
 
@@ -164,9 +160,7 @@ def _readers(state: State, value: Value) -> list[Op]:
     while stack:
         for op in state.uses.get(stack.pop(), ()):
             found.append(op)
-            lazy = op.results and (
-                op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "convert_layout")
-            )
+            lazy = op.results and (op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "remote", "convert_layout"))
             if lazy and op.results[0] not in seen:
                 seen.add(op.results[0])
                 stack.append(op.results[0])
@@ -194,9 +188,7 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
     has_then = _does_something(then)
     has_other = _does_something(other)
     if tail_of_kernel and has_other and not op.results:
-        state.block.add(
-            f"if ({condition.text}) {{" if has_then else f"if ({condition.text}) return;", op.span
-        )
+        state.block.add(f"if ({condition.text}) {{" if has_then else f"if ({condition.text}) return;", op.span)
         if has_then:
             _arm(state, then, op)
             with state.block.indented():

@@ -13,20 +13,19 @@ from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.memory import guarded, owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
-from tle2cuda.lowering.writer import Block
+from tle2cuda.lowering.writer import Block, barrier_remark
 
 
 def emit_barrier(state: State, op: Op) -> None:
     """`__syncthreads();` with what it orders."""
     if op.attrs.get("user"):
         state.comment(op.span)
-    reason = op.attrs.get("reason")
-    remark = f"  // {reason}" if reason else ""
+    remark = barrier_remark(op)
     state.block.add(f"__syncthreads();{remark}", op.span)
 
 
 def _format(dtype: DType, hexadecimal: bool) -> tuple[str, str]:
-    """printf conversion and the C type that it wants."""
+    """Printf conversion and the C type that it wants."""
     if dtype.is_floating():
         return "%f", "double"
     if dtype.bits == 64:
@@ -47,9 +46,7 @@ def emit_print(state: State, op: Op) -> None:
     where = "(int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z"
     if not tiles:
         for value in op.operands or (None,):
-            text, arguments = _printed(
-                state, op, value, scalar_text(state, value) if value is not None else None
-            )
+            text, arguments = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
             state.thread()
             state.block.add(f'if (thread == 0) printf("{head}{text}\\n", {where}{arguments});', op.span)
         return

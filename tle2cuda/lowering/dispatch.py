@@ -65,10 +65,7 @@ def _emit(state: State, op: Op) -> None:
     if (
         op.results
         and is_tile(op.results[0])
-        and (
-            op.results[0] in state.lazy
-            or op.name in ("ptr_add", "local_ptr", "expand_dims", "reshape", "trans")
-        )
+        and (op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans"))
     ):
         return  # spelled where it is used
     emitter = _EMITTERS.get(op.name)

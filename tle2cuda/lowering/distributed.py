@@ -9,6 +9,7 @@ from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import define, scalar_text
 from tle2cuda.lowering.shared import row_major_strides
 from tle2cuda.lowering.state import BufferRef, State
+from tle2cuda.lowering.writer import barrier_remark
 
 
 def uses_groups(state: State) -> bool:
@@ -58,9 +59,7 @@ def emit_remote(state: State, op: Op) -> None:
     source = state.buffers[op.operands[0]]
     starts = "".join(f"[{_zero(s, state)}]" for s in source.starts)
     local = (
-        C(source.text)
-        if source.flat or len(source.shape) == 1 and starts == "[0]"
-        else C(f"&{source.text}{starts}")
+        C(source.text) if source.flat or (len(source.shape) == 1 and starts == "[0]") else C(f"&{source.text}{starts}")
     )
     state.comment(op.span)
     base = source.text.rsplit(".", 1)[-1].split("[")[0]
@@ -78,17 +77,14 @@ def _zero(start: object, state: State) -> str:
 def emit_cluster_barrier(state: State, op: Op) -> None:
     """All CTAs of the cluster, or the members of a part of it, meet."""
     state.comment(op.span)
-    reason = op.attrs.get("reason")
-    remark = f"  // {reason}" if reason else ""
+    remark = barrier_remark(op)
     members = op.attrs.get("members")
     if state.kernel.cluster_size == 1:
         state.block.add(f"__syncthreads();{remark}", op.span)
     elif members is not None:
         mask = sum(1 << rank for rank in members)
         name = state.helper("cluster_barrier_members")
-        state.block.add(
-            f"{name}<{mask:#x}u, {min(members)}, {len(members)}>(shared.member_barrier);{remark}", op.span
-        )
+        state.block.add(f"{name}<{mask:#x}u, {min(members)}, {len(members)}>(shared.member_barrier);{remark}", op.span)
     elif uses_groups(state):
         state.uses_cluster = True
         state.block.add(f"cluster.sync();{remark}", op.span)
@@ -99,8 +95,7 @@ def emit_cluster_barrier(state: State, op: Op) -> None:
 def emit_grid_barrier(state: State, op: Op) -> None:
     """All CTAs of the grid meet."""
     state.comment(op.span)
-    reason = op.attrs.get("reason")
-    remark = f"  // {reason}" if reason else ""
+    remark = barrier_remark(op)
     if uses_groups(state):
         state.uses_grid = True
         state.block.add(f"grid.sync();{remark}", op.span)

@@ -13,8 +13,8 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType
-from tle2cuda.layout import Layout, f2, format_index, linear_terms
-from tle2cuda.lowering.cexpr import K, PRIMARY, RUN, THREAD, Affine, C, Expr
+from tle2cuda.layout import Layout, Term, f2, format_index, linear_terms
+from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.state import Registers, State, affine
@@ -36,9 +36,7 @@ class Grid:
     def of(cls, layout: Layout, vec: int) -> Grid:
         """The grid of a loop over a layout's registers with vectors of `vec` elements."""
         bits = vec.bit_length() - 1
-        return cls(
-            layout.shape, layout.registers[:bits], layout.registers[bits:], (*layout.lanes, *layout.warps)
-        )
+        return cls(layout.shape, layout.registers[:bits], layout.registers[bits:], (*layout.lanes, *layout.warps))
 
     def _map(self, shape: tuple[int, ...], function) -> Grid:  # type: ignore[no-untyped-def]
         return Grid(
@@ -53,9 +51,7 @@ class Grid:
         assert isinstance(value.type, TileType)
         shape = value.type.shape
         if op.name == "broadcast":
-            return self._map(
-                shape, lambda c: tuple(0 if n == 1 else x for x, n in zip(c, shape, strict=True))
-            )
+            return self._map(shape, lambda c: tuple(0 if n == 1 else x for x, n in zip(c, shape, strict=True)))
         if op.name == "expand_dims":
             axis = op.attrs["axis"]
             return self._map(shape, lambda c: (*c[:axis], *c[axis + 1 :]))
@@ -209,9 +205,7 @@ class Evaluator:
         low, high = (1 << bits) - 1, bits
         run, run_deps = self._index([i >> high for i in k_images], [i >> high for i in run_images], k_zero)
         k, k_deps = self._index([i & low for i in k_images], [i & low for i in run_images], k_zero)
-        deps = (run_deps if registers.runs > 1 else frozenset()) | (
-            k_deps if registers.vec > 1 else frozenset()
-        )
+        deps = (run_deps if registers.runs > 1 else frozenset()) | (k_deps if registers.vec > 1 else frozenset())
         if registers.single_run and self.runs > 1:
             deps |= {RUN}
         return C(registers.element(run, k), PRIMARY, deps)
@@ -228,10 +222,10 @@ class Evaluator:
         state = self.state
         if not self._deserves_name(value, expr):
             return expr
+        base: Expr = expr
+        rest: tuple[Term, ...] = ()
         if isinstance(expr, Affine) and expr.k_terms:
             base, rest = expr.without_k(), expr.k_terms
-        else:
-            base, rest = expr, ()
         deps = base.deps
         if K in deps and self.k_block is None:
             return expr
@@ -240,6 +234,7 @@ class Evaluator:
             return expr
         block, cache, depth = self._home(deps)
         name = state.names.fresh(value.name or "index", depth)
+        state.comment(state.definitions[value].span, block)
         block.add(f"const {state.declare_type(value.type)} {name} = {text.text};", value.span)
         named: Expr = C(name, PRIMARY, deps)
         if rest:
@@ -249,7 +244,7 @@ class Evaluator:
 
     def _deserves_name(self, value: Value, expr: Expr) -> bool:
         op = self.state.definitions[value]
-        if op.name in SHAPE or op.name in ("constant", "hint") or isinstance(expr, C) and expr.is_simple:
+        if op.name in SHAPE or op.name in ("constant", "hint") or (isinstance(expr, C) and expr.is_simple):
             return False
         assert isinstance(value.type, TileType)
         if not isinstance(value.type.element, DType):

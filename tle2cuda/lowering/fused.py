@@ -14,7 +14,7 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import TileType
 from tle2cuda.lowering import atomics
-from tle2cuda.lowering.cexpr import K, PRIMARY, RUN, Affine, C, Expr, all_of, ternary
+from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, Expr, K, all_of, ternary
 from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import (
@@ -29,7 +29,7 @@ from tle2cuda.lowering.memory import (
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.state import Registers, State
-from tle2cuda.lowering.writer import Block
+from tle2cuda.lowering.writer import LINE_WIDTH, Block
 
 
 def emit_fused(state: State, op: Op) -> None:
@@ -65,7 +65,7 @@ class FusedLoop:
     def _is_symbolic(self, op: Op) -> bool:
         if not op.results:
             return False
-        return op.results[0] in self.state.lazy or op.name in ("ptr_add", "local_ptr")
+        return op.results[0] in self.state.lazy or op.name in ("ptr_add", "local_ptr", "remote")
 
     # ---- planning ---------------------------------------------------------------------------------------------------
 
@@ -198,13 +198,14 @@ class FusedLoop:
         body.add("#pragma unroll")
         statements = [line for line in block.lines if not line.text.startswith("//")]
         header = f"for (int k = 0; k < {self.vec}; ++k)"
-        if len(statements) == 1:
+        if len(statements) == 1 and len(header) + len(statements[0].text) + 4 * body.depth < LINE_WIDTH:
+            pragma = body.lines.pop()
             for line in block.lines:
                 if line.text.startswith("//"):
-                    body.lines.insert(len(body.lines) - 1, line)
                     line.depth -= 1
-            body.add(header)
-            body.lines += statements
+                    body.lines.append(line)
+            body.lines.append(pragma)
+            body.add(f"{header} {statements[0].text}", statements[0].span)
         else:
             body.add(header + " {")
             body.splice(block)
@@ -217,15 +218,18 @@ class FusedLoop:
 
     # Vectors.
     def _vector(self, op: Op) -> None:
-        self.state.comment(op.span, self.ev.run_block)
         if op.name == "load":
-            self._define_vector(op.results[0], self.memory.load_vector(op, self.guards[op]), op)
+            loaded = self.memory.load_vector(op, self.guards[op])
+            self.state.comment(op.span, self.ev.run_block)
+            self._define_vector(op.results[0], loaded, op)
             return
         access = access_of(op)
         assert access.value is not None
         name = self._as_vector(access.value)
         owner = owner_condition(self.state, self.layout)
-        self.ev.run_block.add(self.memory.store_vector(op, self.guards[op], name, owner), op.span)
+        statement = self.memory.store_vector(op, self.guards[op], name, owner)
+        self.state.comment(op.span, self.ev.run_block)
+        self.ev.run_block.add(statement, op.span)
 
     def _define_vector(self, value: Value, expr: C, op: Op) -> None:
         """Give a vector that was just loaded its name."""
@@ -266,11 +270,10 @@ class FusedLoop:
     # Elements.
     def _element(self, op: Op) -> None:
         if op.name == "store":
-            self.state.comment(op.span, self.here)
             statement = self.memory.store_element(op, owner_condition(self.state, self.layout))
+            self.state.comment(op.span, self.here)
             self.here.add(statement, op.span)
         elif op.name.startswith("atomic"):
-            self.state.comment(op.span, self.here)
             self._atomic(op)
         elif op.name == "load":
             self._define(op.results[0], self.memory.load_element(op), op, keep=True)
@@ -288,9 +291,7 @@ class FusedLoop:
         if self.vec == 1:
             return True
         mine = self.item[self._maker(value)]  # type: ignore[index]
-        return all(
-            self.item[user] == mine and user not in self.guards for user in self.consumers.get(value, ())
-        )
+        return all(self.item[user] == mine and user not in self.guards for user in self.consumers.get(value, ()))
 
     def _define(self, value: Value, expr: C, op: Op, keep: bool = False) -> None:
         """Name an element's value, or leave it to its only user."""
@@ -333,6 +334,7 @@ class FusedLoop:
             conditions.append(self.ev.c(access.mask))
         condition = all_of(conditions)
         result = op.results[0]
+        self.state.comment(op.span, self.here)
         used = result in self.results or self.consumers.get(result)
         if not used:
             self.here.add(guarded(condition, f"{call.text};"), op.span)
@@ -387,9 +389,7 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
             ev.run_block.add(f"{registers.element('run', 'k')} = {slot};", op.span)
             return
         operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
-        call = atomics.spell(
-            state, op, places.address(places.of(access.pointer)), *(ev.c(v) for v in operands)
-        )
+        call = atomics.spell(state, op, places.address(places.of(access.pointer)), *(ev.c(v) for v in operands))
         zero = literal(state, 0, pointee(access.pointer))
         value = call if access.mask is None else ternary(ev.c(access.mask), call, zero)
         ev.run_block.add(guarded(owner_condition(state, layout), f"{slot} = {value.text};"), op.span)

@@ -136,7 +136,7 @@ class GlobalAccess:
 
     def _writes(self, region: Region) -> bool:
         return any(
-            op.name in _WRITES and self._is_global(op) or any(self._writes(r) for r in op.regions)
+            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions)
             for op in region.ops
         )
 
@@ -155,11 +155,7 @@ class GlobalAccess:
         Arguments may alias. What is read before the kernel writes anything is safe whatever aliases it; what is read
         after a write, in a loop that writes for instance, must go the ordinary way.
         """
-        return (
-            self.is_const(argument)
-            and argument not in self.read_after_write
-            and not self.unknown_read_after_write
-        )
+        return self.is_const(argument) and argument not in self.read_after_write and not self.unknown_read_after_write
 
 
 def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:

@@ -85,7 +85,7 @@ class VectorPlan:
         bounds: list[tuple[Value, Value, int]] = []
         for part in self._conjuncts(access.mask):
             mask_info = self.state.info.get(part)
-            if not is_tile(part) or mask_info is not None and mask_info.constancy[self.axis] >= self.vec:
+            if not is_tile(part) or (mask_info is not None and mask_info.constancy[self.axis] >= self.vec):
                 conditions.append(part)
             elif (bound := self._bound(part)) is not None:
                 bounds.append(bound)
@@ -185,9 +185,7 @@ class MemoryEmitter:
                 valid = ternary(condition, valid, C("0"))
             name = self.state.helper(f"load_edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
-        loaded = C(
-            f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps
-        )
+        loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
         condition = all_of(conditions)
         if condition is None:
             return loaded

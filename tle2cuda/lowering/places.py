@@ -55,7 +55,7 @@ class Places:
             return known
         if pointer in state.scalars:
             return Place(state.scalars[pointer])
-        if pointer in state.registers or self.ev is not None and pointer in self.ev.locals:
+        if pointer in state.registers or (self.ev is not None and pointer in self.ev.locals):
             assert self.ev is not None
             return Place(self.ev.c(pointer, grid, k_zero))
         op = state.definitions.get(pointer)
@@ -70,7 +70,7 @@ class Places:
             return self.of(base, grid, k_zero).plus(self.expr(offset, grid, k_zero))
         if op.name == "local_ptr":
             return self._local(op.operands[0], op.operands[1:], grid, k_zero)
-        if op.name == "hint" or op.name == "bitcast" and _same_element(op.operands[0], pointer):
+        if op.name == "hint" or (op.name == "bitcast" and _same_element(op.operands[0], pointer)):
             return self.of(op.operands[0], grid, k_zero)
         if op.name in SHAPE or op.name == "convert_layout":
             inner = grid.operand(op, op.operands[0]) if grid is not None else None
@@ -177,8 +177,7 @@ class Places:
         ref = place.buffer
         assert ref is not None
         indices = [
-            affine(i).plus(affine(s)) if not _is_zero(s) else i
-            for i, s in zip(place.indices, ref.starts, strict=True)
+            affine(i).plus(affine(s)) if not _is_zero(s) else i for i, s in zip(place.indices, ref.starts, strict=True)
         ]
         texts = [self.text(i) for i in indices]
         deps = frozenset().union(*(t.deps for t in texts)) if texts else frozenset()

@@ -65,9 +65,7 @@ def emit_elementwise(state: State, op: Op) -> None:
         state.places[op.results[0]] = Places(state).of(op.results[0])
         return
     arguments = [scalar_text(state, v) for v in op.operands]
-    expr = elementwise(
-        state, op, list(arguments), lambda e: e if isinstance(e, C) else e.to_c(state.index_names)
-    )
+    expr = elementwise(state, op, list(arguments), lambda e: e if isinstance(e, C) else e.to_c(state.index_names))
     assert isinstance(expr, C)
     define(state, op, expr)
 

@@ -60,9 +60,7 @@ def declare_buffers(state: State) -> list[Member]:
         declaration = f"{cuda_type} {name}" if cuda_type else f"{type_.element.cuda} {name}{extents}"
         state.include_for(type_.element)
         shared_with = op.attrs.get("union_group")
-        members.append(
-            Member(declaration, _alignment(op, type_), _purpose(op), type_.size_bytes, shared_with)
-        )
+        members.append(Member(declaration, _alignment(op, type_), _purpose(op), type_.size_bytes, shared_with))
         prefix = f"shared.{name}"
         if cuda_type:
             state.buffers[buffer] = BufferRef(prefix, (), ())
@@ -149,19 +147,14 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
         first = (
             "&"
             + source.text
-            + "".join(
-                f"[{s.to_c(state.index_names).text if isinstance(s, Affine) else s.text}]"
-                for s in source.starts
-            )
+            + "".join(f"[{s.to_c(state.index_names).text if isinstance(s, Affine) else s.text}]" for s in source.starts)
         )
     offset = int(op.attrs.get("offset_bytes") or 0)
     name = state.names.fresh(op.result.name or "view")
     if original.element is type_.element and not offset:
         text = first
     else:
-        text = (
-            f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
-        )
+        text = f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
     state.comment(op.span)
     state.block.add(f"{type_.element.cuda}* const {name} = {text};", op.span)
     return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))

@@ -25,7 +25,7 @@ from tle2cuda.ir.types import (
     element_of,
 )
 from tle2cuda.layout import Layout
-from tle2cuda.lowering.cexpr import K, RUN, THREAD, Affine, C, Expr
+from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.names import Names
 from tle2cuda.lowering.writer import Block, source_comment
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.span import Span
 
 LINE_WIDTH = 100
@@ -73,3 +74,9 @@ def render(lines: list[Line]) -> tuple[str, list[tuple[int, Span]]]:
         if line.span is not None and line.span.line:
             places.append((len(rows), line.span))
     return "\n".join(rows), places
+
+
+def barrier_remark(op: Op) -> str:
+    """What a barrier orders, as a trailing comment; nothing where the user's own line says so."""
+    reason = op.attrs.get("reason") or ""
+    return "" if reason in ("", "distributed_barrier", "tl.debug_barrier") else f"  // {reason}"

@@ -21,9 +21,9 @@ from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import Layout
 
 _MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
-_POINTER_MAKERS = frozenset(("ptr_add", "local_ptr"))
+_POINTER_MAKERS = frozenset(("ptr_add", "local_ptr", "remote"))
 _SCALAR_PURE = ELEMENTWISE | frozenset(
-    "constant program_id num_programs cluster_rank alloc buffer_view remote local_ptr".split()
+    ["constant", "program_id", "num_programs", "cluster_rank", "alloc", "buffer_view", "remote", "local_ptr"]
 )
 
 
@@ -106,11 +106,7 @@ class _Fuse:
         again = self._needed_outside(symbolic, inside)
         for op in again:  # what these read must outlive the group as well
             for operand in op.operands:
-                if (
-                    operand in group.defined
-                    and self.definitions[operand] not in symbolic
-                    and operand not in outliving
-                ):
+                if operand in group.defined and self.definitions[operand] not in symbolic and operand not in outliving:
                     outliving.append(operand)
         out.append(_fused(group.ops, outliving, [op.results[0] for op in again]))
         out.extend(again)
@@ -148,7 +144,7 @@ class _Fuse:
             layout = _layout_of(op)
             assert layout is not None
             one_step = layout.num_registers == layout.vector()[1]
-            return one_step or self._offset(op) is not None and self._offset(op) is self._offset(earlier)
+            return one_step or (self._offset(op) is not None and self._offset(op) is self._offset(earlier))
         return op.name == "store" and earlier.name == "store"
 
     def _offset(self, op: Op) -> Value | None:

@@ -28,9 +28,7 @@ class Component:
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scan_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
-    broadcast_into: list[tuple[Value, Op]] = field(
-        default_factory=list
-    )  # larger tile it meets, first shape op
+    broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
 
 
 class LayoutChoice:
@@ -91,9 +89,7 @@ class LayoutChoice:
                 self._union([argument, param, result])
         elif op.name == "if":
             then, other = op.regions
-            for result, a, b in zip(
-                op.results, then.terminator.operands, other.terminator.operands, strict=True
-            ):
+            for result, a, b in zip(op.results, then.terminator.operands, other.terminator.operands, strict=True):
                 self._union([result, a, b])
 
     def _component(self, value: Value) -> Component:

@@ -89,9 +89,7 @@ class _Assign:
         return new
 
     def _clone(self, op: Op, layout: Layout) -> Value:
-        operands = tuple(
-            self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands
-        )
+        operands = tuple(self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)
         old = op.results[0]
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
@@ -140,7 +138,7 @@ class _Assign:
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
             method(op)
-        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr"):
+        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr", "remote"):
             self.visit_elementwise(op)
         elif any(is_tile(v) for v in (*op.operands, *op.results)):
             raise AssertionError(f"the layout pass has no rule for {op.name}")
@@ -176,9 +174,7 @@ class _Assign:
         return self.emit(new)
 
     def operands_in(self, op: Op, layout: Layout | None) -> tuple[Value, ...]:
-        return tuple(
-            self.want(v, layout) if layout is not None and is_tile(v) else self.now(v) for v in op.operands
-        )
+        return tuple(self.want(v, layout) if layout is not None and is_tile(v) else self.now(v) for v in op.operands)
 
     def visit_elementwise(self, op: Op) -> None:
         tiles = [v for v in (*op.operands, *op.results) if is_tile(v)]
@@ -286,8 +282,8 @@ class _Assign:
         layouts = self.carried_layouts(inits, carried)
         flexible = [is_tile(v) and self.natural(v) is None for v in inits]
         for _ in range(3):
-            params = (Value(region.params[0].type, region.params[0].name, region.params[0].span),)
-            params += self.fresh(carried, layouts)
+            induction = Value(region.params[0].type, region.params[0].name, region.params[0].span)
+            params = (induction, *self.fresh(carried, layouts))
             natural: list[Layout | None] = []
             body = self._loop_body(region, params, layouts, natural)
             better = [
@@ -372,11 +368,7 @@ def backward(op: Op, layout: Layout, operand: Value) -> Layout:
 def contiguous_run(layout: Layout, axis: int) -> int:
     """Elements along an axis that one warp's access covers without a gap: vector registers, then lanes."""
     covered = 1
-    images = [
-        image
-        for image in (*layout.registers, *layout.lanes)
-        if sum(1 for c in image if c) == 1 and image[axis]
-    ]
+    images = [image for image in (*layout.registers, *layout.lanes) if sum(1 for c in image if c) == 1 and image[axis]]
     positions = {image[axis] for image in images}
     while covered in positions:
         covered *= 2

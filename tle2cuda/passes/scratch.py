@@ -47,8 +47,9 @@ class _Scratch(Rewriter):
             return
         buffers: list[Value] = []
         for position, type_ in enumerate(types):
-            attrs = {"name": _name(op, position), "scratch": True, "alignment_bytes": 16}
-            alloc = make_op("alloc", (), (type_,), attrs, span=op.span, names=(attrs["name"],))
+            name = _name(op, position)
+            wanted = {"name": name, "scratch": True, "alignment_bytes": 16}
+            alloc = make_op("alloc", (), (type_,), wanted, span=op.span, names=(name,))
             buffers.append(self.emit(alloc).result)
         attrs = MappingProxyType({**op.attrs, "num_scratch": len(buffers)})
         operands = (*(self[v] for v in op.operands), *buffers)
