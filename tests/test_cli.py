@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime import samples
+from tle2cuda import cli
+from tle2cuda.errors import (
+    ArgumentError,
+    CompilationError,
+    DeviceCodeError,
+    InternalError,
+    OutOfResources,
+    ToolchainError,
+)
+from tle2cuda.version import __version__
+
+SIGNATURE = "*fp32:16, *fp32:16, *fp32:16, i32"
+KERNEL_FILE = """\
+import tle2cuda
+
+
+def plain(x, n):
+    pass
+
+
+class JitFunction:
+    def __init__(self, fn):
+        self.fn = fn
+
+
+@JitFunction
+def add(x, y, out, n):
+    pass
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def kernel_file(tmp_path: Path) -> Path:
+    path = tmp_path / "add_file.py"
+    path.write_text(KERNEL_FILE)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def emitted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Lets the front end give a hand-written kernel, and records what it was asked."""
+    calls: list[dict[str, Any]] = []
+
+    def emit(fn: Any, **options: Any) -> samples.Sample:
+        calls.append({"fn": fn, **options})
+        dumps = {"frontend": "kernel @add {\n}\n", "fuse": "kernel @add fused {\n}\n"}
+        return replace(samples.ADD, ir_dumps=dumps if options["dump_ir"] else {})
+
+    from tle2cuda import compiler
+
+    monkeypatch.setattr(compiler, "emit", emit)
+    return calls
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_dump_cu_to_standard_output(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
+    code, out, err = run(
+        capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--constants", "A=1", "B=x", "--dump-cu"
+    )
+    assert (code, out, err) == (0, samples.ADD_SOURCE, "")
+    assert emitted[0]["fn"].fn.__name__ == "add"
+    assert emitted[0]["constants"] == {"A": 1, "B": "x"}
+    assert (emitted[0]["num_warps"], emitted[0]["arch"], emitted[0]["dump_ir"]) == (4, "sm_90a", None)
+
+
+@pytest.mark.usefixtures("emitted")
+def test_dump_cu_needs_no_cuda(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    code, out, _ = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu")
+    assert (code, out) == (0, samples.ADD_SOURCE)
+
+
+@pytest.mark.usefixtures("emitted")
+def test_dumps_to_files(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cupy")
+    cu, ptx = tmp_path / "add.cu", tmp_path / "add.ptx"
+    code, out, _ = run(
+        capsys,
+        *("compile", f"{kernel_file}::add", "--signature", SIGNATURE),
+        *("--dump-cu", str(cu), f"--dump-ptx={ptx}"),
+    )
+    assert (code, out) == (0, "")
+    assert cu.read_text() == samples.ADD_SOURCE
+    assert ".visible .entry add(" in ptx.read_text()
+
+
+@pytest.mark.usefixtures("emitted")
+def test_report(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cupy")
+    for flags in (("--report",), ()):
+        code, out, _ = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, *flags)
+        assert code == 0
+        lines = dict(
+            line.split(None, 1) for line in out.splitlines() if not line.startswith(("local", "shared", "emit"))
+        )
+        assert lines["kernel"] == "add for sm_90a, 8 lines of CUDA"
+        assert lines["spills"] == "0 bytes stored, 0 bytes loaded"
+        assert lines["occupancy"] == "16 CTAs per SM, 100 % of its warps, limited by warps"
+        assert f"emitted file  {tmp_path / 'cache' / 'cu'}" in out
+
+
+def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
+    reference = f"{kernel_file}::add"
+    code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuse")
+    assert (code, out) == (0, "// IR after fuse\nkernel @add fused {\n}\n")
+    code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir")
+    assert out == "// IR after frontend\nkernel @add {\n}\n// IR after fuse\nkernel @add fused {\n}\n"
+    assert {call["dump_ir"] for call in emitted} == {"all"}
+    code, out, err = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuze")
+    assert (code, out) == (2, "")
+    assert err == "tle2cuda: there is no pass 'fuze'\n  passes: frontend, fuse\n"
+
+
+@pytest.mark.usefixtures("emitted")
+def test_dump_sass(capsys: Any, kernel_file: Path) -> None:
+    pytest.importorskip("cupy")
+    from tle2cuda.runtime import toolkit
+
+    if not (toolkit.find_tool("nvdisasm") or toolkit.find_tool("cuobjdump")):
+        pytest.skip("no disassembler is installed")
+    code, out, _ = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu", "--dump-sass")
+    assert code == 0
+    assert out.startswith("// cu\n// add.cu\n")
+    assert "// sass\n" in out
+    assert "FADD" in out
+
+
+def test_options_reach_the_compiler(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
+    run(
+        capsys,
+        *("compile", f"{kernel_file}::plain", "--signature", SIGNATURE, "--dump-cu"),
+        *("--arch", "sm_80", "--num-warps", "8", "--headers", "toolkit"),
+    )
+    assert emitted[0]["fn"].__name__ == "plain"
+    assert (emitted[0]["arch"], emitted[0]["num_warps"], emitted[0]["headers"]) == ("sm_80", 8, "toolkit")
+
+
+def test_file_with_one_kernel_needs_no_name(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
+    assert run(capsys, "compile", str(kernel_file), "--signature", SIGNATURE, "--dump-cu")[0] == 0
+    assert emitted[0]["fn"].fn.__name__ == "add"
+
+
+USAGE = [
+    (["compile"], "the kernel is missing\n  help: name it as PATH::KERNEL, such as add.py::add"),
+    (["compile", "FILE::add"], "--signature is missing\n  help: give types and constants in order, such as "
+     "--signature '*fp32:16, *fp32:16, i32, 1024'"),
+    (["compile", "--dump-cu", "FILE::add"], "--dump-cu took 'FILE::add' for its file, so the kernel is missing\n"
+     "  help: put PATH::KERNEL before --dump-cu"),
+    (["compile", "nowhere.py::add"], "there is no kernel file 'nowhere.py'\n"
+     "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
+    (["compile", "FILE::ad"], "add_file.py: `ad` is not there\n  kernels: add\n  help: did you mean `add`?"),
+    (["compile", "FILE::number"], "add_file.py: `number` is a int, not a kernel\n  kernels: add"),
+    (["compile", "FILE::add", "--constants", "B"], "a constant is written NAME=VALUE, got 'B'"),
+    (["compile", "FILE::add", "--num-warps", "3"], "--num-warps is a power of two between 1 and 32, got 3"),
+    (["run", "script.py"], "running scripts whose triton imports are served by tle2cuda (`tle2cuda run`) "
+     "is not supported in this version"),
+    (["export", "FILE::add", "-o", "d"], "exporting a kernel with a C++ launcher (`tle2cuda export`) "
+     "is not supported in this version"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_wrong_command_lines(capsys: Any, kernel_file: Path, arguments: list[str], message: str) -> None:
+    code, out, err = run(capsys, *(a.replace("FILE", str(kernel_file)) for a in arguments))
+    assert (code, out) == (2, "")
+    assert err == f"tle2cuda: {message.replace('FILE', str(kernel_file))}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compile", "--arch"], ["compile", "--nonsense"]])
+def test_what_argparse_refuses(capsys: Any, arguments: list[str]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert "\ntle2cuda: " in err
+
+
+def test_unknown_architecture(capsys: Any, kernel_file: Path) -> None:
+    code, _, err = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--arch", "sm_91")
+    assert code == 2
+    assert err.startswith("tle2cuda: unknown target architecture 'sm_91'\n  known: sm_70, ")
+
+
+@pytest.mark.usefixtures("emitted")
+def test_unwritable_dump(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "no" / "add.cu"
+    code, _, err = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, f"--dump-cu={target}")
+    assert (code, err) == (2, f"tle2cuda: cannot write {target}: No such file or directory\n")
+
+
+def test_syntax_error(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("def add(x):\n    return x +\n")
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "i32")
+    assert (code, out) == (1, "")
+    assert err == ("broken.py:2:15: syntax error: invalid syntax\n\n  2 |     return x +\n    |               ^\n")
+
+
+def test_file_that_fails(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text("ok = 1\nbad = 1 / 0\n")
+    code, _, err = run(capsys, "compile", f"{path}::add", "--signature", "i32")
+    assert code == 1
+    assert err.startswith("fails.py:2:")
+    assert "the file fails when it is run: ZeroDivisionError: division by zero\n\n  2 | bad = 1 / 0\n" in err
+
+
+def test_file_that_imports_what_is_not_there(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "imports.py"
+    path.write_text("import no_such_module.inner\n")
+    code, _, err = run(capsys, "compile", f"{path}::add", "--signature", "i32")
+    assert code == 3
+    assert "imports.py imports no_such_module, which is not installed\n" in err
+    assert err.endswith("  help: pip install no_such_module\n")
+
+
+def test_kernel_file_may_import_its_neighbours(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
+    (kernel_file.parent / "other_kernels.py").write_text("from add_file import add\n")
+    reference = f"{kernel_file.parent / 'other_kernels.py'}::add"
+    assert run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-cu")[0] == 0
+    assert len(emitted) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (CompilationError("wrong"), 1),
+        (OutOfResources(2, 1, "shared memory"), 1),
+        (DeviceCodeError("refused"), 1),
+        (InternalError("ours"), 1),
+        (ArgumentError("signature"), 2),
+        (ToolchainError("missing"), 3),
+    ],
+)
+def test_exit_codes(
+    capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
+) -> None:
+    def emit(*_: Any, **__: Any) -> None:
+        raise error
+
+    from tle2cuda import compiler
+
+    monkeypatch.setattr(compiler, "emit", emit)
+    assert run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu")[0] == code
+
+
+@pytest.mark.usefixtures("emitted")
+def test_machine_without_cupy(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tle2cuda.runtime import toolkit
+
+    def missing() -> None:
+        raise ToolchainError("CuPy is not installed", help="pip install cupy-cuda12x")
+
+    monkeypatch.setattr(toolkit, "require_cupy", missing)
+    toolkit.require_nvrtc.cache_clear()
+    code, _, err = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--report")
+    toolkit.require_nvrtc.cache_clear()
+    assert (code, err) == (3, "CuPy is not installed\n  help: pip install cupy-cuda12x\n")
+
+
+def test_doctor(capsys: Any) -> None:
+    pytest.importorskip("cupy")
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    states = {line[8:30].strip(): line[:8].strip() for line in out.splitlines() if line[:8].strip()}
+    assert states["tle2cuda"] == states["NVRTC"] == states["CUDA headers"] == states["NVRTC compiles"] == "ok"
+    assert set(states.values()) <= {"ok", "absent"}
+
+
+def test_doctor_of_a_bare_machine(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tle2cuda.runtime import toolkit
+
+    def missing() -> None:
+        raise ToolchainError("CuPy is not installed", help="pip install cupy-cuda12x")
+
+    monkeypatch.setattr(toolkit, "require_cupy", missing)
+    for function in (toolkit.require_nvrtc, toolkit.include_directories):
+        function.cache_clear()
+    code, out, _ = run(capsys, "doctor")
+    for function in (toolkit.require_nvrtc, toolkit.include_directories):
+        function.cache_clear()
+    assert code == 3
+    assert "missing CuPy                  CuPy is not installed\n" in out
+    assert out.endswith("Kernels cannot be compiled to cubins here; emitting CUDA and interpreting still work.\n")
+
+
+def test_version(capsys: Any) -> None:
+    assert run(capsys, "--version") == (0, f"tle2cuda {__version__}\n", "")
+
+
+def test_module_is_the_same_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "tle2cuda", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tle2cuda {__version__}\n"
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, time; start = time.perf_counter(); import tle2cuda.cli, tle2cuda.runtime; "
+        "print(time.perf_counter() - start); "
+        "print(sorted({'cupy', 'torch', 'jinja2', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    elapsed, heavy = done.stdout.splitlines()
+    assert float(elapsed) < 0.3
+    assert heavy == "[]"
