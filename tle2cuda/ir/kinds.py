@@ -34,9 +34,7 @@ def is_plain_data(value: Any) -> bool:
     """Whether an attribute can be printed and parsed back."""
     if isinstance(value, (tuple, list)):
         return all(is_plain_data(item) for item in value)
-    return value is None or isinstance(
-        value, (bool, int, float, str, DType, PointerType, TileType, BufferType)
-    )
+    return value is None or isinstance(value, (bool, int, float, str, DType, PointerType, TileType, BufferType))
 
 
 # Kinds -------------------------------------------------------------------------------------------
@@ -83,8 +81,7 @@ BUFFER = Kind("a buffer", lambda type_: isinstance(type_, BufferType))
 BUFFER_OR_POINTER = Kind(
     "a buffer or a pointer to shared memory",
     lambda type_: (
-        isinstance(type_, BufferType)
-        or (_is_pointer(type_) and getattr(element_of(type_), "space", "") == SHARED)
+        isinstance(type_, BufferType) or (_is_pointer(type_) and getattr(element_of(type_), "space", "") == SHARED)
     ),
 )
 

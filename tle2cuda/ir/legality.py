@@ -150,9 +150,7 @@ class _Verifier:
         row = row_of(op)
         for number, operand in enumerate(op.operands):
             if operand not in self.visible:
-                raise IRError(
-                    f"{op.name}: operand {number} ({operand!r}) is not defined where it is used", op.span
-                )
+                raise IRError(f"{op.name}: operand {number} ({operand!r}) is not defined where it is used", op.span)
         try:
             _check_attributes(row, op)
             if len(op.regions) != row.num_regions(op):
@@ -178,9 +176,7 @@ class _Verifier:
             if not self.kernel.cooperative:
                 raise Broken("the kernel is not cooperative")
             if self.kernel.cluster_size != 1:
-                raise Broken(
-                    f"a grid barrier requires cluster_dims=(1, 1, 1), not {self.kernel.cluster_dims}"
-                )
+                raise Broken(f"a grid barrier requires cluster_dims=(1, 1, 1), not {self.kernel.cluster_dims}")
         if op.name == "cluster_barrier" and op.attrs.get("members") is not None:
             members = op.attrs["members"]
             size = self.kernel.cluster_size

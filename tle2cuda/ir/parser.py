@@ -21,12 +21,13 @@ _TOKEN = re.compile(
     | (?P<layout>layout<[^>]*>)
     | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
     | (?P<value>%\w+)
-    | (?P<number>-?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+(?:[eE][-+]?\d+)?|inf\b)|nan\b|inf\b)
+    | (?P<number>-?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\d+(?:[eE][-+]?\d+)?|inf\b))
     | (?P<word>[A-Za-z_]\w*)
     | (?P<mark>[{}()\[\]<>,:=*@])
     """,
     re.VERBOSE,
 )
+_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
 _Item = TypeVar("_Item")
 
 
@@ -189,9 +190,9 @@ class _Parser:
         if token.kind == "string":
             self.position += 1
             return ast.literal_eval(token.text)
-        if token.text in ("True", "False", "None"):
+        if token.text in _WORDS:
             self.position += 1
-            return {"True": True, "False": False, "None": None}[token.text]
+            return _WORDS[token.text]
         if self.accept("opaque"):
             return Opaque(str(ast.literal_eval(self.take("string", "a string"))))
         if self.accept("("):
@@ -313,9 +314,7 @@ class _Parser:
             target = str(ast.literal_eval(self.take("string", "an architecture")))
         body = self.region()
         span = self.location()
-        return Kernel(
-            name, args, body, MappingProxyType(constants), num_warps, cluster, cooperative, target, span
-        )
+        return Kernel(name, args, body, MappingProxyType(constants), num_warps, cluster, cooperative, target, span)
 
     def three(self, extents: list[int]) -> tuple[int, int, int]:
         if len(extents) != 3:

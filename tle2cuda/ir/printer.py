@@ -123,9 +123,7 @@ class _Printer:
         args = []
         for argument in kernel.args:
             text = self.params([argument.value])
-            args.append(
-                text if argument.divisibility == 1 else f"{text} divisibility {argument.divisibility}"
-            )
+            args.append(text if argument.divisibility == 1 else f"{text} divisibility {argument.divisibility}")
         words = [f"kernel {kernel.name}({', '.join(args)})"]
         if kernel.constants:
             words.append(f"constants {_attributes(kernel.constants)}")

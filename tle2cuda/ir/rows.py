@@ -112,9 +112,7 @@ _row(
 _row("idiv rem mulhi", "integers a, b of one type -> the same", (INTEGER,) * 2, rules.check_elementwise)
 _row("and or xor", "integers or bools a, b of one type -> the same", (BITS,) * 2, rules.check_elementwise)
 _row("shl shr", "integers a, b of one type -> the same", (INTEGER,) * 2, rules.check_elementwise)
-_row(
-    "min max", "a, b of one type -> the same", (ARITHMETIC,) * 2, rules.check_elementwise, attrs={"nan": NAN}
-)
+_row("min max", "a, b of one type -> the same", (ARITHMETIC,) * 2, rules.check_elementwise, attrs={"nan": NAN})
 _row("fma", "floats a, b, c of one type -> the same", (FLOAT,) * 3, rules.check_elementwise)
 _row(
     "cmp",

@@ -138,9 +138,7 @@ def check_constant(op: Op) -> None:
         _need(isinstance(value, float), f"value {value!r} is no float")
     else:
         low, high = (
-            (-(1 << element.bits - 1), 1 << element.bits - 1)
-            if element.is_int_signed()
-            else (0, 1 << element.bits)
+            (-(1 << element.bits - 1), 1 << element.bits - 1) if element.is_int_signed() else (0, 1 << element.bits)
         )
         _need(is_int(value) and low <= value < high, f"value {value!r} does not fit {element}")
 
@@ -258,9 +256,7 @@ def _combine_region(op: Op, elements: list[Element]) -> None:
     if op.attrs["kind"] != "custom":
         return
     (region,) = op.regions
-    _need(
-        [p.type for p in region.params] == elements * 2, "the parameters of its region are not (a..., b...)"
-    )
+    _need([p.type for p in region.params] == elements * 2, "the parameters of its region are not (a..., b...)")
     _yields(region, elements)
 
 
@@ -354,9 +350,7 @@ def check_load(op: Op) -> None:
 def check_store(op: Op) -> None:
     """The pointee is written, with an optional mask."""
     _mask(op, 2)
-    _need(
-        plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}"
-    )
+    _need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op)
     _same_layout(op, op.operands)
 
@@ -364,9 +358,7 @@ def check_store(op: Op) -> None:
 def check_atomic_rmw(op: Op) -> None:
     """The old pointee, with an optional mask."""
     _mask(op, 2)
-    _need(
-        plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}"
-    )
+    _need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op, _pointee(op))
     _same_layout(op, (*value_operands(op), *op.results))
 
@@ -469,9 +461,7 @@ def check_while(op: Op) -> None:
     """Parameters agree with the initial values, results with what the condition passes on."""
     before, body = op.regions
     _carried(before.params, op.operands, "parameters of its first region")
-    _need(
-        bool(before.ops) and before.ops[-1].name == "condition", "its first region does not end in condition"
-    )
+    _need(bool(before.ops) and before.ops[-1].name == "condition", "its first region does not end in condition")
     passed = before.ops[-1].operands[1:]
     _carried(passed, op.results, "values of its condition")
     _carried(body.params, op.results, "parameters of its second region")
