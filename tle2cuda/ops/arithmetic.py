@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
+from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F32, I32, DType, PointerType, dtype_of, element_of
 from tle2cuda.ops import core
@@ -398,7 +399,7 @@ def where(condition: Any, x: Any, y: Any) -> tensor:
 
 
 @builtin
-def cdiv(x: Any, div: Any) -> tensor:
+def cdiv(x: Any, div: Any) -> Any:
     """``(x + (div - 1)) // div`` with truncating division: the ceiling for ``x >= 0``.
 
     Args:
@@ -410,7 +411,11 @@ def cdiv(x: Any, div: Any) -> tensor:
 
     Example:
         ``tiles = tl.cdiv(n, BLOCK)``
+
+    On the host, to make a grid, it divides Python ints.
     """
+    if not builder.is_tracing():
+        return -(-x // div)
     numerator = x if is_literal(x) and not is_literal(div) else to_tensor(x)
     less_one = unwrap(div) - 1 if is_literal(div) else sub_operator(div, 1)
     return floor_divide(add_operator(numerator, less_one), div)

@@ -1,0 +1,274 @@
+"""What kernel authors import as ``tl``: the names of `triton.language`, and TLE as ``tle``. No logic here."""
+
+from __future__ import annotations
+
+from tle2cuda.ir.types import (
+    BF16,
+    BOOL,
+    F8E4NV,
+    F8E5,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    DType,
+)
+from tle2cuda.language import core, extra, math
+from tle2cuda.ops.arithmetic import (
+    PropagateNan,
+    add,
+    cdiv,
+    clamp,
+    div_rn,
+    fdiv,
+    fma,
+    maximum,
+    minimum,
+    mul,
+    sub,
+    umulhi,
+    where,
+)
+from tle2cuda.ops.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xchg,
+    atomic_xor,
+)
+from tle2cuda.ops.casts import cast
+from tle2cuda.ops.compare import logical_and, logical_not, logical_or
+from tle2cuda.ops.copy import unsupported
+from tle2cuda.ops.core import block_type, constexpr, is_builtin, pointer_type, tensor
+from tle2cuda.ops.creation import arange, full, zeros, zeros_like
+from tle2cuda.ops.debug import (
+    assume,
+    debug_barrier,
+    device_assert,
+    device_print,
+    max_constancy,
+    max_contiguous,
+    multiple_of,
+    static_assert,
+    static_print,
+)
+from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.loops import range, static_range
+from tle2cuda.ops.math import (
+    abs,
+    ceil,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    log,
+    log2,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    sqrt_rn,
+)
+from tle2cuda.ops.memory import load, store
+from tle2cuda.ops.program import num_programs, program_id
+from tle2cuda.ops.reduction import (
+    argmax,
+    argmin,
+    max,
+    min,
+    reduce,
+    reduce_or,
+    softmax,
+    sum,
+    xor_sum,
+)
+from tle2cuda.ops.scan import associative_scan, cumprod, cumsum
+from tle2cuda.ops.shape import (
+    broadcast,
+    broadcast_to,
+    expand_dims,
+    permute,
+    ravel,
+    reshape,
+    trans,
+    view,
+)
+
+dtype = DType
+int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
+uint8, uint16, uint32, uint64 = U8, U16, U32, U64
+float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
+
+_POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride + cols[None, :]"
+
+make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
+advance = unsupported("tl.advance", _POINTERS)
+make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
+load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
+store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
+dot = unsupported("tl.dot")
+dot_scaled = unsupported("tl.dot_scaled")
+cat = unsupported("tl.cat")
+join = unsupported("tl.join")
+split = unsupported("tl.split")
+interleave = unsupported("tl.interleave")
+flip = unsupported("tl.flip")
+gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
+sort = unsupported("tl.sort")
+topk = unsupported("tl.topk")
+bitonic_merge = unsupported("tl.bitonic_merge")
+swizzle2d = unsupported("tl.swizzle2d")
+philox = unsupported("tl.philox")
+rand = unsupported("tl.rand")
+randn = unsupported("tl.randn")
+randint = unsupported("tl.randint")
+rand4x = unsupported("tl.rand4x")
+randn4x = unsupported("tl.randn4x")
+randint4x = unsupported("tl.randint4x")
+inline_asm_elementwise = unsupported("tl.inline_asm_elementwise")
+
+# Last, since its modules use the names above.
+from tle2cuda.language import tle  # noqa: E402
+
+__all__ = [
+    "PropagateNan",
+    "abs",
+    "add",
+    "advance",
+    "arange",
+    "argmax",
+    "argmin",
+    "associative_scan",
+    "assume",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "bfloat16",
+    "bitonic_merge",
+    "block_type",
+    "broadcast",
+    "broadcast_to",
+    "cast",
+    "cat",
+    "cdiv",
+    "ceil",
+    "clamp",
+    "constexpr",
+    "core",
+    "cos",
+    "cumprod",
+    "cumsum",
+    "debug_barrier",
+    "device_assert",
+    "device_print",
+    "div_rn",
+    "dot",
+    "dot_scaled",
+    "dtype",
+    "erf",
+    "exp",
+    "exp2",
+    "expand_dims",
+    "extra",
+    "fdiv",
+    "flip",
+    "float8e4nv",
+    "float8e5",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "fma",
+    "full",
+    "gather",
+    "histogram",
+    "inline_asm_elementwise",
+    "int1",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "interleave",
+    "is_builtin",
+    "join",
+    "load",
+    "load_tensor_descriptor",
+    "log",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "make_block_ptr",
+    "make_tensor_descriptor",
+    "math",
+    "max",
+    "max_constancy",
+    "max_contiguous",
+    "maximum",
+    "min",
+    "minimum",
+    "mul",
+    "multiple_of",
+    "num_programs",
+    "permute",
+    "philox",
+    "pointer_type",
+    "program_id",
+    "rand",
+    "rand4x",
+    "randint",
+    "randint4x",
+    "randn",
+    "randn4x",
+    "range",
+    "ravel",
+    "reduce",
+    "reduce_or",
+    "reshape",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "sqrt_rn",
+    "static_assert",
+    "static_print",
+    "static_range",
+    "store",
+    "store_tensor_descriptor",
+    "sub",
+    "sum",
+    "swizzle2d",
+    "tensor",
+    "tle",
+    "topk",
+    "trans",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "umulhi",
+    "view",
+    "where",
+    "xor_sum",
+    "zeros",
+    "zeros_like",
+]

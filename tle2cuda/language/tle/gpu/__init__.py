@@ -1,0 +1,59 @@
+"""`tle.gpu`: named shared memory, copies, pipelined loops. No logic here."""
+
+from tle2cuda.language.tle.gpu import semantic
+from tle2cuda.ops.copy import async_commit_group, async_wait_group, copy, unsupported
+from tle2cuda.ops.loops import pipeline
+from tle2cuda.ops.shared import alloc, buffered_tensor, buffered_tensor_type, local_ptr, memory_space
+from tle2cuda.ops.shared_layouts import (
+    layout,
+    nv_mma_shared_layout,
+    scope,
+    shared_layout,
+    smem,
+    swizzled_shared_layout,
+    tensor_memory_layout,
+    tmem,
+)
+
+storage_kind = memory_space
+PENDING, READY = "pending", "ready"
+alloc_barrier = unsupported("tle.gpu.alloc_barrier")
+alloc_barriers = unsupported("tle.gpu.alloc_barriers")
+barrier_wait = unsupported("tle.gpu.barrier_wait")
+barrier_arrive = unsupported("tle.gpu.barrier_arrive")
+wgmma = unsupported("tle.gpu.wgmma")
+wgmma_wait = unsupported("tle.gpu.wgmma_wait")
+warp_specialize = unsupported("tle.gpu.warp_specialize")
+set_layout = unsupported("tle.gpu.set_layout")
+
+__all__ = [
+    "PENDING",
+    "READY",
+    "alloc",
+    "alloc_barrier",
+    "alloc_barriers",
+    "async_commit_group",
+    "async_wait_group",
+    "barrier_arrive",
+    "barrier_wait",
+    "buffered_tensor",
+    "buffered_tensor_type",
+    "copy",
+    "layout",
+    "local_ptr",
+    "memory_space",
+    "nv_mma_shared_layout",
+    "pipeline",
+    "scope",
+    "semantic",
+    "set_layout",
+    "shared_layout",
+    "smem",
+    "storage_kind",
+    "swizzled_shared_layout",
+    "tensor_memory_layout",
+    "tmem",
+    "warp_specialize",
+    "wgmma",
+    "wgmma_wait",
+]
