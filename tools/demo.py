@@ -50,8 +50,7 @@ DATA = {
 SHOWN_DATA = "top1_e512"
 """The data set whose sizes the emitted files are specialised for."""
 OUTPUTS = ("sorted_ids", "expert_ids", "num_post_pad")
-GPU_SLOTS = 8192
-INTERPRETER_SLOTS = 1024
+DEFAULT_SLOTS = 8192
 INTERPRETER_MULTIPROCESSORS = 16
 POISON = 0x7B7B7B7B  # what an output holds before a kernel writes it: never a right answer
 
@@ -73,8 +72,6 @@ class Row:
 
 class GpuMachine:
     """Runs algorithms on the GPU, and times them by CUDA graph."""
-
-    on_gpu = True
 
     def __init__(self) -> None:
         from tools.bench.common import Bench
@@ -100,7 +97,6 @@ class GpuMachine:
 class InterpreterMachine:
     """Runs algorithms in the interpreter: the same kernels on NumPy arrays."""
 
-    on_gpu = False
     name = "interpreter"
     multiprocessors = INTERPRETER_MULTIPROCESSORS
 
@@ -117,7 +113,7 @@ class InterpreterMachine:
 
     def time(self, launch: Callable[[], None]) -> str:
         """The time of the run that was verified: a second one would tell no more."""
-        return f"{self._last_s:.2f} s"
+        return f"{1e3 * self._last_s:.0f} ms"
 
     def to_host(self, array: Any) -> NDArray[np.int32]:
         return np.asarray(array)
@@ -288,12 +284,8 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="demo.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--interpreter", action="store_true", help="run there even if there is a GPU")
-    parser.add_argument(
-        "--tokens",
-        type=int,
-        help=f"default {GPU_SLOTS}, or {INTERPRETER_SLOTS} in the interpreter",
-    )
-    parser.add_argument("--block", type=int, default=16, help="block size (default 16)")
+    parser.add_argument("--tokens", type=int, default=DEFAULT_SLOTS, help="token slots (default %(default)s)")
+    parser.add_argument("--block", type=int, default=16, help="block size (default %(default)s)")
     parser.add_argument("--kernels", default="", help="comma-separated names; default all")
     parser.add_argument("--traceback", action="store_true", help="stop at the first failure, and show where")
     options = parser.parse_args(arguments)
@@ -301,7 +293,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     unknown = set(options.kernels) - set(ALGORITHMS)
     if unknown:
         parser.error(f"no kernel {', '.join(sorted(unknown))}; there are {', '.join(ALGORITHMS)}")
-    if options.tokens is not None and options.tokens < 1:
+    if options.tokens < 1:
         parser.error("--tokens must be at least 1")
     if not 1 <= options.block <= MAX_BLOCK_SIZE:
         parser.error(f"--block must be 1 to {MAX_BLOCK_SIZE}")
@@ -312,7 +304,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     console = Console()
     machine, why_interpreter = choose_machine(options)
-    options.tokens = options.tokens or (GPU_SLOTS if machine.on_gpu else INTERPRETER_SLOTS)
     why_uncompiled = why_not_compiled()
     CUDA_FOLDER.mkdir(parents=True, exist_ok=True)
 
