@@ -61,9 +61,7 @@ class KernelMaker:
         self.arguments.append(Argument(value, divisibility))
         return value
 
-    def op(
-        self, name: str, operands: Sequence[Value] = (), result: Type | None = None, /, **attrs: Any
-    ) -> Any:
+    def op(self, name: str, operands: Sequence[Value] = (), result: Type | None = None, /, **attrs: Any) -> Any:
         """Append an operation; returns its result, or None when it has none."""
         types = () if result is None else (result,)
         results = self.builder.emit(name, tuple(operands), types, attrs)
@@ -124,9 +122,7 @@ class KernelMaker:
     # ---- control flow ----
 
     @contextlib.contextmanager
-    def loop(
-        self, lower: Value, upper: Value, step: Value, inits: Sequence[Value] = ()
-    ) -> Iterator[LoopMaker]:
+    def loop(self, lower: Value, upper: Value, step: Value, inits: Sequence[Value] = ()) -> Iterator[LoopMaker]:
         params = (Value(I32, "i"), *(Value(v.type, v.name) for v in inits))
         loop = LoopMaker(params)
         with self.builder.region() as ops:

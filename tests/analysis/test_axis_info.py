@@ -97,9 +97,7 @@ def wrapped(values: np.ndarray, dtype: DType) -> np.ndarray:
     mask = (1 << dtype.bits) - 1
     out = np.vectorize(lambda v: int(v) & mask, otypes=[object])(flat)
     if dtype.is_int_signed():
-        out = np.vectorize(lambda v: v - (1 << dtype.bits) if v >> (dtype.bits - 1) else v, otypes=[object])(
-            out
-        )
+        out = np.vectorize(lambda v: v - (1 << dtype.bits) if v >> (dtype.bits - 1) else v, otypes=[object])(out)
     return out.astype(NUMPY[dtype])
 
 
@@ -235,14 +233,10 @@ class RandomProgram:
         a, b = rng.choice(self.tiles), rng.choice(self.tiles)
         kind = rng.randrange(13)
         if kind < 4:
-            return maker.op(
-                rng.choice(["add", "sub", "mul", "and", "or", "xor", "min", "max"]), (a, b), type_
-            )
+            return maker.op(rng.choice(["add", "sub", "mul", "and", "or", "xor", "min", "max"]), (a, b), type_)
         if kind < 7:
             b = self.constant(I32, shape)
-            return maker.op(
-                rng.choice(["add", "sub", "mul", "and", "or", "xor", "min", "max"]), (a, b), type_
-            )
+            return maker.op(rng.choice(["add", "sub", "mul", "and", "or", "xor", "min", "max"]), (a, b), type_)
         if kind < 9:
             number = rng.choice([1, 2, 4, 8, 16, 3, 6, 12, -4, -3])
             divisor = maker.op("constant", (), type_, value=number)
@@ -307,9 +301,7 @@ def test_an_affine_index_keeps_its_run_and_its_alignment() -> None:
     block = maker.op("constant", (), I32, value=1024)
     base = maker.op("mul", (pid, block), I32)
     offsets = maker.op("arange", (), TileType((1024,), I32), start=0, end=1024)
-    index = maker.op(
-        "add", (maker.op("splat", (base,), TileType((1024,), I32)), offsets), TileType((1024,), I32)
-    )
+    index = maker.op("add", (maker.op("splat", (base,), TileType((1024,), I32)), offsets), TileType((1024,), I32))
     pointers = maker.op("splat", (pointer,), TileType((1024,), PointerType(F32)))
     pointers = maker.op("ptr_add", (pointers, index), TileType((1024,), PointerType(F32)))
     info = axis_info(maker.kernel())
@@ -340,14 +332,10 @@ def test_row_major_pointers_of_two_dimensions() -> None:
     index = TileType(shape, I32)
     rows = maker.op("arange", (), TileType((16,), I32), start=0, end=16)
     rows = maker.op("expand_dims", (rows,), TileType((16, 1), I32), axis=1)
-    rows = maker.op(
-        "mul", (rows, maker.op("splat", (stride,), TileType((16, 1), I32))), TileType((16, 1), I32)
-    )
+    rows = maker.op("mul", (rows, maker.op("splat", (stride,), TileType((16, 1), I32))), TileType((16, 1), I32))
     columns = maker.op("arange", (), TileType((32,), I32), start=0, end=32)
     columns = maker.op("expand_dims", (columns,), TileType((1, 32), I32), axis=0)
-    offsets = maker.op(
-        "add", (maker.op("broadcast", (rows,), index), maker.op("broadcast", (columns,), index)), index
-    )
+    offsets = maker.op("add", (maker.op("broadcast", (rows,), index), maker.op("broadcast", (columns,), index)), index)
     pointers = maker.op("splat", (pointer,), TileType(shape, PointerType(F32)))
     pointers = maker.op("ptr_add", (pointers, offsets), TileType(shape, PointerType(F32)))
     info = axis_info(maker.kernel())
@@ -407,9 +395,7 @@ def test_hints_override() -> None:
     p = maker.argument("p", PointerType(I32))
     index = maker.op("load", (p,), I32, has_mask=False, has_other=False)
     tile = maker.op("splat", (index,), TileType((64,), I32))
-    promised = maker.op(
-        "hint", (tile,), TileType((64,), I32), divisibility=(16,), contiguity=(64,), constancy=None
-    )
+    promised = maker.op("hint", (tile,), TileType((64,), I32), divisibility=(16,), contiguity=(64,), constancy=None)
     info = axis_info(maker.kernel())
     assert info[promised].contiguity == (64,) and info[promised].divisibility == (16,)
 

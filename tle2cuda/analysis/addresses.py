@@ -120,10 +120,13 @@ class Addresses:
         found = self._leaves.get(value)
         if found is None:
             op = self._definitions.get(value)
-            if op is None or (op.name not in _PURE and op.name not in _SAME_BYTES):
+            if op is not None and op.name == "alloc":
+                found = frozenset()  # one place for the whole kernel, also inside a loop
+            elif op is None or (op.name not in _PURE and op.name not in _SAME_BYTES):
                 found = frozenset({value})
             else:
-                found = frozenset().union(*(self.leaves(v) for v in op.operands))
+                parts = op.operands[:1] if op.name == "remote" else op.operands
+                found = frozenset().union(*(self.leaves(v) for v in parts))
             self._leaves[value] = found
         return found
 
@@ -350,9 +353,7 @@ def _wide(value: Value) -> bool:
     return not isinstance(element, DType) or element.bits >= _LEAST_INDEX_BITS
 
 
-def _combine(
-    op: Op, operands: Sequence[tuple[int, ...]], factor: tuple[int, int] | None
-) -> tuple[int, ...] | None:
+def _combine(op: Op, operands: Sequence[tuple[int, ...]], factor: tuple[int, int] | None) -> tuple[int, ...] | None:
     """Strides of the result of an operation that keeps a tile affine; None for others."""
     first: tuple[int, ...] = operands[0] if operands else ()
     if op.name in ("add", "ptr_add"):
@@ -380,9 +381,7 @@ def _reshaped(op: Op, strides: tuple[int, ...]) -> tuple[int, ...] | None:
     if op.name == "trans":
         return tuple(strides[axis] for axis in attrs["perm"])
     if op.name == "broadcast":
-        return tuple(
-            stride if before == after else 0 for stride, before, after in zip(strides, old, new, strict=True)
-        )
+        return tuple(stride if before == after else 0 for stride, before, after in zip(strides, old, new, strict=True))
     if len(old) == 1:  # cut one dimension into several, row-major
         return tuple(strides[0] * step for step in row_major_strides(new))
     return None

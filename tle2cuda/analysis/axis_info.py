@@ -109,9 +109,7 @@ class _Analysis:
             for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
                 self.set(result, self.get(value))
         else:
-            for (
-                region
-            ) in op.regions:  # scalar combiners of reduce and scan: nothing is known of their parameters
+            for region in op.regions:  # scalar combiners of reduce and scan: nothing is known of their parameters
                 self.region(region)
             operands = [self.get(v) for v in op.operands]
             for result, info in zip(op.results, transfer(op, operands, self.kernel), strict=True):

@@ -262,10 +262,7 @@ def _shr(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
     if shift == 0:
         return a
     runs = both_constant(a, b)
-    runs = [
-        max(run, min(a.contiguity[d], a.divisibility[d], b.constancy[d], 1 << shift))
-        for d, run in enumerate(runs)
-    ]
+    runs = [max(run, min(a.contiguity[d], a.divisibility[d], b.constancy[d], 1 << shift)) for d, run in enumerate(runs)]
     return replace(_quotient_by_power(op, a, runs, shift), lo=lo >> shift, hi=hi >> shift)
 
 

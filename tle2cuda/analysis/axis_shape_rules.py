@@ -147,9 +147,7 @@ def _advance(pointer: AxisInfo, offset: AxisInfo, runs_of_offset: Sequence[int],
     """Pointer plus offset in elements."""
     runs, divisors = [], []
     for d in range(len(pointer.contiguity)):
-        run = max(
-            min(pointer.contiguity[d], offset.constancy[d]), min(pointer.constancy[d], runs_of_offset[d])
-        )
+        run = max(min(pointer.contiguity[d], offset.constancy[d]), min(pointer.constancy[d], runs_of_offset[d]))
         runs.append(run)
         scaled = min(at(offset, d, run) * unit, MAX_DIVISOR)
         divisors.append(min(at(pointer, d, run, unit), scaled))

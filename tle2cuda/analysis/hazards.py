@@ -1,9 +1,9 @@
 """Which accesses to shared memory must not overtake each other, and whether given barriers keep them apart.
 
-The kernel becomes a tree of the operations that matter (`Sequence`, `Item`). Every access has a number; sets of
-accesses are bit masks, so asking again with other barriers is cheap. A set of pending accesses (made since the last
-barrier on some path) flows through the tree; an access that must wait for a pending one is a hazard. Loops run until
-the set no longer grows, so accesses of one iteration meet those of the next.
+The kernel becomes a tree of the operations that matter (`Sequence`, `Item`). Every access has a number; sets
+of accesses are bit masks, so asking again with other barriers is cheap. A set of pending accesses (made since
+the last barrier on some path) flows through the tree; an access that must wait for a pending one is a hazard.
+Loops run until the set no longer grows, so accesses of one iteration meet those of the next.
 
 Two accesses need a barrier unless one of these holds:
 
@@ -12,8 +12,8 @@ Two accesses need a barrier unless one of these holds:
 3. thread 0 alone makes both;
 4. every byte that both touch is touched by the same thread in both: `same_thread_elements`.
 
-Beside every pending access stands whether it is *stale*: made in an earlier iteration of a loop on which its index
-depends. The index expression then had another value, and rule 4 no longer applies.
+Beside every pending access stands whether it is *stale*: made in an earlier iteration of a loop on which its
+index depends. The index expression then had another value, and rule 4 no longer applies.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Access:
     Attributes:
         number: Its bit in masks.
         effect: What it does.
+        name: The allocation, as messages call it.
         bytes: Bytes of the root it may touch; None when the root is unknown.
         key: Of its addresses when rule 4 may apply to it, else None; see `same_thread_elements`.
         leaves: Values on which the addresses depend.
@@ -47,6 +48,7 @@ class Access:
 
     number: int
     effect: Effect
+    name: str
     bytes: Bytes | None
     key: object
     leaves: frozenset[Value]
@@ -72,6 +74,7 @@ class Item:
 
     @property
     def is_loop(self) -> bool:
+        """Whether its parts may run more than once."""
         return self.op.name in ("for", "while")
 
 
@@ -181,7 +184,14 @@ class Hazards:
             assert isinstance(pointer.type, TileType)
             key = (self.addresses.key(pointer), pointer.type.layout)
             leaves = self.addresses.leaves(pointer)
-        return Access(number, effect, bytes_, key, leaves)
+        return Access(number, effect, self._name(root), bytes_, key, leaves)
+
+    def _name(self, root: Value | None) -> str:
+        op = self.definitions.get(root) if root is not None else None
+        if root is None or op is None:
+            return "shared memory through unknown pointers"
+        name = op.attrs.get("name") or root.name or "unnamed"
+        return f"the scratch `{name}`" if op.attrs.get("scratch") else f"`{name}`"
 
     def _has_own_elements(self, pointer: Value) -> bool:
         """Whether each address of a pointer tile is used by exactly one thread."""
@@ -265,7 +275,7 @@ class Hazards:
         barriers: frozenset[Position] | set[Position],
         report: Callable[[int, int, Position], None] | None = None,
     ) -> int:
-        """Run the pending set through the kernel; `report(pending hit, later, position)` hears of every hazard."""
+        """Run the pending set through the kernel; `report(pending, later, position)` hears of hazards."""
         return self.flow_sequence(self.body, 0, barriers, report)
 
     def flow_sequence(
@@ -349,14 +359,19 @@ class Hazards:
 
     def is_safe(self, barriers: frozenset[Position] | set[Position]) -> bool:
         """Whether given barriers leave no hazard."""
-        safe = True
 
         def report(hit: int, later: int, position: Position) -> None:
-            nonlocal safe
-            safe = False
+            raise _FoundHazardError
 
-        self.flow(barriers, report)
-        return safe
+        try:
+            self.flow(barriers, report)
+        except _FoundHazardError:
+            return False
+        return True
+
+
+class _FoundHazardError(Exception):
+    """Ends a flow that only asks whether there is any hazard."""
 
 
 def same_thread_elements(a: Access, b: Access) -> bool:
@@ -364,8 +379,8 @@ def same_thread_elements(a: Access, b: Access) -> bool:
 
     A thread's own accesses stay in program order, so such accesses need no barrier. What is proved:
 
-    1. The address tiles are equal element by element: their expressions are equal, and no back edge of a loop on
-       which they depend lies between them (the caller drops stale accesses).
+    1. The address tiles are equal element by element: their expressions are equal, and no back edge of a loop
+       on which they depend lies between them (the caller drops stale accesses).
     2. The layouts are equal: element e belongs to the same thread in both.
     3. No two threads hold copies of an element (no replicated lane or warp bits), so e belongs to one thread.
     4. The addresses are injective: a byte belongs to one element, hence to one thread.

@@ -1,0 +1,231 @@
+"""Put in the barriers that shared memory needs (D6), each with the reason that it is there for.
+
+What must be ordered is found by `analysis.hazards`, where barriers go by `analysis.placement`. Barriers that
+are already in the kernel count; the pass only adds, so it may run again after allocations were given common
+bytes. A kernel with accesses to other CTAs' shared memory gets a barrier of the cluster at its end, unless it is
+proved that none is needed (no CTA may exit while others still access its memory), and one at its start when such
+an access could come before all CTAs run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import IntEnum
+
+from tle2cuda.analysis.hazards import Access, Hazard, Hazards, Position
+from tle2cuda.analysis.placement import place_barriers
+from tle2cuda.analysis.uniformity import (
+    Level,
+    Uniformity,
+    check_collective_barriers,
+    spans_cluster,
+    uniformity,
+)
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.effects import ATOMIC, READ, Roots, effects, is_remote
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+
+LEADING_REASON = "no CTA may access another's shared memory before that one runs"
+TRAILING_REASON = "no CTA may exit while others access its shared memory"
+
+_MAX_NAMED_HAZARDS = 2
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Add the missing barriers.
+
+    Raises:
+        SynchronizationError: A cluster or grid barrier is reached by some CTAs only.
+    """
+    check_collective_barriers(kernel)
+    hazards = Hazards(kernel)
+    positions = place_barriers(hazards)
+    left = hazards.find(frozenset(positions))
+    if left:
+        raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
+    placed = frozenset(positions)
+    barriers = {position: _barrier(hazards, position, placed) for position in positions}
+    kernel = _insert(kernel, hazards, barriers)
+    return _with_cluster_barriers(kernel)
+
+
+# ---- reasons ----
+
+
+def _barrier(hazards: Hazards, position: Position, placed: frozenset[Position]) -> Op:
+    """The barrier for a position; its reason names what would go wrong without it."""
+    sequence, number = position
+    item = hazards.sequences[sequence].items[number]
+    without = hazards.find(placed - {position})
+    return make_op("barrier", attrs={"reason": describe(without)}, span=item.op.span)
+
+
+def describe(hazards: list[Hazard]) -> str:
+    """What a barrier orders, in words such as "orders the stores to `count` before the atomics on it"."""
+    phrases: list[str] = []
+    for hazard in hazards:
+        phrase = _phrase(hazard)
+        if phrase not in phrases:
+            phrases.append(phrase)
+    named = phrases[:_MAX_NAMED_HAZARDS]
+    if len(phrases) > len(named):
+        named.append("more of this kind")
+    return "orders " + ", and ".join(named)
+
+
+def _phrase(hazard: Hazard) -> str:
+    earlier, later = hazard.earlier, hazard.later
+    if earlier.effect.root is None or later.effect.root is None:
+        return f"{_accesses(earlier)} before {_accesses(later)}"
+    if earlier.effect.root is not later.effect.root:
+        return f"{_accesses(earlier)} before {_accesses(later)}, which shares its bytes"
+    if earlier.effect.kind == later.effect.kind:
+        return f"{_accesses(earlier)} before later ones"
+    return f"{_accesses(earlier)} before the {_verb(later)} it"
+
+
+def _verb(access: Access) -> str:
+    return {READ: "loads of", ATOMIC: "atomics on"}.get(access.effect.kind, "stores to")
+
+
+def _accesses(access: Access) -> str:
+    return f"the {_verb(access)} {access.name}"
+
+
+# ---- insertion ----
+
+
+def _insert(kernel: Kernel, hazards: Hazards, barriers: Mapping[Position, Op]) -> Kernel:
+    if not barriers:
+        return kernel
+    before: dict[Op, Op] = {}
+    for (sequence, number), barrier in barriers.items():
+        before[hazards.sequences[sequence].items[number].op] = barrier
+
+    def rebuilt(region: Region) -> Region:
+        ops: list[Op] = []
+        for op in region.ops:
+            if op in before:
+                ops.append(before[op])
+            regions = tuple(rebuilt(inner) for inner in op.regions)
+            changed = any(a is not b for a, b in zip(regions, op.regions, strict=True))
+            ops.append(replace(op, regions=regions) if changed else op)
+        if len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops, strict=True)):
+            return region
+        return Region(region.params, tuple(ops))
+
+    return replace(kernel, body=rebuilt(kernel.body))
+
+
+# ---- start and end of cluster kernels ----
+
+
+class _Exit(IntEnum):
+    """What is known on a path about other CTAs' accesses to this CTA's shared memory."""
+
+    NONE_YET = 0  # no access and no barrier of the cluster so far, in any CTA on this path
+    DONE = 1  # a barrier of the whole cluster came after the last access
+    OPEN = 2  # an access may still be under way
+
+
+def _with_cluster_barriers(kernel: Kernel) -> Kernel:
+    """Add a barrier of the cluster at the start or end of a kernel with remote accesses where they need it.
+
+    The one at the end stands behind everything, so paths that return early pass it too: they are arms of an `if`.
+    """
+    if kernel.cluster_size == 1:
+        return kernel
+    exits = _ClusterPaths(kernel)
+    if not exits.has_remote(kernel.body):
+        return kernel
+    first, last = kernel.body.ops[0].span, kernel.body.terminator.span
+    ops = list(kernel.body.ops)
+    if exits.behind_all(kernel.body, _Exit.NONE_YET) == _Exit.OPEN:
+        ops.insert(-1, make_op("cluster_barrier", attrs={"reason": TRAILING_REASON}, span=last))
+    exits.started(kernel.body, False)
+    if exits.has_early_access:
+        ops.insert(0, make_op("cluster_barrier", attrs={"reason": LEADING_REASON}, span=first))
+    if len(ops) == len(kernel.body.ops):
+        return kernel
+    return replace(kernel, body=Region((), tuple(ops)))
+
+
+class _ClusterPaths:
+    """Follows barriers of the whole cluster and remote accesses along the paths of a kernel.
+
+    Where CTAs of one cluster may take different paths, the paths must agree in their states and in their numbers of
+    cluster barriers; otherwise one CTA may leave on one path while another accesses it on the other.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.roots = Roots(kernel)
+        self.uniformity: Mapping[Value, Uniformity] = uniformity(kernel)
+        self.has_early_access = False
+
+    def is_remote(self, op: Op) -> bool:
+        """Whether an operation itself accesses the cluster's shared memory."""
+        return any(is_remote(effect) for effect in effects(op, self.roots))
+
+    def has_remote(self, *regions: Region) -> bool:
+        """Whether any operation inside does."""
+        return any(self.is_remote(op) for region in regions for op in walk(region))
+
+    def spans(self, op: Op) -> bool:
+        """Whether an operation is a barrier of the whole cluster."""
+        return op.name == "cluster_barrier" and spans_cluster(op, self.kernel)
+
+    def started(self, region: Region, state: bool) -> bool:
+        """Whether all CTAs surely run behind a region; notes accesses where they may not."""
+        for op in region.ops:
+            if self.spans(op):
+                state = True
+            elif op.name == "if":
+                arms = [self.started(inner, state) for inner in op.regions]  # both, whatever the first says
+                state = all(arms)
+            elif op.name == "for":
+                self.started(op.regions[0], state)
+            elif op.name == "while":
+                before, body = op.regions
+                state = self.started(before, state)
+                self.started(body, state)
+            elif not state and self.is_remote(op):
+                self.has_early_access = True
+        return state
+
+    def behind_all(self, region: Region, state: _Exit) -> _Exit:
+        """The state behind a region."""
+        for op in region.ops:
+            state = self.behind(op, state)
+        return state
+
+    def behind(self, op: Op, state: _Exit) -> _Exit:
+        """The state behind an operation."""
+        if op.name == "if":
+            arms = [self.behind_all(region, state) for region in op.regions]
+            counts = {sum(self.spans(inner) for inner in walk(region)) for region in op.regions}
+            if not self._same_path(op.operands[:1]):
+                if arms[0] != arms[1] or (len(counts) > 1 and self.has_remote(*op.regions)):
+                    return _Exit.OPEN
+            return max(arms)
+        if op.name in ("for", "while"):
+            return self._behind_loop(op, state)
+        if self.spans(op):
+            return _Exit.DONE
+        return _Exit.OPEN if self.is_remote(op) else state
+
+    def _behind_loop(self, op: Op, state: _Exit) -> _Exit:
+        first = op.regions[0]
+        once = self.behind_all(first, state)
+        end = once if op.name == "for" else self.behind_all(op.regions[1], once)
+        again = self.behind_all(first, end)
+        deciding = op.operands[:3] if op.name == "for" else first.terminator.operands[:1]
+        states = {once, again, state} if op.name == "for" else {once, again}
+        if not self._same_path(deciding) and (len(states) > 1 or self.has_remote(*op.regions)):
+            return _Exit.OPEN
+        return max(states)
+
+    def _same_path(self, deciding: tuple[Value, ...]) -> bool:
+        """Whether all CTAs of a cluster decide alike."""
+        return all(v in self.uniformity and self.uniformity[v].level <= Level.CLUSTER for v in deciding)

@@ -1,0 +1,114 @@
+"""The order of the passes, and why each stands where it stands."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError, InvalidArgument, KernelError
+from tle2cuda.ir.legality import verify
+from tle2cuda.ir.nodes import Kernel
+
+TRACE = "trace"
+"""Names, among the dumps, the kernel as the front end made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step of the pipeline; the module `tle2cuda.passes.NAME` has `run(kernel) -> Kernel`.
+
+    Attributes:
+        name: Name on the command line and in messages.
+        reason: Why it stands at this place.
+    """
+
+    name: str
+    reason: str
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
+    Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
+    Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
+    Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
+    Pass("shared_map", "last: overlays scratch where barriers already keep uses apart, which costs nothing"),
+)
+
+
+def pass_names() -> tuple[str, ...]:
+    """Names that `dump` accepts, in order."""
+    return (TRACE, *(each.name for each in PASSES))
+
+
+def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kernel, dict[str, str]]:
+    """Run all passes.
+
+    Args:
+        kernel: The traced kernel.
+        dump: Passes after which to keep the printed IR: a name, several, ``all``, or None.
+
+    Returns:
+        The kernel, ready for lowering, and the printed IR by pass name in the order of the passes.
+
+    Raises:
+        KernelError: The kernel is wrong, or needs more than the target has.
+        InternalError: A pass failed or made illegal IR; the message names it.
+    """
+    wanted = _wanted(dump)
+    dumps: dict[str, str] = {}
+    _keep(kernel, TRACE, wanted, dumps)
+    _verified(kernel, "front end")
+    for each in PASSES:
+        kernel = _run_one(each.name, kernel)
+        _keep(kernel, each.name, wanted, dumps)
+        _verified(kernel, f"pass {each.name}")
+    return kernel, dumps
+
+
+def _run_one(name: str, kernel: Kernel) -> Kernel:
+    module = importlib.import_module(f"tle2cuda.passes.{name}")
+    try:
+        result = module.run(kernel)
+    except InternalError as error:
+        raise InternalError(
+            f"internal error in pass {name}: {error.message}", error.span, error.facts, error.help
+        ) from error
+    except KernelError:
+        raise  # the user's mistake, found by this pass
+    except Exception as error:
+        text = str(error) or "no message"
+        raise InternalError(f"internal error in pass {name}: {type(error).__name__}: {text}", kernel.span) from error
+    assert isinstance(result, Kernel)
+    return result
+
+
+def _verified(kernel: Kernel, maker: str) -> None:
+    try:
+        verify(kernel)
+    except InternalError as error:
+        raise InternalError(
+            f"internal error in {maker}: it made illegal IR: {error.message}", error.span, error.facts
+        ) from error
+
+
+def _wanted(dump: str | Collection[str] | None) -> frozenset[str]:
+    if dump is None:
+        return frozenset()
+    names = {dump} if isinstance(dump, str) else set(dump)
+    if "all" in names:
+        return frozenset(pass_names())
+    for name in sorted(names):
+        if name not in pass_names():
+            raise InvalidArgument(
+                f"no pass is called {name!r}", facts=("passes: " + ", ".join((*pass_names(), "all")),)
+            )
+    return frozenset(names)
+
+
+def _keep(kernel: Kernel, name: str, wanted: frozenset[str], dumps: dict[str, str]) -> None:
+    if name in wanted:
+        from tle2cuda.ir.printer import print_kernel  # only dumps need it
+
+        dumps[name] = print_kernel(kernel)

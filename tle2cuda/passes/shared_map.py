@@ -1,0 +1,255 @@
+"""Lay out shared memory (D7): every allocation gets its offset in the one `Shared` struct of the kernel.
+
+User buffers are members of their own, in program order; scratch follows. Scratch buffers share bytes (a union) when
+that costs nothing: they are never in use together and the barriers that stand in the kernel already keep their
+accesses apart. Only when the kernel would not fit otherwise, scratch with disjoint live ranges shares bytes too and
+the barrier pass runs again to add what that needs. Buffers that other CTAs access never share.
+
+The result is kept in attributes of the `alloc` operations (`offset_bytes`, `member`, `union_group`), from which
+`shared_map(kernel)` reads it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tle2cuda.analysis.hazards import unordered_roots
+from tle2cuda.analysis.liveness import LiveRange, liveness
+from tle2cuda.errors import OutOfResources
+from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.rewrite import replace_ops
+from tle2cuda.ir.types import BufferType, DType
+from tle2cuda.passes import barriers
+from tle2cuda.targets import parse_target
+
+MIN_ALIGNMENT_BYTES = 16
+MMA_ALIGNMENT_BYTES = 128  # destination of a bulk tensor copy (PTX ISA 8.7, cp.async.bulk.tensor)
+SWIZZLE_128_ALIGNMENT_BYTES = 1024  # the pattern repeats every 8 rows of 128 bytes (PTX ISA 8.7, swizzle modes)
+"""Alignments of buffers with an MMA-friendly layout: rows of 128 bytes or more are swizzled by 128."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEntry:
+    """One member of the `Shared` struct.
+
+    Attributes:
+        name: Member name, unique in the kernel.
+        element: Element type.
+        shape: Extents, row-major.
+        offset_bytes: From the start of the struct.
+        size_bytes: Its size.
+        alignment_bytes: Its alignment.
+        kind: ``user`` or ``scratch``.
+        union_group: Members with one number share their bytes; None for a member of its own.
+        root: The `alloc` value.
+    """
+
+    name: str
+    element: DType
+    shape: tuple[int, ...]
+    offset_bytes: int
+    size_bytes: int
+    alignment_bytes: int
+    kind: str
+    union_group: int | None
+    root: Value
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMap:
+    """Shared memory of one CTA.
+
+    Attributes:
+        entries: Members by offset, members of a union in program order.
+        total_bytes: Size of the struct.
+        alignment_bytes: Alignment of the struct.
+    """
+
+    entries: tuple[SharedEntry, ...]
+    total_bytes: int
+    alignment_bytes: int
+
+    def entry_of(self, root: Value) -> SharedEntry:
+        """The member of an allocation."""
+        return next(entry for entry in self.entries if entry.root is root)
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Assign offsets.
+
+    Raises:
+        OutOfResources: The kernel needs more shared memory than a CTA of its target can have.
+    """
+    allocations = _allocations(kernel)
+    if not allocations:
+        return kernel
+    limit = parse_target(kernel.target).limits.max_shared_bytes_per_cta
+    ranges = liveness(kernel)
+    scratch = [op.result for op in allocations if op.attrs.get("scratch")]
+    apart = unordered_roots(kernel, scratch) if len(scratch) > 1 else {}
+    mapped = _assign(kernel, allocations, _union_groups(scratch, ranges, apart))
+    if shared_map(mapped).total_bytes > limit and len(scratch) > 1:
+        tight = _assign(kernel, allocations, _union_groups(scratch, ranges, {}))
+        if shared_map(tight).total_bytes <= limit:
+            return barriers.run(tight)
+    _check_limit(mapped, limit)
+    return mapped
+
+
+def shared_map(kernel: Kernel) -> SharedMap:
+    """Read back the layout of shared memory; empty when the kernel has none."""
+    entries = []
+    for op in _allocations(kernel):
+        type_ = op.result.type
+        assert isinstance(type_, BufferType)
+        entries.append(
+            SharedEntry(
+                op.attrs["member"],
+                type_.element,
+                type_.shape,
+                op.attrs["offset_bytes"],
+                type_.size_bytes,
+                alignment_bytes(op),
+                "scratch" if op.attrs.get("scratch") else "user",
+                op.attrs.get("union_group"),
+                op.result,
+            )
+        )
+    entries.sort(key=lambda entry: entry.offset_bytes)
+    alignment = max((entry.alignment_bytes for entry in entries), default=MIN_ALIGNMENT_BYTES)
+    end = max((entry.offset_bytes + entry.size_bytes for entry in entries), default=0)
+    return SharedMap(tuple(entries), _round_up(end, alignment), alignment)
+
+
+def alignment_bytes(op: Op) -> int:
+    """Alignment of an allocation: what it asks for, what its layout needs, and no less than 16 bytes."""
+    type_ = op.result.type
+    assert isinstance(type_, BufferType)
+    needed = MIN_ALIGNMENT_BYTES
+    if type_.storage == "mma" and len(type_.shape) > 1:
+        row_bytes = type_.shape[-1] * type_.element.bytes
+        needed = SWIZZLE_128_ALIGNMENT_BYTES if row_bytes >= 128 else MMA_ALIGNMENT_BYTES
+    return max(needed, op.attrs.get("alignment_bytes") or 0)
+
+
+def _allocations(kernel: Kernel) -> list[Op]:
+    return [op for op in walk(kernel.body) if op.name == "alloc"]
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def _union_groups(
+    scratch: Sequence[Value], ranges: Mapping[Value, LiveRange], apart: Mapping[Value, frozenset[Value]]
+) -> list[list[Value]]:
+    """Share out scratch over unions: the largest first, each into the first union it is compatible with."""
+
+    def size_bytes(root: Value) -> int:
+        assert isinstance(root.type, BufferType)
+        return root.type.size_bytes
+
+    groups: list[list[Value]] = []
+    for root in sorted(scratch, key=size_bytes, reverse=True):
+        for group in groups:
+            if all(not ranges[root].overlaps(ranges[other]) and other not in apart.get(root, ()) for other in group):
+                group.append(root)
+                break
+        else:
+            groups.append([root])
+    order = {root: number for number, root in enumerate(scratch)}
+    for group in groups:
+        group.sort(key=order.__getitem__)
+    return sorted(groups, key=lambda group: order[group[0]])
+
+
+def _assign(kernel: Kernel, allocations: Sequence[Op], groups: Sequence[Sequence[Value]]) -> Kernel:
+    """Write offsets, member names and union numbers into the allocations."""
+    by_root = {op.result: op for op in allocations}
+    notes: dict[Value, dict[str, object]] = {}
+    end = 0
+    for op in allocations:
+        if not op.attrs.get("scratch"):
+            end = _place([op], end, notes, None)
+    number = 0
+    for group in groups:
+        if len(group) > 1:
+            end = _place([by_root[root] for root in group], end, notes, number)
+            number += 1
+        else:
+            end = _place([by_root[group[0]]], end, notes, None)
+    for root, name in _member_names(allocations).items():
+        notes[root]["member"] = name
+
+    def annotate(op: Op) -> Op:
+        if op.name != "alloc":
+            return op
+        kept = {name: value for name, value in op.attrs.items() if name != "union_group"}
+        return replace(op, attrs=MappingProxyType({**kept, **notes[op.result]}))
+
+    return replace_ops(kernel, annotate)
+
+
+def _place(ops: Sequence[Op], end: int, notes: dict[Value, dict[str, object]], group: int | None) -> int:
+    """Give the same offset to `ops`, behind `end`; returns the new end."""
+    offset = _round_up(end, max(alignment_bytes(op) for op in ops))
+    for op in ops:
+        type_ = op.result.type
+        assert isinstance(type_, BufferType)
+        notes[op.result] = {"offset_bytes": offset}
+        if group is not None:
+            notes[op.result]["union_group"] = group
+        end = max(end, offset + type_.size_bytes)
+    return end
+
+
+def _member_names(allocations: Sequence[Op]) -> dict[Value, str]:
+    """The user's names, numbered only where two allocations have the same."""
+    wanted = {op.result: str(op.attrs.get("name") or op.result.name or "buffer") for op in allocations}
+    given = set(wanted.values())
+    names: dict[Value, str] = {}
+    used: set[str] = set()
+    for root, name in wanted.items():
+        unique, number = name, 2
+        while unique in used:
+            unique, number = f"{name}_{number}", number + 1
+            if unique in given:
+                unique = name  # another allocation has that very name: take the next number
+        used.add(unique)
+        names[root] = unique
+    return names
+
+
+def _check_limit(kernel: Kernel, limit: int) -> None:
+    shared = shared_map(kernel)
+    if shared.total_bytes <= limit:
+        return
+    parts: list[str] = []
+    seen: set[int] = set()
+    counted = 0
+    for entry in shared.entries:
+        if entry.union_group is not None and entry.union_group in seen:
+            continue
+        size = entry.size_bytes
+        label = entry.name
+        if entry.union_group is not None:
+            seen.add(entry.union_group)
+            members = [e for e in shared.entries if e.union_group == entry.union_group]
+            size = max(e.size_bytes for e in members)
+            label = "/".join(e.name for e in members)
+        parts.append(f"{label}{' scratch' if entry.kind == 'scratch' else ''} {size}")
+        counted += size
+    if shared.total_bytes > counted:
+        parts.append(f"alignment {shared.total_bytes - counted}")
+    largest = max(shared.entries, key=lambda entry: entry.size_bytes)
+    spans = {op.result: op.span for op in _allocations(kernel)}
+    raise OutOfResources(
+        shared.total_bytes,
+        limit,
+        "shared memory",
+        spans[largest.root],
+        (f"{' + '.join(parts)} = {shared.total_bytes} bytes, limit {limit} on {kernel.target}",),
+        f"make `{largest.name}` smaller: it takes {largest.size_bytes} bytes",
+    )
