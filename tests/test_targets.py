@@ -29,9 +29,7 @@ def test_unknown_target_text() -> None:
     with pytest.raises(ArgumentError) as info:
         parse_target("sm_90b")
     assert str(info.value) == (
-        "unknown target architecture 'sm_90b'\n"
-        f"  known: {', '.join(known_targets())}\n"
-        "  help: did you mean sm_90?"
+        f"unknown target architecture 'sm_90b'\n  known: {', '.join(known_targets())}\n  help: did you mean sm_90?"
     )
 
 

@@ -30,9 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in _LATER:
-        return _fail(
-            f"{_LATER[arguments[0]]} (`tle2cuda {arguments[0]}`) is not supported in this version", EXIT_USAGE
-        )
+        return _fail(f"{_LATER[arguments[0]]} (`tle2cuda {arguments[0]}`) is not supported in this version", EXIT_USAGE)
     try:
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
@@ -73,15 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tle2cuda",
         description="Compile tile kernels written in Python to readable CUDA.",
-        epilog="exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, "
-        "3 the machine lacks something",
+        epilog="exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the machine lacks something",
     )
     parser.add_argument("--version", action="version", version=f"tle2cuda {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
-    doctor = commands.add_parser(
-        "doctor", help="say what is installed, what works, and what to do about the rest"
-    )
+    doctor = commands.add_parser("doctor", help="say what is installed, what works, and what to do about the rest")
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -108,9 +103,7 @@ def _add_compile(commands: Any) -> None:
         default=[],
         help="values of constexpr parameters that the signature leaves out",
     )
-    parser.add_argument(
-        "--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)"
-    )
+    parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
     parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
     parser.add_argument(
         "--headers",
@@ -133,9 +126,7 @@ def _add_compile(commands: Any) -> None:
         metavar="PASS",
         help="print the IR after PASS, or after every pass",
     )
-    parser.add_argument(
-        "--report", action="store_true", help="print registers, spills, shared memory, occupancy"
-    )
+    parser.add_argument("--report", action="store_true", help="print registers, spills, shared memory, occupancy")
 
 
 def _compile(options: argparse.Namespace) -> int:

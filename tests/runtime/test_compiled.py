@@ -19,9 +19,7 @@ from tle2cuda.runtime.launcher import _bf16_bits, convert_argument
 
 cupy = pytest.importorskip("cupy")
 
-needs_no_gpu = pytest.mark.skipif(
-    not find_devices().why_not("gpu"), reason="tells what happens without a GPU"
-)
+needs_no_gpu = pytest.mark.skipif(not find_devices().why_not("gpu"), reason="tells what happens without a GPU")
 needs_disassembler = pytest.mark.skipif(
     not (toolkit.find_tool("nvdisasm") or toolkit.find_tool("cuobjdump")),
     reason="no disassembler is installed",
@@ -247,9 +245,7 @@ def test_host_arrays_are_refused() -> None:
     np = pytest.importorskip("numpy")
     with pytest.raises(ArgumentError) as info:
         convert_argument(pointer("p", "fp32"), np.zeros(3))
-    assert str(info.value) == (
-        "`p` is an array in host memory; the GPU needs a torch or CuPy array on the device"
-    )
+    assert str(info.value) == ("`p` is an array in host memory; the GPU needs a torch or CuPy array on the device")
 
 
 def test_bf16_rounds_to_nearest_even() -> None:

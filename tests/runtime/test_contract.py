@@ -101,8 +101,7 @@ def test_numpy_integers_make_a_grid() -> None:
     [
         (
             "{",
-            "not a launch contract: Expecting property name enclosed in double quotes: "
-            "line 1 column 2 (char 1)",
+            "not a launch contract: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         ),
         ("[]", "not a launch contract: it has no `schema`"),
         ('{"schema": 1}', "damaged launch contract: KeyError: 'cluster'"),

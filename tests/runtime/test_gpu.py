@@ -135,12 +135,8 @@ def test_cluster_of_sixteen_is_allowed(cupy: ModuleType, cache: KernelCache) -> 
 
 @pytest.mark.cluster
 def test_cluster_that_cannot_be_resident(cupy: ModuleType, cache: KernelCache) -> None:
-    source = samples.CLUSTER.source.replace("__cluster_dims__(2,", "__cluster_dims__(16,").replace(
-        "(32)", "(1024)"
-    )
-    contract = replace(
-        samples.CLUSTER.contract, cluster=(16, 1, 1), cta_threads=1024, dynamic_shared_bytes=227 * 1024
-    )
+    source = samples.CLUSTER.source.replace("__cluster_dims__(2,", "__cluster_dims__(16,").replace("(32)", "(1024)")
+    contract = replace(samples.CLUSTER.contract, cluster=(16, 1, 1), cta_threads=1024, dynamic_shared_bytes=227 * 1024)
     kernel = build(samples.Sample(source, contract), cache=cache)
     out = cupy.zeros(16, dtype="i4")
     try:

@@ -78,12 +78,13 @@ def test_ptxas_errors_are_reported() -> None:
 
 def test_too_much_static_shared_memory() -> None:
     source = (
-        'extern "C" __global__ void k(int* out) { __shared__ int a[20000]; a[threadIdx.x] = out[0]; '
+        'extern "C" __global__ void k(int* out) { __shared__ int a[100000]; a[threadIdx.x] = out[0]; '
         "__syncthreads(); out[threadIdx.x] = a[threadIdx.x ^ 1]; }\n"
     )
     with pytest.raises(OutOfResources) as info:
         compile_source(source, "k.cu", OPTIONS)
-    assert (info.value.required, info.value.limit) == (80000, 49152)
+    assert info.value.required == 400000
+    assert info.value.limit in (48 * 1024, 227 * 1024)  # from NVRTC 13 on static shared memory may exceed 48 KiB
 
 
 def test_missing_header_says_what_to_install() -> None:
@@ -95,9 +96,7 @@ def test_missing_header_says_what_to_install() -> None:
 
 def test_missing_header_behind_a_precompiled_one(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match=r"the CUDA header cub/no_such\.cuh is missing"):
-        compile_source(
-            "#include <cub/no_such.cuh>\n" + samples.ADD_SOURCE, "add.cu", OPTIONS, pch_directory=tmp_path
-        )
+        compile_source("#include <cub/no_such.cuh>\n" + samples.ADD_SOURCE, "add.cu", OPTIONS, pch_directory=tmp_path)
 
 
 def test_architecture_that_nvrtc_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +218,7 @@ def test_missing_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_headers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        toolkit, "_header_candidates", lambda major: iter([[Path("/nowhere"), Path("/nowhere/cccl")]])
-    )
+    monkeypatch.setattr(toolkit, "_header_candidates", lambda major: iter([[Path("/nowhere"), Path("/nowhere/cccl")]]))
     toolkit.include_directories.cache_clear()
     try:
         with pytest.raises(ToolchainError) as info:
