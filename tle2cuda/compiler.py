@@ -106,9 +106,6 @@ def emit_specialized(
     cooperative: bool = False,
 ) -> EmittedKernel:
     """Emit a kernel for types and constants that are settled already; see `emit`."""
-    from tle2cuda.lowering import lower
-    from tle2cuda.passes import pipeline
-
     if headers not in HEADERS:
         raise ArgumentError(f"headers must be one of {', '.join(HEADERS)}, got {headers!r}")
     traced = trace_specialized(
@@ -119,6 +116,9 @@ def emit_specialized(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
     )
+    from tle2cuda.lowering import lower
+    from tle2cuda.passes import pipeline
+
     dumps: dict[str, str] = {}
     final = pipeline.run(traced, _dumper(dump_ir, traced, dumps))
     source, contract, line_map = lower(final, headers=headers)
