@@ -164,6 +164,23 @@ def test_numpy_arrays_are_for_the_interpreter() -> None:
     assert describe(P, array)[1] is array
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_torch_tensors_in_host_memory_are_for_the_interpreter(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.zeros(8, dtype=getattr(torch, dtype))
+    bound = specialize((P,), (tensor,))
+    assert (bound.device, bound.specialization.args[0].dtype) == (HOST, array_dtype(dtype))
+    view = describe(P, tensor)[1]
+    view[2] = 1
+    assert float(tensor[2]) == 1
+
+
+def test_torch_tensor_without_memory() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ArgumentError, match="a torch tensor on the device meta is neither in GPU nor in host memory"):
+        describe(P, torch.empty(3, device="meta"))
+
+
 def test_ml_dtypes_arrays() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for name, short in (("bfloat16", "bf16"), ("float8_e4m3fn", "fp8e4nv"), ("float8_e5m2", "fp8e5")):

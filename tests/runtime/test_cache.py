@@ -81,6 +81,11 @@ def test_source_is_kept_for_people(cache: KernelCache) -> None:
     assert path.read_text() == "// text\n"
 
 
+def test_contract_lies_beside_the_source(cache: KernelCache) -> None:
+    path = cache.put_source("add", KEY, "// text\n", "{}\n")
+    assert path.with_suffix(".json").read_text() == "{}\n"
+
+
 def test_directory_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path))
     assert default_cache_dir() == tmp_path

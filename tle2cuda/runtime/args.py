@@ -109,7 +109,25 @@ def _describe_none(value: None) -> Description:
 
 def _describe_torch(tensor: Any) -> Description:
     address = tensor.data_ptr()
-    return (tensor.dtype, tensor.get_device(), not address & 15), address
+    device = tensor.get_device()
+    if device < 0:
+        return (tensor.dtype, HOST, not address & 15), _torch_in_host_memory(tensor)
+    return (tensor.dtype, device, not address & 15), address
+
+
+def _torch_in_host_memory(tensor: Any) -> Any:
+    """A NumPy view of a torch tensor, for the interpreter."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if tensor.device.type != "cpu":
+        raise ArgumentError(f"a torch tensor on the device {tensor.device} is neither in GPU nor in host memory")
+    tensor = tensor.detach()
+    if name != "bfloat16" and not name.startswith("float8"):
+        return tensor.numpy()
+    import ml_dtypes  # NumPy itself has none of these types
+    import torch
+
+    bits = torch.int16 if name == "bfloat16" else torch.uint8
+    return tensor.view(bits).numpy().view(getattr(ml_dtypes, name))
 
 
 def _describe_cupy(array: Any) -> Description:

@@ -85,7 +85,7 @@ def build_artifact(
     nvrtc.validate_options(options)
     check_resources(contract, span)
     key = cache_key(source, contract, options)
-    path = cache.put_source(contract.kernel_name, key, source)
+    path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
     blobs = cache.get(key)
     if blobs is not None:
         resources = Resources.from_dict(json.loads(blobs["resources"]))

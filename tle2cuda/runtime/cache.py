@@ -79,14 +79,16 @@ class KernelCache:
         """Store an entry; failure to write is a warning, never an error."""
         self._write(self._path(key), _encode(blobs))
 
-    def put_source(self, kernel: str, key: str, source: str) -> Path:
-        """Store the emitted text for people and messages; returns its path, written or not."""
+    def put_source(self, kernel: str, key: str, source: str, contract: str = "") -> Path:
+        """Store the emitted text for people and messages, its contract beside it as ``.json``.
+
+        Returns:
+            The path of the text, whether or not it could be written.
+        """
         path = self.source_path(kernel, key)
-        data = source.encode()
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == data:
-                return path
-        self._write(path, data)
+        self._write_if_new(path, source.encode())
+        if contract:
+            self._write_if_new(path.with_suffix(".json"), contract.encode())
         return path
 
     def source_path(self, kernel: str, key: str) -> Path:
@@ -105,6 +107,12 @@ class KernelCache:
 
     def _path(self, key: str) -> Path:
         return self.directory / key[:2] / f"{key}.kernel"
+
+    def _write_if_new(self, path: Path, data: bytes) -> None:
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == data:
+                return
+        self._write(path, data)
 
     def _write(self, path: Path, data: bytes) -> None:
         temporary = ""

@@ -34,7 +34,7 @@ LineMap = Sequence[tuple[int, "Span"]]
 _LARGE_HEADERS = ("cooperative_groups", "cub/", "cuda/", "thrust/")
 _SMALL_HEADERS = ("cuda/ptx",)  # 0.09 s, less than what a helper process costs
 _PCH_VERSION = (12, 8)
-_PCH_KEPT = 6  # files of up to 190 MB
+_PCH_KEPT = 12  # files of up to 190 MB, one for each set of headers, target and options
 _PCH_FREE_BYTES = 1 << 30
 _WORKER_TIMEOUT_S = 300.0
 
