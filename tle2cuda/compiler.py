@@ -100,7 +100,7 @@ def emit_specialized(
     *,
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
-    headers: str = "minimal",
+    headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
@@ -119,10 +119,9 @@ def emit_specialized(
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
 
-    dumps: dict[str, str] = {}
-    final = pipeline.run(traced, _dumper(dump_ir, traced, dumps))
-    source, contract, line_map = lower(final, headers=headers)
-    return EmittedKernel(source, contract, tuple(line_map), dumps, final)
+    final, dumps = pipeline.run(traced, dump_ir)
+    lowered = lower(final, headers=headers)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final)
 
 
 def trace_specialized(
@@ -152,24 +151,6 @@ def trace_specialized(
     )
 
 
-def _dumper(
-    wanted: str | Sequence[str] | None, traced: Kernel, dumps: dict[str, str]
-) -> Callable[[str, Kernel], None] | None:
-    """A function that keeps the IR after the passes named in `wanted` (``all``: every one)."""
-    if wanted is None:
-        return None
-    from tle2cuda.ir.printer import print_kernel
-
-    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-
-    def keep(name: str, kernel: Kernel) -> None:
-        if "all" in names or name in names:
-            dumps[name] = print_kernel(kernel)
-
-    keep("frontend", traced)
-    return keep
-
-
 @public
 def emit(
     fn: Any,
@@ -178,7 +159,7 @@ def emit(
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
     *,
-    headers: str = "minimal",
+    headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
@@ -193,7 +174,7 @@ def emit(
         num_warps: Warps of one CTA, a power of two.
         arch: Target architecture.
         headers: ``minimal`` prefers small inline helpers, ``toolkit`` the toolkit's own headers.
-        dump_ir: Names of passes after which to keep the IR as text; ``frontend`` is the IR before all of
+        dump_ir: Names of passes after which to keep the IR as text; ``trace`` is the IR before all of
             them, ``all`` keeps every one.
         cluster_dims: Cluster shape to launch with; None leaves it to the kernel's meshes.
         cooperative: Launch cooperatively although the kernel does not ask for it.
@@ -205,9 +186,7 @@ def emit(
     Example:
         >>> tle2cuda.emit(add, "*fp32:16, *fp32:16, *fp32:16, i32, 1024").source
     """
-    specialization = parse_signature(
-        kernel_parameters(fn), signature, constants, kernel_function(fn).__name__
-    )
+    specialization = parse_signature(kernel_parameters(fn), signature, constants, kernel_function(fn).__name__)
     return emit_specialized(
         fn,
         specialization,
@@ -228,7 +207,7 @@ def compile(
     num_warps: int = 4,
     arch: str | None = None,
     *,
-    headers: str = "minimal",
+    headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
