@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from tle2cuda.compiler import EmittedKernel as EmittedKernel
     from tle2cuda.compiler import compile as compile
     from tle2cuda.compiler import emit as emit
-    from tle2cuda.jit import JitFunction as JitFunction
-    from tle2cuda.jit import jit as jit
+    from tle2cuda.jit_function import JitFunction as JitFunction
+    from tle2cuda.jit_function import jit as jit
     from tle2cuda.runtime.scratch import set_allocator as set_allocator
 
 # Where public names live. They are imported when first used, so that `import tle2cuda` stays quick.
 _LAZY = {
     "EmittedKernel": "tle2cuda.compiler",
-    "JitFunction": "tle2cuda.jit",
+    "JitFunction": "tle2cuda.jit_function",
     "compile": "tle2cuda.compiler",
     "emit": "tle2cuda.compiler",
-    "jit": "tle2cuda.jit",
+    "jit": "tle2cuda.jit_function",
     "set_allocator": "tle2cuda.runtime.scratch",
 }
 _SUBMODULES = ("compiler", "errors", "interpreter", "language", "runtime", "targets")
