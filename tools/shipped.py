@@ -49,7 +49,7 @@ class ShippedKernel:
         """The kernel function."""
         return getattr(importlib.import_module(self.module), self.function)
 
-    def emit(self, arch: str, headers: str = "minimal") -> Any:
+    def emit(self, arch: str, headers: str = "toolkit") -> Any:
         """The emitted kernel: `.source` and `.contract`. Needs no CUDA."""
         import tle2cuda
 

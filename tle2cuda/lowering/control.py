@@ -35,7 +35,7 @@ def declare(state: State, value: Value, hint: str) -> None:
         state.registers[value] = registers
     else:
         name = state.names.fresh(value.name or hint)
-        state.block.add(f"{state.declare_type(value.type)} {name};", value.span)
+        state.block.add(f"{state.variable_type(value)} {name};", value.span)
         state.scalars[value] = C(name)
 
 
@@ -77,7 +77,7 @@ def _stage(state: State, value: Value, target_name: str) -> None:
         state.registers[value] = registers
         return
     name = state.names.fresh(f"{target_name}_next")
-    state.block.add(f"const {state.declare_type(value.type)} {name} = {scalar_text(state, value).text};")
+    state.block.add(f"const {state.variable_type(value)} {name} = {scalar_text(state, value).text};")
     state.scalars[value] = C(name)
 
 
@@ -160,8 +160,8 @@ def _readers(state: State, value: Value) -> list[Op]:
     while stack:
         for op in state.uses.get(stack.pop(), ()):
             found.append(op)
-            lazy = op.results and (op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "remote", "convert_layout"))
-            if lazy and op.results[0] not in seen:
+            renamed = op.name in ("ptr_add", "local_ptr", "remote", "convert_layout")
+            if op.results and (renamed or op.results[0] in state.lazy) and op.results[0] not in seen:
                 seen.add(op.results[0])
                 stack.append(op.results[0])
     return found
@@ -248,7 +248,7 @@ def start_variable(state: State, param: Value, init: Value) -> None:
         text = places.address(places.of(init)).text
     else:
         text = scalar_text(state, init).text
-    state.block.add(f"{state.declare_type(param.type)} {name} = {text};", param.span)
+    state.block.add(f"{state.variable_type(param)} {name} = {text};", param.span)
     state.scalars[param] = C(name)
 
 

@@ -48,6 +48,8 @@ _EMITTERS: dict[str, Emitter] = {
     "if": control.emit_if,
 }
 
+_RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans")
+
 
 def emit_op(state: State, op: Op) -> None:
     """Write one operation; faults of ours name the operation and the user's place."""
@@ -62,11 +64,7 @@ def emit_op(state: State, op: Op) -> None:
 def _emit(state: State, op: Op) -> None:
     if op.name in ("yield", "condition", "assume"):
         return
-    if (
-        op.results
-        and is_tile(op.results[0])
-        and (op.results[0] in state.lazy or op.name in ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans"))
-    ):
+    if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used
     emitter = _EMITTERS.get(op.name)
     if emitter is not None:

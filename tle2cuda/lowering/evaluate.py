@@ -142,6 +142,12 @@ class Evaluator:
             return self._register(self.vectors[value], grid, k_zero, value)
         if value in self.state.registers:
             return self._register(self.state.registers[value], grid, k_zero, value)
+        if k_zero and self.vec > 1 and is_index(value):
+            full = self.value(value, grid)
+            if isinstance(full, Affine):
+                return full.without_k()
+            if K not in full.deps:
+                return full
         key = (value, grid, k_zero)
         for cache in (self._k_cache, self._run_cache, *reversed(self.state.hoisted)):
             if key in cache:
@@ -261,6 +267,12 @@ class Evaluator:
         if RUN in deps and self.runs > 1:
             return self.run_block, self._run_cache, names.depth
         return self.outer, self.state.hoisted[-1], self.outer_depth
+
+
+def is_index(value: Value) -> bool:
+    """Whether a tile holds integers, which may be a sum of fields."""
+    assert isinstance(value.type, TileType)
+    return isinstance(value.type.element, DType) and value.type.element.is_int()
 
 
 def expr_at_k0(expr: Expr) -> Expr:

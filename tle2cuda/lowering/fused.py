@@ -26,6 +26,7 @@ from tle2cuda.lowering.memory import (
     owner_condition,
     pointee,
 )
+from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.state import Registers, State
@@ -116,12 +117,27 @@ class FusedLoop:
             with state.names.scope():
                 self._body()
             state.block = outer
+            self._describe()
             outer.add("#pragma unroll", self.ops[0].span)
             outer.add(f"for (int run = 0; run < {self.ev.runs}; ++run) {{", self.ops[0].span)
             outer.splice(body)
             outer.add("}")
         for fence in after:
             outer.add(fence)
+
+    def _describe(self) -> None:
+        """Say once for each layout which element a thread holds where."""
+        if self.layout in self.state.described:
+            return
+        self.state.described.add(self.layout)
+        names = {1: ("element",), 2: ("row", "column")}.get(self.layout.rank)
+        parts = []
+        for axis in range(self.layout.rank):
+            name = names[axis] if names else f"index {axis}"
+            parts.append(f"{name} = {self.ev.text(self.ev.coordinate(self.ev.grid, axis)).text}")
+        ranges = [f"run < {self.ev.runs}"] + ([f"k < {self.vec}"] if self.vec > 1 else [])
+        shape = ", ".join(map(str, self.layout.shape))
+        self.state.block.add(f"// tile [{shape}]: {', '.join(parts)};  {', '.join(ranges)}")
 
     def _fences(self) -> tuple[list[str], list[str]]:
         before: dict[str, None] = {}
@@ -139,10 +155,7 @@ class FusedLoop:
         """Arrays for what outlives the region, unless its storage exists or one straight line can define it."""
         for inner, result in self.results.items():
             target = self.state.targets.get(result)
-            if target is None and self._needs_declaration(inner):
-                op = self._maker(inner)
-                if op is not None:
-                    self.state.comment(op.span)
+            if target is None and self.ev.runs > 1:
                 target = self.state.new_registers(result, self._hint(inner))
                 self.state.block.add(self.state.declaration(target, result), result.span)
             if target is not None:
@@ -152,24 +165,8 @@ class FusedLoop:
     def _maker(self, value: Value) -> Op | None:
         return next((op for op in self.members if value in op.results), None)
 
-    def _needs_declaration(self, inner: Value) -> bool:
-        if self.ev.runs > 1:
-            return True
-        maker = self._maker(inner)
-        return self.vec > 1 and maker not in self.guards
-
     def _hint(self, value: Value) -> str:
-        """A name for a tile that the user did not name: after the argument it was loaded from."""
-        if value.name:
-            return value.name
-        op = self._maker(value)
-        if op is not None and op.name in ("load", "atomic_rmw", "atomic_cas"):
-            base = op.operands[0]
-            while (maker := self.state.definitions.get(base)) is not None and maker.operands:
-                base = maker.operands[0]
-            if base.name:
-                return f"{base.name}_value" if op.name == "load" else f"{base.name}_before"
-        return "value" if op is None or op.name not in ("cmp",) else "flag"
+        return hint_for(self.state, value, self._maker(value))
 
     def _body(self) -> None:
         for position, op in enumerate(self.members):
@@ -239,7 +236,7 @@ class FusedLoop:
             block.add(f"{target.vector('run')} = {expr.text};", op.span)
             return
         name = self.state.names.fresh(self._hint(value))
-        type_ = self.state.tile_type(value.type, self.vec)
+        type_ = self.state.tile_type(value, self.vec)
         block.add(f"const {type_} {name} = {expr.text};", op.span)
         self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
 
@@ -262,7 +259,7 @@ class FusedLoop:
         name = self.state.names.fresh(value.name or "packed")
         self.state.helper("vector")
         block = self.ev.run_block
-        block.add(f"{self.state.tile_type(value.type, self.vec)} {name};")
+        block.add(f"{self.state.tile_type(value, self.vec)} {name};")
         block.add("#pragma unroll")
         block.add(f"for (int k = 0; k < {self.vec}; ++k) {name}[k] = {self.ev.text(expr).text};")
         return name
@@ -307,16 +304,16 @@ class FusedLoop:
                 return
             self.state.comment(op.span, self.here)
             name = self.state.names.fresh(self._hint(value))
-            self.here.add(f"const {self.state.declare_type(value.type)} {name} = {expr.text};", op.span)
+            self.here.add(f"const {self.state.variable_type(value)} {name} = {expr.text};", op.span)
             deps = frozenset((RUN, K)) if self.vec > 1 else frozenset((RUN,))
             self.ev.locals[value] = C(name, PRIMARY, deps)
             return
         self.state.comment(op.span, self.ev.run_block)
         name = self.state.names.fresh(self._hint(value))
         if self.vec == 1:
-            self.here.add(f"const {self.state.declare_type(value.type)} {name} = {expr.text};", op.span)
+            self.here.add(f"const {self.state.variable_type(value)} {name} = {expr.text};", op.span)
         else:
-            self.ev.run_block.add(f"{self.state.tile_type(value.type, self.vec)} {name};", op.span)
+            self.ev.run_block.add(f"{self.state.tile_type(value, self.vec)} {name};", op.span)
             self.here.add(f"{name}[k] = {expr.text};", op.span)
         self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
 
@@ -348,7 +345,7 @@ class FusedLoop:
         target = self.ev.vectors.get(value)
         if target is None:
             name = self.state.names.fresh(self._hint(value))
-            type_ = self.state.declare_type(value.type)
+            type_ = self.state.variable_type(value)
             if self.vec == 1 or self._is_local(value):
                 self.here.add(f"{type_} {name} = {start.text};", op.span)
                 element = name
@@ -357,7 +354,7 @@ class FusedLoop:
                 else:
                     self.ev.locals[value] = C(name, PRIMARY, frozenset((RUN, K)))
             else:
-                self.ev.run_block.add(f"{self.state.tile_type(value.type, self.vec)} {name};", op.span)
+                self.ev.run_block.add(f"{self.state.tile_type(value, self.vec)} {name};", op.span)
                 element = f"{name}[k]"
                 self.here.add(f"{element} = {start.text};", op.span)
                 self._keep(value, Registers(name, self.layout, self.vec, single_run=True))

@@ -9,11 +9,11 @@ from types import FunctionType
 from typing import NamedTuple
 
 from tle2cuda.errors import CapabilityError
-from tle2cuda.ir.effects import Roots
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import Kernel
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import GLOBAL, DType, PointerType, element_of
+from tle2cuda.ir.types import DType, PointerType, element_of
 from tle2cuda.lowering import control, dispatch
+from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
 from tle2cuda.lowering.places import Place
@@ -23,7 +23,6 @@ from tle2cuda.lowering.templates import render_template
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, render
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 
-_WRITES = ("store", "atomic_rmw", "atomic_cas")
 GRID_BARRIER_WORDS = "grid_barrier_words"
 
 
@@ -61,7 +60,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     """
     state = State(kernel, headers)
     members = declare_buffers(state)
-    access = GlobalAccess(kernel)
+    access = state.access
     parameters = _bind_arguments(state, access)
     _emit_body(state)
     shared_bytes = _struct_bytes(members)
@@ -89,73 +88,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     return Lowered(source, contract, tuple((line + start, span) for line, span in places))
 
 
-# ---- global memory --------------------------------------------------------------------------------------------------
-
-
-class GlobalAccess:
-    """Which arguments are written, and which may be read through the read-only path."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.roots = Roots(kernel)
-        self.written: set[Value] = set()
-        self.anything_written = False
-        self.read_after_write: set[Value] = set()
-        self.unknown_read_after_write = False
-        self._visit(kernel.body, False)
-
-    def _arguments(self, pointer: Value) -> tuple[Value, ...] | None:
-        roots = self.roots.of(pointer)
-        if any(root is None for root in roots):
-            return None
-        return tuple(root for root in roots if root is not None)
-
-    def _visit(self, region: Region, dirty: bool) -> bool:
-        for op in region.ops:
-            if op.name in ("for", "while") and any(self._writes(r) for r in op.regions):
-                dirty = True
-            if op.name in ("load", *_WRITES) and self._is_global(op):
-                self._access(op, dirty)
-                dirty = dirty or op.name in _WRITES
-            for inner in op.regions:
-                dirty = self._visit(inner, dirty) or dirty
-        return dirty
-
-    def _access(self, op: Op, dirty: bool) -> None:
-        arguments = self._arguments(op.operands[0])
-        if op.name in _WRITES:
-            if arguments is None:
-                self.anything_written = True
-            else:
-                self.written.update(arguments)
-        elif dirty:
-            if arguments is None:
-                self.unknown_read_after_write = True
-            else:
-                self.read_after_write.update(arguments)
-
-    def _writes(self, region: Region) -> bool:
-        return any(
-            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions)
-            for op in region.ops
-        )
-
-    @staticmethod
-    def _is_global(op: Op) -> bool:
-        element = element_of(op.operands[0].type)
-        return isinstance(element, PointerType) and element.space == GLOBAL
-
-    def is_const(self, argument: Value) -> bool:
-        """Whether nothing is written through this argument."""
-        return not self.anything_written and argument not in self.written
-
-    def is_restrict(self, argument: Value) -> bool:
-        """Whether loads through it may be served as read-only data.
-
-        Arguments may alias. What is read before the kernel writes anything is safe whatever aliases it; what is read
-        after a write, in a loop that writes for instance, must go the ordinary way.
-        """
-        return self.is_const(argument) and argument not in self.read_after_write and not self.unknown_read_after_write
+# ---- arguments ------------------------------------------------------------------------------------------------------
 
 
 def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:

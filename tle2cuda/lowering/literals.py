@@ -37,8 +37,7 @@ def _integer(value: int, dtype: DType) -> C:
 def _floating(state: State, value: float, dtype: DType) -> C:
     state.include_for(dtype)
     if dtype is F64:
-        number = _special(state, value, "_double") or C(repr(value), UNARY if _is_negative(value) else PRIMARY)
-        return number
+        return _special(state, value, "_double") or C(repr(value), UNARY if _is_negative(value) else PRIMARY)
     number = _special(state, value, "") or _float32(value)
     if dtype is F32:
         return number

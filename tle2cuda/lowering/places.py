@@ -33,6 +33,8 @@ class Place:
         """The place some elements further."""
         if isinstance(offset, Affine) and offset.constant == 0:
             return self
+        if isinstance(offset, Affine) and offset.constant is not None and self.offsets:
+            return replace(self, offsets=(*self.offsets[:-1], affine(self.offsets[-1]).plus(offset)))
         if self.buffer is not None and len(self.indices) == 1:
             return replace(self, indices=(affine(self.indices[0]).plus(affine(offset)),))
         return replace(self, offsets=(*self.offsets, offset))
@@ -160,8 +162,8 @@ class Places:
             return C(f"&{inner.text}", UNARY, inner.deps)
         pointer, offsets = self._base(place)
         result = pointer
-        for offset in offsets:
-            result = binary("+", ADD, result, offset)
+        for offset in offsets:  # a sum of offsets may be added part by part: pointers are wider than indices
+            result = C(f"{result.at(ADD)} + {offset.at(ADD)}", ADD, result.deps | offset.deps)
         return result
 
     def _base(self, place: Place) -> tuple[C, list[C]]:

@@ -10,6 +10,7 @@ from tle2cuda.lowering import atomics
 from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, C, binary, ternary
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import access_of, guarded, load_helper, pointee, store_helper
+from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
@@ -51,18 +52,22 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.block.add(f"{expr.text};", op.span)
         return
     state.comment(op.span)
-    name = state.names.fresh(value.name or "value")
-    type_ = state.declare_type(value.type)
-    qualifier = "const " if isinstance(value.type, DType) else ""
-    suffix = "" if isinstance(value.type, DType) else " const"
-    state.block.add(f"{qualifier}{type_}{suffix} {name} = {expr.text};", op.span)
+    name = state.names.fresh(hint_for(state, value, op))
+    type_ = state.variable_type(value)
+    text = f"const {type_}" if isinstance(value.type, DType) else f"{type_} const"
+    state.block.add(f"{text} {name} = {expr.text};", op.span)
     state.scalars[value] = C(name)
 
 
 def emit_elementwise(state: State, op: Op) -> None:
     """A scalar computation."""
-    if op.name == "ptr_add" and op.operands[0] not in state.scalars:
-        state.places[op.results[0]] = Places(state).of(op.results[0])
+    result = op.results[0]
+    if op.name == "ptr_add":
+        place = Places(state).of(op.operands[0]).plus(Places(state).expr(op.operands[1], None, False))
+        if not (result.name and state.use_count(result) > 1):
+            state.places[result] = place
+        else:
+            define(state, op, Places(state).address(place), keep=True)
         return
     arguments = [scalar_text(state, v) for v in op.operands]
     expr = elementwise(state, op, list(arguments), lambda e: e if isinstance(e, C) else e.to_c(state.index_names))
@@ -186,8 +191,8 @@ def _broadcast(state: State, op: Op, statements: str, after: str | None) -> None
     _by_one_thread(state, op, statements.split("\n"))
     state.block.add("__syncthreads();  // every thread reads the value that one thread obtained")
     value = op.results[0]
-    name = state.names.fresh(value.name or "value")
-    state.block.add(f"const {state.declare_type(value.type)} {name} = {_slot(state, op)};", op.span)
+    name = state.names.fresh(hint_for(state, value, op))
+    state.block.add(f"const {state.variable_type(value)} {name} = {_slot(state, op)};", op.span)
     state.scalars[value] = C(name, PRIMARY)
 
 

@@ -23,8 +23,10 @@ from tle2cuda.ir.types import (
     TileType,
     Type,
     element_of,
+    is_pointer,
 )
 from tle2cuda.layout import Layout
+from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.names import Names
 from tle2cuda.lowering.writer import Block, source_comment
@@ -95,6 +97,7 @@ class State:
         self.definitions: dict[Value, Op] = definitions(kernel.body)
         self.uses: dict[Value, list[Op]] = uses_of(kernel.body)
         self.lazy = lazy_values(kernel.body.ops)
+        self.access = GlobalAccess(kernel)
         self.names = Names()
         self.scalars: dict[Value, C] = {}
         self.registers: dict[Value, Registers] = {}
@@ -169,6 +172,11 @@ class State:
         self.include_for(dtype)
         return cuda_type(value_type)
 
+    def variable_type(self, value: Value) -> str:
+        """CUDA type of a variable that holds a value; pointers into read-only arguments are pointers to const."""
+        type_ = self.declare_type(value.type)
+        return f"const {type_}" if is_pointer(value.type) and self.access.is_read_only(value) else type_
+
     def include_for(self, dtype: DType) -> None:
         """Headers that a dtype needs."""
         if dtype is F16:
@@ -178,9 +186,9 @@ class State:
         elif dtype in (F8E4NV, F8E5):
             self.includes.add("cuda_fp8.h")
 
-    def tile_type(self, value_type: Type, vec: int) -> str:
+    def tile_type(self, value: Value, vec: int) -> str:
         """CUDA type of one run of a tile."""
-        element = self.declare_type(value_type)
+        element = self.variable_type(value)
         if vec == 1:
             return element
         self.helper("vector")
@@ -195,7 +203,7 @@ class State:
     def declaration(self, registers: Registers, value: Value) -> str:
         """`Vector<float, 4> row[4];`"""
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
-        return f"{self.tile_type(value.type, registers.vec)} {registers.name}{extent};"
+        return f"{self.tile_type(value, registers.vec)} {registers.name}{extent};"
 
 
 def is_scalar(value: Value) -> bool:

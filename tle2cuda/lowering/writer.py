@@ -65,11 +65,57 @@ def source_comment(span: Span, depth: int) -> str:
     return f"{text:<{max(room, 0)}}  {place}"
 
 
+BARRIERS = ("__syncthreads();", "cluster", "grid")
+LONG_GROUP_LINES = 4
+
+
+def with_blanks(lines: list[Line]) -> list[Line]:
+    """Set off groups, a comment and its statements, with a blank line where one of two neighbours is long.
+
+    What follows a barrier is set off too: it is another phase of the kernel.
+    """
+    starts = [i for i, line in enumerate(lines) if line.text.startswith("//") and not _continues(lines, i)]
+    wanted: set[int] = set()
+    for position, start in enumerate(starts):
+        if start == 0 or not _may_follow(lines[start - 1]) or lines[start - 1].depth < lines[start].depth:
+            continue
+        before = starts[position - 1] if position else 0
+        after = starts[position + 1] if position + 1 < len(starts) else len(lines)
+        behind_barrier = lines[start - 1].text.startswith(BARRIERS)
+        if behind_barrier or max(start - before, _length(lines, start, after)) >= LONG_GROUP_LINES:
+            wanted.add(start)
+    result: list[Line] = []
+    for i, line in enumerate(lines):
+        if i in wanted:
+            result.append(Line(0, ""))
+        result.append(line)
+    return result
+
+
+def _continues(lines: list[Line], i: int) -> bool:
+    """Whether a comment stands directly below another one."""
+    return i > 0 and lines[i - 1].text.startswith("//")
+
+
+def _may_follow(line: Line) -> bool:
+    return bool(line.text) and not line.text.endswith("{")
+
+
+def _length(lines: list[Line], start: int, end: int) -> int:
+    """Lines of a group that stand no less deep than its comment."""
+    count = 0
+    for line in lines[start:end]:
+        if line.text and line.depth < lines[start].depth:
+            break
+        count += 1
+    return count
+
+
 def render(lines: list[Line]) -> tuple[str, list[tuple[int, Span]]]:
     """The text, and for each line (from 1) that has one, the user's place."""
     rows: list[str] = []
     places: list[tuple[int, Span]] = []
-    for line in lines:
+    for line in with_blanks(lines):
         rows.append((INDENT * line.depth + line.text).rstrip())
         if line.span is not None and line.span.line:
             places.append((len(rows), line.span))

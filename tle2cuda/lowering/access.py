@@ -1,0 +1,83 @@
+"""How a kernel uses global memory: which arguments it writes, and which may be read as read-only data."""
+
+from __future__ import annotations
+
+from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.types import GLOBAL, PointerType, element_of
+
+_WRITES = ("store", "atomic_rmw", "atomic_cas")
+
+
+class GlobalAccess:
+    """Which arguments are written, and which may be read through the read-only path."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.roots = Roots(kernel)
+        self.written: set[Value] = set()
+        self.anything_written = False
+        self.read_after_write: set[Value] = set()
+        self.unknown_read_after_write = False
+        self._visit(kernel.body, False)
+
+    def _arguments(self, pointer: Value) -> tuple[Value, ...] | None:
+        roots = self.roots.of(pointer)
+        if any(root is None for root in roots):
+            return None
+        return tuple(root for root in roots if root is not None)
+
+    def _visit(self, region: Region, dirty: bool) -> bool:
+        for op in region.ops:
+            if op.name in ("for", "while") and any(self._writes(r) for r in op.regions):
+                dirty = True
+            if op.name in ("load", *_WRITES) and self._is_global(op):
+                self._access(op, dirty)
+                dirty = dirty or op.name in _WRITES
+            for inner in op.regions:
+                dirty = self._visit(inner, dirty) or dirty
+        return dirty
+
+    def _access(self, op: Op, dirty: bool) -> None:
+        arguments = self._arguments(op.operands[0])
+        if op.name in _WRITES:
+            if arguments is None:
+                self.anything_written = True
+            else:
+                self.written.update(arguments)
+        elif dirty:
+            if arguments is None:
+                self.unknown_read_after_write = True
+            else:
+                self.read_after_write.update(arguments)
+
+    def _writes(self, region: Region) -> bool:
+        return any(
+            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions)
+            for op in region.ops
+        )
+
+    @staticmethod
+    def _is_global(op: Op) -> bool:
+        element = element_of(op.operands[0].type)
+        return isinstance(element, PointerType) and element.space == GLOBAL
+
+    def is_const(self, argument: Value) -> bool:
+        """Whether nothing is written through this argument."""
+        return not self.anything_written and argument not in self.written
+
+    def is_restrict(self, argument: Value) -> bool:
+        """Whether loads through it may be served as read-only data.
+
+        Arguments may alias. What is read before the kernel writes anything is safe whatever aliases it; what is read
+        after a write, in a loop that writes for instance, must go the ordinary way.
+        """
+        return self.is_const(argument) and argument not in self.read_after_write and not self.unknown_read_after_write
+
+    def is_read_only(self, pointer: Value) -> bool:
+        """Whether a pointer leads only into arguments that are never written."""
+        element = element_of(pointer.type)
+        if not isinstance(element, PointerType) or element.space != GLOBAL:
+            return False
+        arguments = self._arguments(pointer)
+        return arguments is not None and bool(arguments) and all(self.is_const(a) for a in arguments)

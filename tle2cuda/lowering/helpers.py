@@ -1,0 +1,102 @@
+"""Device helpers: fixed CUDA text of `templates/device/`, emitted only when used.
+
+A `.cuh` file holds one concept in one or more sections. A section starts with `// defines: NAMES` and may go on with
+`// needs: NAMES`; both lines are for this loader and are not emitted.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from tle2cuda.errors import InternalError
+
+DEVICE_DIRECTORY = Path(__file__).resolve().parent.parent / "templates" / "device"
+
+_DEFINES = re.compile(r"^// defines:(?P<names>.*)$", re.MULTILINE)
+_NEEDS = re.compile(r"\A// needs:(?P<names>.*)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """One section of a `.cuh` file.
+
+    Attributes:
+        names: What it defines, the first being its own name.
+        needs: Names of what it uses.
+        text: CUDA text, without a trailing newline.
+        file: Name of the file.
+    """
+
+    names: tuple[str, ...]
+    needs: tuple[str, ...]
+    text: str
+    file: str
+
+
+@functools.lru_cache(maxsize=1)
+def all_helpers() -> dict[str, Helper]:
+    """Every helper by each name that it defines."""
+    found: dict[str, Helper] = {}
+    for path in sorted(DEVICE_DIRECTORY.glob("*.cuh")):
+        for helper in _sections(path.read_text(encoding="utf-8"), path.name):
+            for name in helper.names:
+                if name in found:
+                    raise InternalError(f"device helper {name} is defined in {found[name].file} and in {path.name}")
+                found[name] = helper
+    return found
+
+
+def _sections(text: str, file: str) -> list[Helper]:
+    starts = list(_DEFINES.finditer(text))
+    if not starts or text[: starts[0].start()].strip():
+        raise InternalError(f"{file} does not start with `// defines: ...`")
+    sections = []
+    ends = [match.start() for match in starts[1:]] + [len(text)]
+    for match, end in zip(starts, ends, strict=True):
+        body = text[match.end() : end].lstrip("\n")
+        needs = _NEEDS.match(body)
+        if needs is not None:
+            body = body[needs.end() :]
+        sections.append(
+            Helper(
+                tuple(match["names"].split()),
+                tuple(needs["names"].split()) if needs is not None else (),
+                body.strip("\n"),
+                file,
+            )
+        )
+    return sections
+
+
+def helper_texts(names: Collection[str]) -> list[str]:
+    """The texts of these helpers and of all they need: what is needed first, otherwise by name.
+
+    Raises:
+        InternalError: There is no such helper, or helpers need each other in a circle.
+    """
+    known = all_helpers()
+    done: dict[str, Helper] = {}
+    open_: list[str] = []
+
+    def visit(name: str) -> None:
+        helper = known.get(name)
+        if helper is None:
+            raise InternalError(f"no device helper defines {name}" + (f", which {open_[-1]} needs" if open_ else ""))
+        key = helper.names[0]
+        if key in done:
+            return
+        if key in open_:
+            raise InternalError(f"device helpers need each other: {' -> '.join([*open_, key])}")
+        open_.append(key)
+        for needed in sorted(helper.needs):
+            visit(needed)
+        open_.pop()
+        done[key] = helper
+
+    for name in sorted(names):
+        visit(name)
+    return [helper.text for helper in done.values()]
