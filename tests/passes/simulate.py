@@ -136,14 +136,19 @@ class Runner:
             self.trace.events.append(Access(kind, op, touched))
 
 
-def races(kernel: Kernel, rng: random.Random) -> list[tuple[Op, Op]]:
-    """Pairs of operations that may race in one random execution."""
+def races(kernel: Kernel, rng: random.Random, offsets: dict[Value, int] | None = None) -> list[tuple[Op, Op]]:
+    """Pairs of operations that may race in one random execution; `offsets` (in elements) place the allocations."""
+
+    def placed(key: tuple[object, int]) -> tuple[object, int]:
+        return key if offsets is None else (None, offsets[key[0]] + key[1])
+
     found = []
     since_barrier: list[Access] = []
     for event in Runner(kernel, rng).run().events:
         if event is None:
             since_barrier = []
             continue
+        event.touched = {placed(key): threads for key, threads in event.touched.items()}
         for earlier in since_barrier:
             if earlier.kind == event.kind and event.kind in ("read", "atomic"):
                 continue
