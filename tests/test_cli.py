@@ -266,6 +266,16 @@ def test_exit_codes(
     assert run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu")[0] == code
 
 
+def test_a_fault_of_ours_says_so(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tle2cuda import compiler
+
+    monkeypatch.setattr(compiler, "emit", lambda *_, **__: {}["no such key"])
+    code, _, err = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu")
+    assert code == 1
+    assert "KeyError: 'no such key'" in err
+    assert err.endswith("internal error: this is a fault of tle2cuda, not of your kernel\n")
+
+
 @pytest.mark.usefixtures("emitted")
 def test_machine_without_cupy(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tle2cuda.runtime import toolkit
@@ -278,6 +288,45 @@ def test_machine_without_cupy(capsys: Any, kernel_file: Path, monkeypatch: pytes
     code, _, err = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--report")
     toolkit.require_nvrtc.cache_clear()
     assert (code, err) == (3, "CuPy is not installed\n  help: pip install cupy-cuda12x\n")
+
+
+ADD_KERNEL = """\
+import tle2cuda
+import tle2cuda.language as tl
+
+
+@tle2cuda.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+"""
+
+
+def test_real_kernel_from_file_to_cubin(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL)
+    signature = "*fp32:16, *fp32:16, *fp32:16, i32, 1024"
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--dump-cu", "--dump-ir")
+    assert (code, err) == (0, "")
+    assert 'extern "C" __global__' in out
+    assert "// IR after frontend" in out
+    pytest.importorskip("cupy")
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--report")
+    assert (code, err) == (0, "")
+    assert "spills        0 bytes stored, 0 bytes loaded" in out
+
+
+def test_real_kernel_with_a_wrong_signature(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL)
+    code, _, err = run(capsys, "compile", f"{path}::add", "--signature", "*fp32, *fp32, i32", "--dump-cu")
+    assert code == 2
+    assert err == (
+        "tle2cuda: the signature of add has 3 entries, expected 5\n"
+        "  parameters without a constant: x, y, out, n, BLOCK\n"
+        "  entries: *fp32, *fp32, i32\n"
+        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr\n"
+    )
 
 
 def test_doctor(capsys: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -44,6 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as head, has seen enough. Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_DONE
+    except Exception:
+        traceback.print_exc()
+        return _fail("internal error: this is a fault of tle2cuda, not of your kernel", EXIT_KERNEL)
 
 
 def exit_code(error: KernelError) -> int:

@@ -148,6 +148,7 @@ class Launcher:
             for index, spec in enumerate(contract.args)
             if spec.kind == "scalar" and spec.dtype in _CONVERSIONS
         )
+        self._pointers = tuple(index for index, spec in enumerate(contract.args) if spec.kind == "pointer")
         self._block: _ParameterBlock | None = None
         self._scratch = ScratchPool(contract.scratch) if contract.scratch else None
         self._cooperative = contract.cooperative
@@ -295,6 +296,21 @@ class Launcher:
                 "use a smaller cluster, fewer warps, or less shared memory",
             )
 
+    def addresses(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments with arrays replaced by their addresses; `launch` checks the numbers when it packs them.
+
+        Raises:
+            ArgumentError: The count is wrong, or a pointer is no array or address.
+        """
+        if len(args) != len(self.contract.args):
+            return self.convert(args)
+        values = list(args)
+        for index in self._pointers:
+            value = values[index]
+            if type(value) is not int:
+                values[index] = _ADDRESSES[type(value)](self.contract.args[index], value)
+        return values
+
     def convert(self, args: Sequence[Any]) -> list[Any]:
         """Addresses and numbers for `launch`, one for each argument of the contract, from what was passed.
 
@@ -401,6 +417,7 @@ def _cupy_stream(device: int | None) -> int:
     return int(toolkit.require_cupy().cuda.get_current_stream().ptr)
 
 
+@functools.cache
 def _torch_stream_getter() -> Callable[[int | None], int]:
     import torch
 
