@@ -71,8 +71,7 @@ def int_type(value: int) -> str:
     raise ArgumentError(f"the integer {value} does not fit in 64 bits")
 
 
-# --- Descriptions of values
-# -----------------------------------------------------------------------------------------
+# --- Descriptions of values ---
 
 
 def _describe_int(value: int) -> Description:
