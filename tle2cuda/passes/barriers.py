@@ -9,11 +9,11 @@ an access could come before all CTAs run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 
-from tle2cuda.analysis.hazards import Access, Hazard, Hazards, Position
+from tle2cuda.analysis.hazards import Hazard, Hazards, Position
 from tle2cuda.analysis.placement import place_barriers
 from tle2cuda.analysis.uniformity import (
     Level,
@@ -23,13 +23,13 @@ from tle2cuda.analysis.uniformity import (
     uniformity,
 )
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ATOMIC, READ, Roots, effects, is_remote
+from tle2cuda.ir.effects import ATOMIC, READ, WRITE, Kind, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 
-_MAX_NAMED_HAZARDS = 2
+_MAX_PHRASES = 2
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -61,36 +61,45 @@ def _barrier(hazards: Hazards, position: Position, placed: frozenset[Position]) 
     return make_op("barrier", attrs={"reason": describe(without)}, span=item.op.span)
 
 
-def describe(hazards: list[Hazard]) -> str:
+def describe(hazards: Iterable[Hazard]) -> str:
     """What a barrier orders, in words such as "orders the stores to `count` before the atomics on it"."""
+    names: dict[tuple[Kind, Kind], list[str]] = {}  # buffers by (earlier kind, later kind)
     phrases: list[str] = []
     for hazard in hazards:
-        phrase = _phrase(hazard)
+        earlier, later = hazard.earlier, hazard.later
+        a, b = earlier.effect, later.effect
+        if a.root is not None and a.root is b.root:
+            known = names.setdefault((a.kind, b.kind), [])
+            if earlier.name not in known:
+                known.append(earlier.name)
+            continue
+        phrase = f"the {_VERBS[a.kind]} {earlier.name} before the {_VERBS[b.kind]} {later.name}"
+        if a.root is not None and b.root is not None:
+            phrase += ", which shares its bytes"
         if phrase not in phrases:
             phrases.append(phrase)
-    named = phrases[:_MAX_NAMED_HAZARDS]
+    followers: dict[tuple[Kind, tuple[str, ...]], list[Kind]] = {}
+    for (kind, later_kind), buffers in names.items():
+        followers.setdefault((kind, tuple(buffers)), []).append(later_kind)
+    same = [_phrase(kind, buffers, kinds) for (kind, buffers), kinds in followers.items()]
+    phrases = same + phrases
+    named = phrases[:_MAX_PHRASES]
     if len(phrases) > len(named):
         named.append("more of this kind")
     return "orders " + ", and ".join(named)
 
 
-def _phrase(hazard: Hazard) -> str:
-    earlier, later = hazard.earlier, hazard.later
-    if earlier.effect.root is None or later.effect.root is None:
-        return f"{_accesses(earlier)} before {_accesses(later)}"
-    if earlier.effect.root is not later.effect.root:
-        return f"{_accesses(earlier)} before {_accesses(later)}, which shares its bytes"
-    if earlier.effect.kind == later.effect.kind:
-        return f"{_accesses(earlier)} before later ones"
-    return f"{_accesses(earlier)} before the {_verb(later)} it"
+_VERBS: Mapping[Kind, str] = {READ: "loads of", WRITE: "stores to", ATOMIC: "atomics on"}
 
 
-def _verb(access: Access) -> str:
-    return {READ: "loads of", ATOMIC: "atomics on"}.get(access.effect.kind, "stores to")
+def _phrase(kind: Kind, buffers: Sequence[str], later_kinds: Sequence[Kind]) -> str:
+    it = "it" if len(buffers) == 1 else "them"
+    later = ["later ones" if other == kind else f"the {_VERBS[other]} {it}" for other in later_kinds]
+    return f"the {_VERBS[kind]} {_listed(buffers)} before {_listed(later)}"
 
 
-def _accesses(access: Access) -> str:
-    return f"the {_verb(access)} {access.name}"
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 # ---- insertion ----
