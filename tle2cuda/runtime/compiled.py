@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import LaunchError
 from tle2cuda.runtime import toolkit
-from tle2cuda.runtime.contract import LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.launcher import Launcher, stream_getter
+from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
+from tle2cuda.runtime.launcher import Launcher, is_torch, stream_getter
 from tle2cuda.runtime.nvrtc import CompileOptions
 from tle2cuda.runtime.report import Report, Resources, make_report
 from tle2cuda.runtime.sass import disassemble
 
 if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
+
+
+_REMEMBERED_SHAPES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ def compiled_kernel_class() -> Any:
             self.metadata = make_metadata(contract)
             self.asm = Assembly(artifact)
             self.launcher = Launcher(contract, artifact.cubin, artifact.span)
+            self._shapes: dict[Any, Dim3] = {}
 
         def __reduce__(self) -> tuple[Any, ...]:
             return (make_kernel, (self.artifact,))
@@ -188,21 +192,23 @@ def compiled_kernel_class() -> Any:
                 LaunchError: Grid or block do not fit the contract or the device.
                 ArgumentError: The arguments do not fit the contract.
             """
-            ctas = _check_shape(self.contract, grid, block)
-            self.launcher.start()
-            library = "torch" if any(_is_torch(value) for value in args) else "cupy"
+            shape = (grid, block)
+            ctas = self._shapes.get(shape) if type(grid) is tuple and type(block) is tuple else None
+            if ctas is None:
+                ctas = _check_shape(self.contract, grid, block)
+                if type(grid) is tuple and type(block) is tuple and len(self._shapes) < _REMEMBERED_SHAPES:
+                    self._shapes[shape] = ctas
+            launcher = self.launcher
+            launcher.start()
             if stream is not None:
                 handle = int(getattr(stream, "ptr", getattr(stream, "cuda_stream", stream)))
             else:
+                library = "torch" if any(is_torch(type(value)) for value in args) else "cupy"
                 handle = stream_getter(library)(None)
-            self.launcher.launch(ctas, self.launcher.convert(args), handle, None, shared_mem or None)
+            launcher.launch(ctas, launcher.addresses(args), handle, None, shared_mem or None)
 
     CompiledKernel.__qualname__ = "CompiledKernel"
     return CompiledKernel
-
-
-def _is_torch(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "torch"
 
 
 def _check_shape(

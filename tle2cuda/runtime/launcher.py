@@ -7,6 +7,7 @@ one `struct.pack_into`, one driver call and the look-up of the stream.
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 import threading
 from collections.abc import Callable, Sequence
@@ -391,9 +392,8 @@ def _address(spec: ArgSpec, value: Any) -> int:
         return 0
     if isinstance(value, int):
         return value
-    data: Any = getattr(value, "data", None)  # CuPy's, far quicker than __cuda_array_interface__
-    if hasattr(data, "ptr"):
-        return int(data.ptr)
+    if is_torch(type(value)):
+        return _torch_address(spec, value)
     if hasattr(value, "data_ptr"):
         return int(value.data_ptr())
     if hasattr(value, "__cuda_array_interface__"):
@@ -401,16 +401,49 @@ def _address(spec: ArgSpec, value: Any) -> int:
     if hasattr(value, "__index__") and not hasattr(value, "shape"):
         return int(value.__index__())
     if hasattr(value, "__array_interface__"):
-        raise ArgumentError(
-            f"`{spec.name}` is an array in host memory; the GPU needs a torch or CuPy array on the device"
-        )
+        raise ArgumentError(_in_host_memory(spec))
     if hasattr(value, "__dlpack__"):
         return int(toolkit.require_cupy().from_dlpack(value).data.ptr)
     raise ArgumentError(f"`{spec.name}` is a pointer, got {type(value).__name__}")
 
 
-# --- Streams
-# --------------------------------------------------------------------------------------------------------
+class _Addresses(dict[type, Callable[[ArgSpec, Any], int]]):
+    """How to take the address of an array, by its type; found out once for each type."""
+
+    def __missing__(self, kind: type) -> Callable[[ArgSpec, Any], int]:
+        take = _address
+        if is_torch(kind):
+            take = _torch_address
+        elif kind.__module__.partition(".")[0] == "cupy" and kind.__name__ == "ndarray":
+            take = _cupy_address
+        self[kind] = take
+        return take
+
+
+_ADDRESSES = _Addresses()
+
+
+def _torch_address(spec: ArgSpec, tensor: Any) -> int:
+    if tensor.get_device() < 0:
+        raise ArgumentError(_in_host_memory(spec))
+    return int(tensor.data_ptr())
+
+
+def _cupy_address(spec: ArgSpec, array: Any) -> int:
+    return int(array.data.ptr)
+
+
+@functools.cache
+def is_torch(kind: type) -> bool:
+    """Whether a type is torch's tensor, or made from it."""
+    return any(base.__module__.partition(".")[0] == "torch" for base in kind.__mro__) and hasattr(kind, "data_ptr")
+
+
+def _in_host_memory(spec: ArgSpec) -> str:
+    return f"`{spec.name}` is an array in host memory; the GPU needs a torch or CuPy array on the device"
+
+
+# --- Streams ---
 
 
 def _cupy_stream(device: int | None) -> int:
