@@ -73,6 +73,11 @@ def loops(n):
     return total
 
 
+@tle2cuda.jit
+def total_of(size):
+    return tl.sum(tl.arange(0, size), axis=0)
+
+
 def half(x):
     return x // 2
 

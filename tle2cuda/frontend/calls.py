@@ -71,7 +71,7 @@ class Calls(Expressions):
             function = unwrap(function)
         args, kwargs = self._arguments(node)
         name = self.span(node.func).text()
-        if is_builtin(function):
+        if is_builtin(function) or is_handle(getattr(function, "__self__", None)):
             return self._call_language(node, name, function, args, kwargs)
         inner = device_function(function)
         if inner is not None:

@@ -310,6 +310,12 @@ class Expressions(Scope):
             what = f"`{text}` ({describe_value(base)})"
         else:
             what = f"`{text}`"
+        if isinstance(base, (bool, int, float)) and hasattr(tensor, node.attr):
+            return UndefinedName(
+                f"`{text}` is the constant {base!r} here, which has no attribute `{node.attr}`",
+                help=f"integer arguments equal to 1 are compiled in as constants: list `{text}` in "
+                "do_not_specialize, or use the function instead of the method, such as tl.cast(x, tl.int64)",
+            )
         names = [n for n in dir(base) if not n.startswith("_")]
         return UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names))
 

@@ -333,7 +333,9 @@ class Loops(Branches):
         )
         if not (is_handle(first) and is_handle(second)):
             help_text = ""
-            if is_static(first):
+            if isinstance(first, tuple):
+                help_text = "a tuple cannot change its length in a loop: use tl.static_range, or a buffer"
+            elif is_static(first):
                 help_text = "use tl.static_range, or start with a run-time value such as tl.full((), 0, tl.int32)"
             return CompilationError(message, binding.span, facts, help=help_text)
         old, new = first.value.type, second.value.type

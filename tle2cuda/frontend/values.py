@@ -65,6 +65,8 @@ def wrap(value: Any) -> Any:
     """A Python object as names hold it."""
     if isinstance(value, constexpr):
         value = unwrap(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()  # a NumPy scalar would take over the operators of tensors
     if value is None or isinstance(value, (bool, int, float, complex, str)):
         return constexpr(value)
     if type(value) in (tuple, list):
