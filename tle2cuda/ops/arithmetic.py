@@ -604,7 +604,10 @@ def extremum(kind: str, nan: str, a: Any, b: Any, dtype: DType) -> Array:
         ("max", "propagate"): np.maximum,
     }
     with np.errstate(invalid="ignore"):
-        return as_values(functions[kind, nan](x, y), dtype)
+        result = functions[kind, nan](x, y)
+        # PTX ISA, min and max: -0.0 < +0.0. NumPy returns either.
+        zero = x + y if kind == "max" else -(-x - y)
+        return as_values(np.where((x == 0) & (y == 0), zero, result), dtype)
 
 
 @meaning("min")

@@ -41,17 +41,9 @@ create_comm_tensor = communication.create_comm_tensor
 create_dist_tensor = communication.create_dist_tensor
 cleanup_communicator = communication.cleanup_communicator
 
-_BACKEND_NAMES = frozenset(
-    [
-        "make_tensor_view",
-        "make_partition_view",
-        "make_view",
-        "dim",
-        "load_view_tko",
-        "store_view_tko",
-        "create_mem_token",
-        "join_mem_tokens",
-    ]
+_BACKEND_NAMES = (
+    *("make_tensor_view", "make_partition_view", "make_view", "dim", "load_view_tko", "store_view_tko"),
+    *("create_mem_token", "join_mem_tokens"),
 )
 
 

@@ -1,0 +1,360 @@
+"""Messages of the language functions, verbatim."""
+
+from __future__ import annotations
+
+import pytest
+
+import tle2cuda.language as tl
+from tests.ops.harness import tracing
+from tle2cuda.errors import CompilationError, KernelError
+from tle2cuda.language import tle
+
+F32, I32, I1 = tl.float32, tl.int32, tl.int1
+
+CASES = {
+    # operators
+    "pointer_plus_pointer": (
+        lambda t: t.pointer(F32) + t.pointer(F32),
+        TypeError,
+        "`+`: pointers cannot be combined with pointers",
+    ),
+    "pointer_plus_float": (
+        lambda t: t.pointer(F32) + 1.5,
+        TypeError,
+        "`+`: a pointer moves by whole elements, got scalar fp32",
+    ),
+    "pointer_times": (lambda t: t.pointer(F32) * 2, TypeError, "`*` does not take pointers, got pointer *fp32"),
+    "and_float": (
+        lambda t: t.symbol(F32, (4,)) & 1,
+        TypeError,
+        "`&` takes integers or bool, got tile fp32[4] and 1",
+    ),
+    "floordiv_float": (
+        lambda t: t.symbol(F32) // 2,
+        TypeError,
+        "`//` takes integers, got scalar fp32 and 2",
+    ),
+    "invert_float": (lambda t: ~t.symbol(F32), TypeError, "`~` takes integers or bool, got scalar fp32"),
+    "pow": (lambda t: t.symbol(F32) ** 2, TypeError, "`**` is not defined for run-time values"),
+    "mixed_mod": (
+        lambda t: t.symbol(I32) % t.symbol(tl.uint32),
+        TypeError,
+        "`%`: int32 and uint32 differ in signedness",
+    ),
+    "string_operand": (
+        lambda t: t.symbol(I32) + "x",
+        TypeError,
+        "expected a tile, a scalar or a number, got 'x'",
+    ),
+    "truth": (
+        lambda t: bool(t.symbol(I1)),
+        ValueError,
+        "a run-time value (scalar i1) cannot decide anything while the kernel is compiled",
+    ),
+    "not_int": (
+        lambda t: tl.logical_not(t.symbol(I32)),
+        TypeError,
+        "`not`: the operand must be bool (int1), got scalar i32",
+    ),
+    # functions of arithmetic
+    "clamp_int": (
+        lambda t: tl.clamp(t.symbol(I32), 0, 1),
+        TypeError,
+        "tl.clamp takes floats, got scalar i32",
+    ),
+    "fma_int": (lambda t: tl.fma(t.symbol(I32), 1, 2), TypeError, "tl.fma takes floats, got scalar i32, 1, 2"),
+    "fdiv_int": (lambda t: tl.fdiv(t.symbol(I32), 2), TypeError, "tl.fdiv takes floats, got scalar i32 and 2"),
+    "div_rn_f64": (
+        lambda t: tl.div_rn(t.symbol(tl.float64), 2.0),
+        TypeError,
+        "tl.div_rn takes float32, got scalar fp64 and 2.0",
+    ),
+    "where_pointers": (
+        lambda t: tl.where(t.symbol(I1), t.pointer(F32), t.pointer(I32)),
+        TypeError,
+        "tl.where: pointer *fp32 and pointer *i32 are different types",
+    ),
+    "propagate_nan": (
+        lambda t: tl.maximum(t.symbol(F32), 0.0, propagate_nan=3),
+        ValueError,
+        "tl.maximum: propagate_nan must be a tl.PropagateNan, got 3",
+    ),
+    # creation
+    "arange_runtime": (
+        lambda t: tl.arange(0, t.symbol(I32, (), "n")),
+        ValueError,
+        "tl.arange: end must be known at compile time, got a run-time value (scalar i32)",
+    ),
+    "arange_length": (
+        lambda t: tl.arange(0, 100),
+        ValueError,
+        "tl.arange: the length must be a power of two, got 100 - 0 = 100",
+    ),
+    "arange_order": (
+        lambda t: tl.arange(4, 4),
+        ValueError,
+        "tl.arange: end must be greater than start, got start 4 and end 4",
+    ),
+    "zeros_shape": (
+        lambda t: tl.zeros((3, 4), F32),
+        ValueError,
+        "tl.zeros: shape: extent 0 of [3, 4] is 3, not a power of two",
+    ),
+    "zeros_too_large": (
+        lambda t: tl.zeros((1 << 21,), F32),
+        ValueError,
+        "tl.zeros: shape: a tile of shape [2097152] has 2097152 elements, the limit is 1048576",
+    ),
+    "full_tile": (
+        lambda t: tl.full((4,), tl.arange(0, 4), I32),
+        TypeError,
+        "tl.full: value must be a scalar, got tile i32[4]",
+    ),
+    "bad_dtype": (
+        lambda t: tl.zeros((4,), "fp32"),
+        TypeError,
+        "tl.zeros: expected a dtype such as tl.float32, got 'fp32'",
+    ),
+    "program_axis": (lambda t: tl.program_id(3), ValueError, "tl.program_id: axis must be 0, 1 or 2, got 3"),
+    # casts
+    "bitcast_width": (
+        lambda t: t.symbol(F32).to(tl.int16, bitcast=True),
+        TypeError,
+        "tl.cast: a bitcast keeps the width, but float32 has 32 bits and int16 16",
+    ),
+    "cast_pointer": (
+        lambda t: t.pointer(F32).to(F32),
+        TypeError,
+        "cast: pointer *fp32 cannot be converted to float32",
+    ),
+    "rounding_kind": (
+        lambda t: t.symbol(F32).to(tl.float16, fp_downcast_rounding="rn"),
+        ValueError,
+        "tl.cast: fp_downcast_rounding must be 'rtne' or 'rtz', got 'rn'",
+    ),
+    "rounding_widening": (
+        lambda t: t.symbol(I32).to(F32, fp_downcast_rounding="rtz"),
+        ValueError,
+        "tl.cast: fp_downcast_rounding applies only from a float to a narrower float, not from int32 to float32",
+    ),
+    # math
+    "exp_half": (
+        lambda t: tl.exp(t.symbol(tl.float16, (4,))),
+        TypeError,
+        "tl.exp takes float32 or float64, got tile fp16[4]",
+    ),
+    # shape
+    "reshape": (
+        lambda t: tl.reshape(t.symbol(F32, (4,)), (8,)),
+        ValueError,
+        "tl.reshape: [4] has 4 elements, [8] has 8",
+    ),
+    "broadcast_rank": (
+        lambda t: tl.broadcast_to(t.symbol(F32, (4,)), (2, 4)),
+        ValueError,
+        "tl.broadcast_to: a tile of rank 1 cannot take the shape [2, 4] of rank 2",
+    ),
+    "broadcast_extent": (
+        lambda t: tl.broadcast_to(t.symbol(F32, (4,)), (8,)),
+        ValueError,
+        "tl.broadcast_to: [4] does not stretch to [8]",
+    ),
+    "trans_rank": (
+        lambda t: tl.trans(t.symbol(F32, (4,))),
+        ValueError,
+        "tl.trans: rank 2 or more is needed, got tile fp32[4]",
+    ),
+    "permute": (
+        lambda t: tl.permute(t.symbol(F32, (4, 4)), 0, 0),
+        ValueError,
+        "tl.permute: (0, 0) is no permutation of the axes 0 to 1",
+    ),
+    "index_int": (
+        lambda t: t.symbol(F32, (4,))[0],
+        TypeError,
+        "a tile is indexed with None and `:` only, got 0",
+    ),
+    "index_rank": (lambda t: t.symbol(F32, (4, 4))[:, None], ValueError, "1 `:` for a tile of rank 2"),
+    "expand_axis": (
+        lambda t: tl.expand_dims(t.symbol(F32, (4,)), 3),
+        ValueError,
+        "tl.expand_dims: axis 3 does not exist, the tile has rank 2",
+    ),
+    # reductions
+    "sum_axis": (
+        lambda t: tl.sum(t.symbol(F32, (4,)), 1),
+        ValueError,
+        "tl.sum: axis 1 does not exist, the tile has rank 1",
+    ),
+    "sum_scalar": (lambda t: tl.sum(t.symbol(F32), 0), TypeError, "tl.sum takes tiles, got scalar fp32"),
+    "xor_float": (
+        lambda t: tl.xor_sum(t.symbol(F32, (4,)), 0),
+        TypeError,
+        "tl.xor_sum takes integers or bool, got tile fp32[4]",
+    ),
+    "reduce_shapes": (
+        lambda t: tl.reduce((t.symbol(F32, (4,)), t.symbol(F32, (8,))), 0, lambda a, b, c, d: (a, b)),
+        ValueError,
+        "tl.reduce: the tiles differ in shape, [4] and [8]",
+    ),
+    "reduce_count": (
+        lambda t: tl.reduce(t.symbol(F32, (4,)), 0, lambda a, b: (a, b)),
+        TypeError,
+        "tl.reduce: the combine function must return 1 value(s), it returned 2",
+    ),
+    "reduce_dtype": (
+        lambda t: tl.reduce(t.symbol(F32, (4,)), 0, lambda a, b: a.to(I32)),
+        TypeError,
+        "tl.reduce: the combine function must return float32 scalars as it is given, it returned scalar i32",
+    ),
+    "tle_cumsum_rank": (
+        lambda t: tle.cumsum(t.symbol(F32, (4, 4))),
+        ValueError,
+        "tle.cumsum takes a rank-1 tile, got tile fp32[4, 4]",
+    ),
+    "tle_cumsum_axis": (
+        lambda t: tle.cumsum(t.symbol(F32, (4,)), axis=1),
+        ValueError,
+        "tle.cumsum: only axis=0 is possible for a rank-1 tile, got axis=1",
+    ),
+    "histogram_float": (
+        lambda t: tl.histogram(t.symbol(F32, (4,)), 4),
+        TypeError,
+        "tl.histogram takes integers, got tile fp32[4]",
+    ),
+    "histogram_mask": (
+        lambda t: tl.histogram(t.symbol(I32, (4,)), 4, mask=t.symbol(I1, (8,))),
+        ValueError,
+        "tl.histogram: the mask of shape [8] does not fit [4]",
+    ),
+    # memory
+    "load_no_pointer": (
+        lambda t: tl.load(t.symbol(F32)),
+        TypeError,
+        "tl.load takes a pointer or a tile of pointers, got scalar fp32",
+    ),
+    "other_without_mask": (
+        lambda t: tl.load(t.pointer(F32), other=0.0),
+        ValueError,
+        "tl.load: other is given without mask",
+    ),
+    "mask_dtype": (
+        lambda t: tl.load(t.pointer(F32, (4,)), mask=t.symbol(I32, (4,))),
+        TypeError,
+        "tl.load: the mask must be bool (int1), got tile i32[4]",
+    ),
+    "mask_shape": (
+        lambda t: tl.load(t.pointer(F32, (4,)), mask=t.symbol(I1, (8,))),
+        ValueError,
+        "tl.load: the mask of shape [8] does not fit pointers [4]",
+    ),
+    "scalar_pointer_mask": (
+        lambda t: tl.load(t.pointer(F32), mask=t.symbol(I1, (8,))),
+        ValueError,
+        "tl.load: the mask must be a scalar, as the pointer is, got tile i1[8]",
+    ),
+    "store_tile_to_scalar": (
+        lambda t: tl.store(t.pointer(F32), t.symbol(F32, (4,))),
+        ValueError,
+        "tl.store: value must be a scalar, as the pointer is, got tile fp32[4]",
+    ),
+    "store_shape": (
+        lambda t: tl.store(t.pointer(F32, (4,)), t.symbol(F32, (8,))),
+        ValueError,
+        "tl.store: value of shape [8] does not fit pointers [4]",
+    ),
+    "cache": (
+        lambda t: tl.load(t.pointer(F32), cache_modifier=".wb"),
+        ValueError,
+        "tl.load: cache_modifier must be one of '', '.ca', '.cg', '.cs', '.cv', got '.wb'",
+    ),
+    "eviction": (
+        lambda t: tl.store(t.pointer(F32), 0.0, eviction_policy="now"),
+        ValueError,
+        "tl.store: eviction_policy must be one of '', 'evict_first', 'evict_last', got 'now'",
+    ),
+    "block_pointer": (
+        lambda t: tl.load(t.pointer(F32), boundary_check=(0,)),
+        NotImplementedError,
+        "tl.load: boundary_check belongs to block pointers, which are not supported",
+    ),
+    "make_block_ptr": (
+        lambda t: tl.make_block_ptr(t.pointer(F32)),
+        NotImplementedError,
+        "tl.make_block_ptr is not supported by this version of tle2cuda",
+    ),
+    # atomics
+    "atomic_dtype": (
+        lambda t: tl.atomic_add(t.pointer(tl.int8), 1),
+        TypeError,
+        "tl.atomic_add works on float16, bfloat16, float32, float64, int32, uint32, int64, uint64, not on int8",
+    ),
+    "atomic_or_float": (
+        lambda t: tl.atomic_or(t.pointer(F32), 1),
+        TypeError,
+        "tl.atomic_or works on int32, uint32, int64, uint64, not on float32",
+    ),
+    "atomic_sem": (
+        lambda t: tl.atomic_add(t.pointer(I32), 1, sem="seq_cst"),
+        ValueError,
+        "tl.atomic_add: sem must be one of 'acq_rel', 'acquire', 'release', 'relaxed', got 'seq_cst'",
+    ),
+    "atomic_scope": (
+        lambda t: tl.atomic_add(t.pointer(I32), 1, scope="warp"),
+        ValueError,
+        "tl.atomic_add: scope must be one of 'gpu', 'cta', 'sys', got 'warp'",
+    ),
+    "cas_width": (
+        lambda t: tl.atomic_cas(t.pointer(tl.int8), 0, 1),
+        TypeError,
+        "tl.atomic_cas works on elements of 16, 32 or 64 bits, not on int8",
+    ),
+    # debug
+    "static_assert": (
+        lambda t: tl.static_assert(False, "BLOCK is odd"),
+        AssertionError,
+        "tl.static_assert failed: BLOCK is odd",
+    ),
+    "static_assert_runtime": (
+        lambda t: tl.static_assert(t.symbol(I1)),
+        ValueError,
+        "tl.static_assert: the condition must be known at compile time, got a run-time value (scalar i1)",
+    ),
+    "assume_tile": (
+        lambda t: tl.assume(t.symbol(I1, (4,))),
+        TypeError,
+        "tl.assume takes a scalar condition, got tile i1[4]",
+    ),
+    "multiple_of_rank": (
+        lambda t: tl.multiple_of(t.symbol(I32, (4, 4)), 16),
+        ValueError,
+        "tl.multiple_of: one value per axis is needed, 2 for tile i32[4, 4], got 1",
+    ),
+    "print_prefix": (
+        lambda t: tl.device_print(3),
+        TypeError,
+        "tl.device_print: the prefix must be a string, got 3",
+    ),
+    # types
+    "pointer_to_pointer": (
+        lambda t: tl.pointer_type(tl.pointer_type(F32)),
+        TypeError,
+        "tl.pointer_type: the pointee must be a dtype, got pointer<float32>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name):
+    call, error, text = CASES[name]
+    with tracing() as trace, pytest.raises(error) as caught:
+        call(trace)
+    assert isinstance(caught.value, KernelError)
+    assert isinstance(caught.value, CompilationError)
+    assert caught.value.message == text
+
+
+def test_facts_name_the_values():
+    with tracing() as trace, pytest.raises(ValueError) as caught:
+        tl.load(trace.pointer(F32, (4,), name="p"), mask=trace.symbol(I1, (8,), "ok"))
+    assert caught.value.facts == ("`p`: tile *fp32[4]", "`ok`: tile i1[8]")
