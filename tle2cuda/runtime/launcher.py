@@ -411,7 +411,7 @@ class _Addresses(dict[type, Callable[[ArgSpec, Any], int]]):
     """How to take the address of an array, by its type; found out once for each type."""
 
     def __missing__(self, kind: type) -> Callable[[ArgSpec, Any], int]:
-        take = _address
+        take: Callable[[ArgSpec, Any], int] = _address
         if is_torch(kind):
             take = _torch_address
         elif kind.__module__.partition(".")[0] == "cupy" and kind.__name__ == "ndarray":
@@ -433,10 +433,16 @@ def _cupy_address(spec: ArgSpec, array: Any) -> int:
     return int(array.data.ptr)
 
 
-@functools.cache
+_known_types: dict[type, bool] = {}
+
+
 def is_torch(kind: type) -> bool:
     """Whether a type is torch's tensor, or made from it."""
-    return any(base.__module__.partition(".")[0] == "torch" for base in kind.__mro__) and hasattr(kind, "data_ptr")
+    found = _known_types.get(kind)
+    if found is None:
+        modules = {base.__module__.partition(".")[0] for base in kind.__mro__}
+        found = _known_types[kind] = "torch" in modules and hasattr(kind, "data_ptr")
+    return found
 
 
 def _in_host_memory(spec: ArgSpec) -> str:
