@@ -71,4 +71,4 @@ def test_demo_refuses_an_unknown_kernel(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("rich", reason="rich is not installed (the demo's table)")
     done = run_script("demo.sh", "--kernels", "quick_sort", cwd=tmp_path, TLE2CUDA_PYTHON=sys.executable)
     assert done.returncode == 2
-    assert "demo.py: no kernel quick_sort; there are four_kernel, " in done.stderr
+    assert "demo.py: error: no kernel quick_sort; there are four_kernel, " in done.stderr

@@ -18,7 +18,7 @@ struct Aligned {
 // Expert ids with the long tail of a real router: expert e is chosen with a weight of 1 / (1 + e)^1.2.
 std::vector<int> zipf_ids(int count)
 {
-    std::vector<double> weights(constants::NUM_EXPERTS);
+    std::vector<double> weights(constants::NUM_GROUPS);
     for (std::size_t expert = 0; expert < weights.size(); ++expert)
         weights[expert] = std::pow(1.0 + static_cast<double>(expert), -1.2);
     std::mt19937 generator(7);
@@ -43,11 +43,11 @@ Aligned run(const std::vector<int>& topk_ids, int sorted_capacity, int expert_ca
 const char* find_error(const std::vector<int>& topk_ids, const Aligned& result)
 {
     const int numel = static_cast<int>(topk_ids.size());
-    std::vector<std::vector<int>> tokens(constants::NUM_EXPERTS);
+    std::vector<std::vector<int>> tokens(constants::NUM_GROUPS);
     for (int token = 0; token < numel; ++token) tokens[topk_ids[token]].push_back(token);
 
     int start = 0;
-    for (int expert = 0; expert < constants::NUM_EXPERTS; ++expert) {
+    for (int expert = 0; expert < constants::NUM_GROUPS; ++expert) {
         const int count = static_cast<int>(tokens[expert].size());
         const int padded = (count + constants::BLOCK_SIZE - 1) / constants::BLOCK_SIZE * constants::BLOCK_SIZE;
         if (start + padded > static_cast<int>(result.sorted_ids.size())) return "the result overflows";
@@ -72,7 +72,7 @@ int main()
 {
     for (const int numel : {1, 256, 4096, 8192}) {
         const std::vector<int> topk_ids = zipf_ids(numel);
-        const int used_experts = std::min(numel, constants::NUM_EXPERTS);
+        const int used_experts = std::min(numel, constants::NUM_GROUPS);
         const int capacity = numel + used_experts * (constants::BLOCK_SIZE - 1);
         const int blocks = (capacity + constants::BLOCK_SIZE - 1) / constants::BLOCK_SIZE;
         const Aligned result = run(topk_ids, blocks * constants::BLOCK_SIZE, blocks);

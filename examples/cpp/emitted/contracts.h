@@ -18,7 +18,7 @@ constexpr int BLOCK = 1024;
 }
 
 namespace moe_align_cluster_constants {
-constexpr int NUM_EXPERTS = 512;
+constexpr int NUM_GROUPS = 512;
 constexpr int BLOCK_SIZE = 16;
 constexpr int BLOCK_EXPERT = 1024;
 constexpr int BLOCK_TOKENS = 1024;
