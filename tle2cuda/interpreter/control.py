@@ -191,11 +191,6 @@ def _fused(compiler: Compiler, op: Op) -> Steps:
     yield False, move
 
 
-def _forward(compiler: Compiler, op: Op) -> Steps:
-    """Operations that are the identity on values."""
-    yield False, mover(compiler.slots_of(op.operands[:1]), compiler.slots_of(op.results))
-
-
 def _barrier(compiler: Compiler, op: Op) -> Steps:
     """Threads of one CTA execute in step here, so their barrier has nothing to do."""
     return iter(())
@@ -225,7 +220,6 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "for": _for,
     "while": _while,
     "fused": _fused,
-    "hint": _forward,
     "barrier": _barrier,
     "cluster_barrier": _cluster_barrier,
     "grid_barrier": _grid_barrier,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tle2cuda.ir.legality import is_pure
+from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import Type, dtype_of
@@ -240,7 +240,7 @@ def _zero_of(type_: Type, like: Op) -> Op:
 def _access(rewriter: _Simplify, op: Op) -> bool:
     """Loads, stores and atomics whose mask is known."""
     position = 1 if op.name == "load" else 2
-    if not op.attrs.get("has_mask") or op.attrs.get("scratch"):
+    if not op.attrs.get("has_mask") or scratch_operands(op):
         return False
     mask = rewriter.constant(op.operands[position])
     if mask is None:
