@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, DType, PointerType, element_of
+from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, I64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import (
     ADD,
     AND,
@@ -14,6 +14,7 @@ from tle2cuda.lowering.cexpr import (
     EQUALITY,
     MUL,
     OR,
+    PRIMARY,
     SHIFT,
     Affine,
     C,
@@ -33,6 +34,9 @@ _ROUNDED |= {("add", F64): "__dadd_rn", ("sub", F64): "__dsub_rn", ("mul", F64):
 _ROUNDED |= {(op, t): f"__h{op}_rn" for op in ("add", "sub", "mul") for t in (F16, BF16)}
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("&&", AND), "or": ("||", OR), "xor": ("!=", EQUALITY)}
+
+
+_WIDEN = "static_cast<long long>("
 
 
 def dtype(op: Op) -> DType:
@@ -59,6 +63,10 @@ def _sum(state: State, op: Op, args: list[C]) -> C:
     if type_.is_floating() and op.attrs.get("rounding") == "rn":
         return call(_ROUNDED[op.name, type_], a, b)
     sign, precedence = _SUMS[op.name]
+    if type_ is I64:  # one wide operand makes the other one wide
+        narrow = b.text.removeprefix(_WIDEN).removesuffix(")") if b.text.startswith(_WIDEN) else ""
+        if a.text.startswith(_WIDEN) and narrow.isidentifier():
+            b = C(narrow, PRIMARY, b.deps)
     if op.name == "sub" and type_.is_floating() is False and a.text == "0":
         return narrowed(type_, C(f"-{b.at(15)}", 15, b.deps))
     return narrowed(type_, binary(sign, precedence, a, b))

@@ -82,14 +82,26 @@ def emit_cluster_barrier(state: State, op: Op) -> None:
     if state.kernel.cluster_size == 1:
         state.block.add(f"__syncthreads();{remark}", op.span)
     elif members is not None:
+        assert state.member_barrier is not None
+        counters, groups = state.member_barrier
         mask = sum(1 << rank for rank in members)
         name = state.helper("cluster_barrier_members")
-        state.block.add(f"{name}<{mask:#x}u, {min(members)}, {len(members)}>(shared.member_barrier);{remark}", op.span)
+        counter = f"{counters}[{groups.index(tuple(members))}]"
+        state.block.add(f"{name}<{mask:#x}u, {min(members)}, {len(members)}>({counter});{remark}", op.span)
     elif uses_groups(state):
         state.uses_cluster = True
         state.block.add(f"cluster.sync();{remark}", op.span)
     else:
         state.block.add(f"{state.helper('cluster_sync')}();{remark}", op.span)
+
+
+def emit_whole_cluster_barrier(state: State, remark: str) -> None:
+    """A barrier of the whole cluster that no line of the user's asks for."""
+    if uses_groups(state):
+        state.uses_cluster = True
+        state.block.add(f"cluster.sync();  // {remark}")
+    else:
+        state.block.add(f"{state.helper('cluster_sync')}();  // {remark}")
 
 
 def emit_grid_barrier(state: State, op: Op) -> None:

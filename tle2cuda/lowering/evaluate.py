@@ -17,7 +17,7 @@ from tle2cuda.layout import Layout, Term, f2, format_index, linear_terms
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
-from tle2cuda.lowering.state import Registers, State, affine
+from tle2cuda.lowering.state import Registers, State, affine, is_bool
 from tle2cuda.lowering.writer import Block
 
 Coordinate = tuple[int, ...]
@@ -239,7 +239,7 @@ class Evaluator:
         if text.is_simple:
             return expr
         block, cache, depth = self._home(deps)
-        name = state.names.fresh(value.name or "index", depth)
+        name = state.names.fresh(value.name or ("inside" if is_bool(value) else "index"), depth)
         state.comment(state.definitions[value].span, block)
         block.add(f"const {state.declare_type(value.type)} {name} = {text.text};", value.span)
         named: Expr = C(name, PRIMARY, deps)

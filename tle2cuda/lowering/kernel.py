@@ -12,7 +12,7 @@ from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.nodes import Kernel
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch
+from tle2cuda.lowering import control, dispatch, distributed
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -46,6 +46,7 @@ class KernelFile:
     usings: tuple[str, ...]
     helpers: tuple[str, ...]
     members: tuple[str, ...]
+    shared_bytes: int
     qualifiers: str
     parameters: str
     body: str
@@ -59,11 +60,10 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
     """
     state = State(kernel, headers)
-    members = declare_buffers(state)
+    members, shared_bytes = declare_buffers(state)
     access = state.access
     parameters = _bind_arguments(state, access)
     _emit_body(state)
-    shared_bytes = _struct_bytes(members)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     prologue = _prologue(state, bool(members), dynamic)
     text, places = render([*prologue.lines, *state.block.lines])
@@ -79,6 +79,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=tuple(helper_texts(state.helpers)),
         members=tuple(_member_lines(members)),
+        shared_bytes=shared_bytes,
         qualifiers=_qualifiers(kernel),
         parameters=_wrapped(kernel.name, parameters),
         body=text,
@@ -111,12 +112,18 @@ def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
 def _emit_body(state: State) -> None:
     state.names.fresh("grid_group")  # never a user's name
     ops = state.kernel.body.body
+    if state.member_barrier is not None:
+        counters, groups = state.member_barrier
+        state.block.add(f"if ({state.thread()} < {len(groups)}) {counters}[thread] = 0;")
+        distributed.emit_whole_cluster_barrier(state, "the counters of the barriers among members are zero")
     last = next((op for op in reversed(ops) if op.name != "constant"), None)
     for op in ops:
-        if op is last and op.name == "if":
+        if op is last and op.name == "if" and state.member_barrier is None:
             control.emit_if(state, op, tail_of_kernel=True)
         else:
             dispatch.emit_op(state, op)
+    if state.member_barrier is not None:
+        distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
 
 
 def _prologue(state: State, has_shared: bool, dynamic: bool) -> Block:
@@ -142,23 +149,6 @@ def _prologue(state: State, has_shared: bool, dynamic: bool) -> Block:
 # ---- the struct -----------------------------------------------------------------------------------------------------
 
 
-def _struct_bytes(members: list[Member]) -> int:
-    """Size of the `Shared` struct as the C compiler lays it out."""
-    offset, align = 0, 1
-    groups: dict[int, int] = {}
-    for member in members:
-        own = max(member.alignment_bytes, 1)
-        align = max(align, own)
-        if member.group is not None and member.group in groups:
-            continue
-        size = member.size_bytes
-        if member.group is not None:
-            size = max(m.size_bytes for m in members if m.group == member.group)
-            groups[member.group] = size
-        offset = -(-offset // own) * own + size
-    return -(-offset // align) * align
-
-
 def _member_lines(members: list[Member]) -> list[str]:
     lines: list[str] = []
     done: set[int] = set()
@@ -178,8 +168,7 @@ def _member_lines(members: list[Member]) -> list[str]:
 
 
 def _member_text(member: Member) -> str:
-    align = f"alignas({member.alignment_bytes}) " if member.alignment_bytes else ""
-    text = f"{align}{member.declaration};"
+    text = f"alignas({member.alignment_bytes}) {member.declaration};"
     return f"{text:<40}  // {member.comment}" if member.comment else text
 
 

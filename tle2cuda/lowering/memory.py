@@ -73,6 +73,8 @@ class VectorPlan:
         access = access_of(op)
         if self.vec == 1 or op.name not in ("load", "store") or not is_tile(access.pointer):
             return None
+        if pointee(access.pointer) is BOOL:
+            return None  # in global memory any byte but 0 is true: looked at one by one
         info = self.state.info.get(access.pointer)
         size = pointee(access.pointer).bytes
         if info is None or info.contiguity[self.axis] < self.vec:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op, Value, walk
+from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering.cexpr import Affine, C, Expr
-from tle2cuda.lowering.names import Names
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
+from tle2cuda.passes.shared_map import shared_map
 
 STATIC_SHARED_LIMIT_BYTES = 48 * 1024
 
@@ -21,16 +21,14 @@ class Member:
 
     Attributes:
         declaration: `int count[1024]`.
-        alignment_bytes: Alignment beyond that of the element type; 0 for none.
+        alignment_bytes: Alignment of the member.
         comment: What it holds.
-        size_bytes: Bytes it takes.
         group: Members of one group share their bytes; None for a member of its own.
     """
 
     declaration: str
     alignment_bytes: int
     comment: str
-    size_bytes: int
     group: int | None
 
 
@@ -44,36 +42,24 @@ def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def declare_buffers(state: State) -> list[Member]:
-    """Name every allocation of the kernel; returns the members in the order of the shared-memory map."""
-    allocs = [op for op in walk(state.kernel.body) if op.name == "alloc"]
-    allocs.sort(key=lambda op: op.attrs.get("offset_bytes", 0))
-    names = Names()
+def declare_buffers(state: State) -> tuple[list[Member], int]:
+    """Name every allocation of the kernel; returns the members by offset, and the size of the struct in bytes."""
+    memory_map = shared_map(state.kernel)
+    makers = state.definitions
     members: list[Member] = []
-    for op in allocs:
-        buffer = op.result
-        type_ = buffer.type
-        assert isinstance(type_, BufferType)
-        name = names.fresh(op.attrs.get("name") or buffer.name or "buffer")
-        extents = "".join(f"[{extent}]" for extent in type_.shape)
+    for entry in memory_map.entries:
+        op = makers[entry.root]
+        extents = "".join(f"[{extent}]" for extent in entry.shape)
         cuda_type = op.attrs.get("cuda_type")
-        declaration = f"{cuda_type} {name}" if cuda_type else f"{type_.element.cuda} {name}{extents}"
-        state.include_for(type_.element)
-        shared_with = op.attrs.get("union_group")
-        members.append(Member(declaration, _alignment(op, type_), _purpose(op), type_.size_bytes, shared_with))
-        prefix = f"shared.{name}"
-        if cuda_type:
-            state.buffers[buffer] = BufferRef(prefix, (), ())
-        else:
-            state.buffers[buffer] = BufferRef(prefix, type_.shape, (Affine(),) * len(type_.shape))
-    return members
-
-
-def _alignment(op: Op, type_: BufferType) -> int:
-    wanted = int(op.attrs.get("alignment_bytes") or 16)
-    if type_.size_bytes < 16 and wanted <= 16:
-        return 0
-    return wanted
+        declaration = f"{cuda_type} {entry.name}" if cuda_type else f"{entry.element.cuda} {entry.name}{extents}"
+        state.include_for(entry.element)
+        members.append(Member(declaration, entry.alignment_bytes, _purpose(op), entry.union_group))
+        text = f"shared.{entry.name}"
+        shape = () if cuda_type else entry.shape
+        state.buffers[entry.root] = BufferRef(text, shape, (Affine(),) * len(shape))
+        if "member_groups" in op.attrs:
+            state.member_barrier = (text, tuple(op.attrs["member_groups"]))
+    return members, memory_map.total_bytes
 
 
 def _purpose(op: Op) -> str:

@@ -102,6 +102,7 @@ class State:
         self.scalars: dict[Value, C] = {}
         self.registers: dict[Value, Registers] = {}
         self.buffers: dict[Value, BufferRef] = {}
+        self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.hoisted: list[dict[object, Expr]] = [{}]
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}

@@ -11,16 +11,39 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.ir.classify import is_tile
-from tle2cuda.ir.nodes import Kernel, Op, Value, make_op
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, uses_of
-from tle2cuda.ir.types import BOOL, I32, U8, BufferType, DType, TileType, dtype_of, element_of
-from tle2cuda.layout import conversion
-from tle2cuda.passes.collective_plan import split_axis
+from tle2cuda.ir.types import BOOL, I32, U8, U32, BufferType, DType, TileType, dtype_of, element_of
+from tle2cuda.passes.collective_plan import (
+    accumulator,
+    conversion_way,
+    cub_scan,
+    exclusive_sum_slots,
+    exclusive_sum_type,
+    scan_slots,
+    stored,
+    warp_exchange,
+)
 
 
 def run(kernel: Kernel) -> Kernel:
     """Add scratch buffers to the operations that need them."""
-    return _Scratch(kernel).kernel(kernel)
+    return _with_member_counters(_Scratch(kernel).kernel(kernel))
+
+
+def _with_member_counters(kernel: Kernel) -> Kernel:
+    """Add one counter for each set of cluster members that meets without the rest of its cluster.
+
+    Peers count in it from other CTAs, so it is no scratch: it is nobody else's for the whole kernel.
+    """
+    meetings = [op for op in walk(kernel.body) if op.name == "cluster_barrier" and op.attrs.get("members") is not None]
+    groups = tuple(dict.fromkeys(tuple(op.attrs["members"]) for op in meetings))
+    if not groups:
+        return kernel
+    attrs = {"name": "member_barrier", "alignment_bytes": 16, "member_groups": groups}
+    span = meetings[0].span
+    alloc = make_op("alloc", (), (BufferType((len(groups),), U32),), attrs, span=span, names=("member_barrier",))
+    return replace(kernel, body=Region(kernel.body.params, (alloc, *kernel.body.ops)))
 
 
 class _Scratch(Rewriter):
@@ -57,31 +80,30 @@ class _Scratch(Rewriter):
         self.emit(replace(op, operands=operands, attrs=attrs, regions=regions))
 
     def for_reduce(self, op: Op) -> list[BufferType]:
-        layout = _layout(op.operands[0])
-        split = split_axis(layout, op.attrs["axis"])
-        if not split.warp_bits:
+        exchange = warp_exchange(_layout(op.operands[0]), op.attrs["axis"])
+        if exchange is None:
             return []
-        rest = layout.num_elements // layout.shape[op.attrs["axis"]]
-        return [BufferType((split.num_warps_along * rest,), _stored(v)) for v in op.operands]
+        kind = op.attrs["kind"]
+        count = exchange.parts * exchange.rest
+        return [BufferType((count,), stored(accumulator(kind, dtype_of(v.type)))) for v in op.operands]
 
     def for_scan(self, op: Op) -> list[BufferType]:
-        layout = _layout(op.operands[0])
-        split = split_axis(layout, op.attrs["axis"])
-        if not split.warp_bits:
+        count = scan_slots(_layout(op.operands[0]), op.attrs["axis"])
+        if not count:
             return []
-        rest = layout.num_elements // layout.shape[op.attrs["axis"]]
-        return [BufferType((split.num_warps_along * rest,), _stored(v)) for v in op.operands]
+        kind = op.attrs["kind"]
+        return [BufferType((count,), stored(accumulator(kind, dtype_of(v.type)))) for v in op.operands]
 
     def for_exclusive_sum(self, op: Op) -> list[BufferType]:
-        element = dtype_of(op.results[0].type)
-        return [BufferType((2 * self.source.num_warps * max(element.bytes, 4),), U8)]
+        return [BufferType((exclusive_sum_slots(op, self.source.num_warps),), exclusive_sum_type(op))]
 
     def for_histogram(self, op: Op) -> list[BufferType]:
         return [BufferType((op.attrs["bins"],), I32)]
 
     def for_conversion(self, op: Op) -> list[BufferType]:
-        source, target = _layout(op.operands[0]), _layout(op.results[0])
-        if conversion(source, target).kind != "shared":
+        source, target = op.operands[0].type, op.results[0].type
+        assert isinstance(source, TileType) and isinstance(target, TileType)
+        if conversion_way(source, target) != "shared":
             return []
         return [BufferType((source.num_elements,), _stored(op.operands[0]))]
 

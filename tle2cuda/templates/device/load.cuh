@@ -1,0 +1,20 @@
+// defines: load_vector
+// needs: vector
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+// defines: load_edge
+// needs: load_vector
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, T other)
+{
+    if (valid >= N) return load_vector<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : other;
+    return result;
+}
