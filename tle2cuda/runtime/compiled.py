@@ -200,12 +200,14 @@ def compiled_kernel_class() -> Any:
                     self._shapes[shape] = ctas
             launcher = self.launcher
             launcher.start()
+            tensor = next((value for value in args if is_torch(type(value))), None)
+            device = tensor.get_device() if tensor is not None else -1
+            where = device if device >= 0 else None
             if stream is not None:
                 handle = int(getattr(stream, "ptr", getattr(stream, "cuda_stream", stream)))
             else:
-                library = "torch" if any(is_torch(type(value)) for value in args) else "cupy"
-                handle = stream_getter(library)(None)
-            launcher.launch(ctas, launcher.addresses(args), handle, None, shared_mem or None)
+                handle = stream_getter("cupy" if where is None else "torch")(where)
+            launcher.launch(ctas, launcher.addresses(args), handle, where, shared_mem or None)
 
     CompiledKernel.__qualname__ = "CompiledKernel"
     return CompiledKernel
