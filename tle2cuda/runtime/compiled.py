@@ -120,8 +120,8 @@ def compiled_kernel_class() -> Any:
         """A kernel compiled by tle2cuda; launched like any `cupy.RawKernel`.
 
         `k(grid, block, args)` takes the grid in CTAs. Arguments are converted as the contract says, so a
-        Python float is right for an fp32 argument; scratch buffers are added. A launch goes to torch's
-        current stream when an argument is a torch tensor, else to CuPy's.
+        Python float is right for an fp32 argument; scratch buffers are added. A launch goes to the
+        device and torch's current stream of the first torch tensor among the arguments, else to CuPy's current ones.
 
         Attributes:
             source: The emitted file.
