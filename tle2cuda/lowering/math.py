@@ -18,50 +18,11 @@ _FLOAT = {
 _HELPERS = {"exp2": "exp2_approx", "sqrt": "sqrt_approx"}
 _DOUBLE = {"sqrt_rn": "__dsqrt_rn", "abs": "fabs"}
 _LIBRARY = frozenset(
-    [
-        "exp",
-        "exp2",
-        "exp10",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "sqrt",
-        "rsqrt",
-        "cbrt",
-        "erf",
-        "erfc",
-        "erfinv",
-        "floor",
-        "ceil",
-        "trunc",
-        "rint",
-        "round",
-        "nearbyint",
-        "abs",
-        "lgamma",
-        "tgamma",
-        "logb",
-        "j0",
-        "j1",
-        "y0",
-        "y1",
-        "sinpi",
-        "cospi",
-    ]
+    """
+    exp exp2 exp10 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt
+    rsqrt cbrt erf erfc erfinv floor ceil trunc rint round nearbyint abs lgamma tgamma logb j0 j1 y0 y1 sinpi
+    cospi
+    """.split()
 )
 _HALF = {"abs": "__habs", "floor": "hfloor", "ceil": "hceil", "rint": "hrint", "trunc": "htrunc"}
 
