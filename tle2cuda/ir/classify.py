@@ -41,12 +41,36 @@ def lazy_values(ops: tuple[Op, ...], known: set[Value] | None = None) -> set[Val
     only renames elements.
     """
     lazy = known if known is not None else set()
+    folded = _only_folded(ops)
     for op in ops:
-        if op.results and is_tile(op.results[0]) and _is_lazy(op, lazy):
+        if op.results and is_tile(op.results[0]) and (op in folded or _is_lazy(op, lazy)):
             lazy.add(op.results[0])
         for region in op.regions:
             lazy_values(region.ops, lazy)
     return lazy
+
+
+def _only_folded(ops: tuple[Op, ...]) -> set[Op]:
+    """Elementwise operations whose only use is a reduction of the same list: they are computed while it folds."""
+    uses: dict[Value, list[Op]] = {}
+
+    def count(inner: tuple[Op, ...]) -> None:
+        for op in inner:
+            for operand in op.operands:
+                uses.setdefault(operand, []).append(op)
+            for region in op.regions:
+                count(region.ops)
+
+    count(ops)
+    here = set(ops)
+    folded: set[Op] = set()
+    for op in reversed(ops):
+        if op.name not in ELEMENTWISE or not op.results or not is_tile(op.results[0]):
+            continue
+        users = uses.get(op.results[0], [])
+        if len(users) == 1 and users[0] in here and (users[0].name == "reduce" or users[0] in folded):
+            folded.add(op)
+    return folded
 
 
 def _is_lazy(op: Op, lazy: set[Value]) -> bool:

@@ -16,6 +16,9 @@ from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
 
 
+SHORT_TEXT = 24  # an expression up to this long is written again rather than named by us
+
+
 def scalar_text(state: State, value: Value) -> C:
     """C text of a scalar, wherever it comes from."""
     found = state.scalars.get(value)
@@ -43,7 +46,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.scalars[value] = C(target)
         return
     named = bool(value.name) and not expr.is_simple
-    again = state.use_count(value) > 1 and not expr.is_simple
+    again = state.use_count(value) > 1 and not expr.is_simple and len(expr.text) > SHORT_TEXT
     if not (keep or named or again):
         state.scalars[value] = expr
         return

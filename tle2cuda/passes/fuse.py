@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
@@ -42,6 +43,7 @@ class _Group:
 class _Fuse:
     def __init__(self, kernel: Kernel) -> None:
         self.lazy = lazy_values(kernel.body.ops)
+        self.roots = Roots(kernel)
         self.uses = uses_of(kernel.body)
         self.definitions = definitions(kernel.body)
 
@@ -108,9 +110,19 @@ class _Fuse:
             for operand in op.operands:
                 if operand in group.defined and self.definitions[operand] not in symbolic and operand not in outliving:
                     outliving.append(operand)
-        out.append(_fused(group.ops, outliving, [op.results[0] for op in again]))
+        out.append(_fused(self._used_inside(group.ops), outliving, [op.results[0] for op in again]))
         out.extend(again)
         group.layout, group.ops, group.defined = None, [], set()
+
+    def _used_inside(self, ops: list[Op]) -> list[Op]:
+        """The operations of a group without those symbolic ones that only operations behind it use."""
+        used: set[Value] = set()
+        kept: list[Op] = []
+        for op in reversed(ops):
+            if not self._is_symbolic(op) or op.results[0] in used:
+                kept.append(op)
+                used.update(op.operands)
+        return kept[::-1]
 
     def _needed_outside(self, symbolic: list[Op], inside: set[Op]) -> list[Op]:
         """Symbolic operations of the group whose values are used behind it, with what those need."""
@@ -138,8 +150,9 @@ class _Fuse:
         space, other_space = _space(op), _space(earlier)
         if (space == GLOBAL) != (other_space == GLOBAL):
             return True
-        if space != GLOBAL:
-            return False
+        if space != GLOBAL:  # shared memory: other buffers are no matter, the same one may need a barrier between
+            mine, theirs = self.roots.of(op.operands[0]), self.roots.of(earlier.operands[0])
+            return None not in mine and None not in theirs and not set(mine) & set(theirs)
         if earlier.name == "load" and op.name == "store":
             layout = _layout_of(op)
             assert layout is not None

@@ -69,6 +69,10 @@ class _Assign:
         if op.name in ("expand_dims", "reshape", "trans"):
             inner = self.natural(op.operands[0])
             return None if inner is None else forward(op, inner)
+        if op.name in ELEMENTWISE:
+            for operand in op.operands:
+                if is_tile(operand) and (layout := self.natural(operand)) is not None:
+                    return layout
         return None
 
     def want(self, old: Value, layout: Layout) -> Value:
@@ -97,9 +101,7 @@ class _Assign:
 
     # ---- regions and operations ---------------------------------------------------------------------------------------
 
-    def region(
-        self, region: Region, params: tuple[Value, ...], yields: tuple[Layout | None, ...] | None = None
-    ) -> Region:
+    def region(self, region: Region, params: tuple[Value, ...], yields: tuple[Layout | None, ...] | None = None) -> Region:
         """Rewrite a region whose parameters became `params`; tile yields are put into the layouts `yields`."""
         self.scopes.append({})
         self.outputs.append([])
@@ -295,8 +297,7 @@ class _Assign:
             layouts = better
         start = tuple(self.now(v) for v in op.operands[:3])
         values = tuple(
-            self.want(v, layout) if layout is not None else self.now(v)
-            for v, layout in zip(inits, layouts, strict=True)
+            self.want(v, layout) if layout is not None else self.now(v) for v, layout in zip(inits, layouts, strict=True)
         )
         self.rebuild_each(op, start + values, tuple(layouts), (body,))
 
