@@ -90,7 +90,7 @@ class Loops(Branches):
             operands = (lower.value, upper.value, step.value, *inits)
             types = tuple(value.type for value in params)
             results = self.builder.emit("for", operands, types, loop.hints, (region,))
-        self._after_loop(node, carried, results, span)
+        self._after_loop(node, arm, carried, results, span)
         self.env[node.target.id] = Binding(
             Undefined(
                 f"the loop variable has none after the loop at {span.short()}",
@@ -145,7 +145,7 @@ class Loops(Branches):
             types = tuple(value.type for value in params)
             body = Region(tuple(params), (*arm.ops, *terminator))
             results = self.builder.emit("while", tuple(inits), types, None, (before, body))
-        self._after_loop(node, carried, results, span)
+        self._after_loop(node, arm, carried, results, span)
 
     def _while_condition(self, node: ast.While, carried: list[_Carried]) -> Region | None:
         """The region that decides about another iteration; None when there is never a first one."""
@@ -353,7 +353,12 @@ class Loops(Branches):
         return DTypeMismatch(message, binding.span, facts, help=help_text)
 
     def _after_loop(
-        self, node: ast.For | ast.While, carried: list[_Carried], results: tuple[Value, ...], span: Span
+        self,
+        node: ast.For | ast.While,
+        arm: Arm,
+        carried: list[_Carried],
+        results: tuple[Value, ...],
+        span: Span,
     ) -> None:
         """Names behind the loop."""
         names = {item.name for item in carried}
@@ -361,6 +366,8 @@ class Loops(Branches):
             previous = self.env.get(name)
             if name in names or (previous is not None and isinstance(previous.value, Poison)):
                 continue
+            if previous is not None and arm.env.get(name) is previous:
+                continue  # assigned only under compile-time conditions that turned out false
             self.env[name] = Binding(
                 Undefined(
                     f"it is assigned only inside the loop at {span.short()}, which may run zero times",
