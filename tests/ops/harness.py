@@ -13,8 +13,8 @@ from tle2cuda.ir.builder import Builder
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, with_shape
 from tle2cuda.ops import numerics
+from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import MEANINGS, tensor
-from tle2cuda.ops.shared import buffered_tensor
 
 
 class FakeMemory:

@@ -21,6 +21,7 @@ from tle2cuda.ir.types import (
     DType,
 )
 from tle2cuda.language import core, extra, math
+from tle2cuda.ops import bits as _bits  # noqa: F401  its operators register themselves
 from tle2cuda.ops.arithmetic import (
     PropagateNan,
     add,

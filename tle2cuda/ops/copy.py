@@ -7,9 +7,9 @@ from typing import Any
 from tle2cuda.errors import InvalidArgument, MemoryOperationFailed, NotSupported
 from tle2cuda.ir.types import BOOL, GLOBAL, PointerType
 from tle2cuda.ops import core, memory
+from tle2cuda.ops.buffers import buffer_fact, buffered_tensor, local_ptr
 from tle2cuda.ops.core import builtin, dims_text, fact, static_bool, static_int, static_value, tensor, unwrap
 from tle2cuda.ops.semantic import TLESemantic, TLESemanticError
-from tle2cuda.ops.shared import buffer_fact, buffered_tensor, local_ptr
 
 _FAILED = "copy operation failed: "
 _MAX_PENDING_GROUPS = 7

@@ -1,7 +1,7 @@
 """What the op families share, in one import; the parts are in `values`, `base` and `promotion`.
 
 Kernels see four kinds of object. `constexpr` is known while tracing; `tensor` is a run-time scalar or
-tile; buffers (`tle2cuda.ops.shared`) name shared memory; everything else (dtypes, meshes, functions,
+tile; buffers (`tle2cuda.ops.buffers`) name shared memory; everything else (dtypes, meshes, functions,
 tuples) is plain Python. Language functions are marked by `builtin` and take plain Python values
 wherever a constexpr fits.
 """

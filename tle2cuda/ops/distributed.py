@@ -9,6 +9,7 @@ from tle2cuda.ir import builder
 from tle2cuda.ir.types import CLUSTER, I32, SHARED, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import floor_divide, remainder
+from tle2cuda.ops.buffers import buffered_tensor, remote_buffer
 from tle2cuda.ops.core import builtin, constant, emit_value, fact, static_value, tensor, unwrap
 from tle2cuda.ops.mesh import (
     _infer_submesh_barrier_group,
@@ -20,7 +21,6 @@ from tle2cuda.ops.mesh import (
     device_mesh,
     is_block_mesh,
 )
-from tle2cuda.ops.shared import buffered_tensor, remote_buffer
 
 
 def _request_cluster(mesh: device_mesh, what: str) -> None:

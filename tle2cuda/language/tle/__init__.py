@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tle2cuda.language.tle import communication, distributed, gpu, raw
+from tle2cuda.ops.buffers import local_ptr
 from tle2cuda.ops.copy import copy, unsupported
 from tle2cuda.ops.distributed import distributed_barrier, remote, shard_id
 from tle2cuda.ops.mesh import (
@@ -27,7 +28,7 @@ from tle2cuda.ops.sharding import (
     reshard,
     sharding,
 )
-from tle2cuda.ops.shared import alloc, local_ptr, memory_space
+from tle2cuda.ops.shared import alloc, memory_space
 from tle2cuda.ops.shared_layouts import smem, tmem
 from tle2cuda.ops.tle_load import load
 

@@ -1,9 +1,10 @@
 """`tle.gpu`: named shared memory, copies, pipelined loops. No logic here."""
 
 from tle2cuda.language.tle.gpu import semantic
+from tle2cuda.ops.buffers import buffered_tensor, buffered_tensor_type, local_ptr
 from tle2cuda.ops.copy import async_commit_group, async_wait_group, copy, unsupported
 from tle2cuda.ops.loops import pipeline
-from tle2cuda.ops.shared import alloc, buffered_tensor, buffered_tensor_type, local_ptr, memory_space
+from tle2cuda.ops.shared import alloc, memory_space
 from tle2cuda.ops.shared_layouts import (
     layout,
     nv_mma_shared_layout,
