@@ -43,9 +43,7 @@ def read_cases() -> list[Case]:
     for section in sections[1:]:
         found = _SECTION.fullmatch(section)
         assert found, section
-        cases.append(
-            Case(*(found[part] for part in ("name", "signature", "source", "kind")), found["text"].strip("\n"))
-        )
+        cases.append(Case(*(found[part] for part in ("name", "signature", "source", "kind")), found["text"].strip("\n")))
     return cases
 
 
@@ -105,12 +103,8 @@ def test_no_frames_of_the_compiler_in_the_traceback(tmp_path: pathlib.Path) -> N
     for attempt in (lambda: tle2cuda.emit(module.k, "i32"), lambda: module.k[(1,)](3)):
         with pytest.raises(errors.UndefinedName) as caught:
             attempt()
-        ours = [
-            frame for frame in caught.traceback if "tle2cuda" in frame.path.parts[-2:] or "frontend" in str(frame.path)
-        ]
-        assert [
-            frame for frame in ours if frame.path.parent.name == "frontend" and "tests" not in frame.path.parts
-        ] == []
+        ours = [frame for frame in caught.traceback if "tle2cuda" in frame.path.parts[-2:] or "frontend" in str(frame.path)]
+        assert [frame for frame in ours if frame.path.parent.name == "frontend" and "tests" not in frame.path.parts] == []
 
 
 def test_function_without_source() -> None:

@@ -136,9 +136,9 @@ def test_loop_variable_takes_the_widest_bound(tmp_path: pathlib.Path) -> None:
     """
     for type_, expected in (("i32", "i32"), ("i64", "i64"), ("i8", "i32"), ("u64", "u64")):
         (loop,) = ops(trace_text(source, tmp_path, f"*i64, {type_}"), "for")
-        assert {
-            str(value.type) if not hasattr(value.type, "short") else value.type.short for value in loop.operands
-        } == {expected}
+        assert {str(value.type) if not hasattr(value.type, "short") else value.type.short for value in loop.operands} == {
+            expected
+        }
 
 
 def test_static_range_leaves_no_loop(tmp_path: pathlib.Path) -> None:

@@ -277,6 +277,39 @@ def test_launch_costs_little_python() -> None:
     assert best < 10e-6
 
 
+class FakeLauncher:
+    """Records what a launch hands to the driver."""
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[Any, ...]] = []
+
+    def launch(self, *arguments: Any) -> None:
+        self.launches.append(arguments)
+
+
+def test_gpu_launch_hands_over_ctas_and_run_time_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The GPU path, with the driver replaced: constants left out, the grid multiplied by the cluster."""
+    import types
+
+    from tle2cuda import jit_function
+    from tle2cuda.runtime.args import BoundArguments
+    from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+    from tle2cuda.runtime.signature import Specialization
+
+    monkeypatch.setattr("tle2cuda.runtime.launcher.stream_getter", lambda library: lambda device: (library, device))
+    args = (ArgSpec("out", "pointer", "fp32", 16), ArgSpec("n", "scalar", "i32"))
+    contract = LaunchContract("fill", "k.py", 1, "sm_90a", args, cluster=(2, 1, 1))
+    launcher = FakeLauncher()
+    compiled = types.SimpleNamespace(contract=contract, launcher=launcher)
+    bound = BoundArguments(Specialization(args, (("B", 8),)), 3, "torch", (0, 2))
+    launch = jit_function._GPULaunch(compiled, bound)
+    for grid in ((5, 2), [5, 2], (5, 2)):
+        launch(grid, (0x1000, 8, 77))
+    assert launcher.launches == [((10, 2, 1), (0x1000, 77), ("torch", 3), 3)] * 3
+    with pytest.raises(errors.LaunchError, match="beyond the limit"):
+        launch((1, 1 << 17), (0x1000, 8, 77))
+
+
 def test_import_is_light() -> None:
     code = (
         "import sys, tle2cuda\n"

@@ -47,9 +47,7 @@ class Writer:
 
     def condition(self) -> str:
         def simple() -> str:
-            return (
-                f"{self.choose.choice(NAMES)} {self.choose.choice(('<', '>=', '==', '!='))} {self.choose.randrange(8)}"
-            )
+            return f"{self.choose.choice(NAMES)} {self.choose.choice(('<', '>=', '==', '!='))} {self.choose.randrange(8)}"
 
         kind = self.choose.randrange(5)
         if kind == 0:

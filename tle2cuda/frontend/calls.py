@@ -135,9 +135,7 @@ class Calls(Expressions):
 
     # -- device functions --
 
-    def call_device(
-        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], call_site: Span
-    ) -> Any:
+    def call_device(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], call_site: Span) -> Any:
         """Inlines a jit function."""
         name = fn.__name__
         signature = signature_of(fn)
@@ -254,9 +252,7 @@ class Calls(Expressions):
                     f"got a run-time value ({describe_value(dynamic[0])})",
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
-                    help="decorate it with @tle2cuda.jit to call it in the kernel"
-                    if inspect.isfunction(function)
-                    else "",
+                    help="decorate it with @tle2cuda.jit to call it in the kernel" if inspect.isfunction(function) else "",
                 )
             plain_args = [unwrap(arg) for arg in args]
             plain_kwargs = {key: unwrap(value) for key, value in kwargs.items()}

@@ -221,9 +221,7 @@ class Expressions(Scope):
             texts = [self.span(part).text() for part in parts]
             symbols = [_COMPARE[type(op)][0] if type(op) in _COMPARE else "in" for op in node.ops]
             split = [f"({a} {s} {b})" for a, s, b in zip(texts, symbols, texts[1:], strict=False)]
-            raise UnsupportedSyntax(
-                "a chained comparison is not supported in a kernel", help=f"write {' & '.join(split)}"
-            )
+            raise UnsupportedSyntax("a chained comparison is not supported in a kernel", help=f"write {' & '.join(split)}")
         op, right = node.ops[0], node.comparators[0]
         a, b = self.evaluate(node.left), self.evaluate(right)
         if isinstance(op, (ast.Is, ast.IsNot)):
@@ -241,15 +239,11 @@ class Expressions(Scope):
             return x is y
         if any(is_static(v) and unwrap(v) is None for v in (a, b)):
             return False
-        raise InvalidType(
-            f"`is` compares with None only, got {describe_value(a)} and {describe_value(b)}", help="use =="
-        )
+        raise InvalidType(f"`is` compares with None only, got {describe_value(a)} and {describe_value(b)}", help="use ==")
 
     def _contains(self, item: Any, container: Any, negate: bool) -> Any:
         if not (is_static(item) and is_static(container)):
-            raise InvalidType(
-                "`in` works on compile-time values only", help="compare with each element, combined with |"
-            )
+            raise InvalidType("`in` works on compile-time values only", help="compare with each element, combined with |")
         return self._fold("in", lambda a, b: (a in b) != negate, [item, container])
 
     # -- conditions --

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ class Liveness:
     head: dict[ast.stmt, Names] = field(default_factory=dict)
 
 
+@functools.lru_cache(maxsize=256)
 def analyse(function: ast.FunctionDef) -> Liveness:
     """Live names of a function; branches decided while tracing count as taken either way."""
     found = Liveness()

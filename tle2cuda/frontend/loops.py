@@ -210,9 +210,7 @@ class Loops(Branches):
         )
         return replace_leaves(item.before, handles)
 
-    def _with_carried(
-        self, env: dict[str, Binding], carried: list[_Carried], params: list[Value]
-    ) -> dict[str, Binding]:
+    def _with_carried(self, env: dict[str, Binding], carried: list[_Carried], params: list[Value]) -> dict[str, Binding]:
         inner = dict(env)
         for item in carried:
             inner[item.name] = Binding(self._rebuilt(item, params), item.binding.span)
@@ -234,9 +232,7 @@ class Loops(Branches):
             inner = self._with_carried(self.env, carried, params)
             arm = self._trace_iteration(node, {**inner, **bindings})
             unassigned = {
-                item.name
-                for item in carried
-                if arm.env[item.name] is inner[item.name] and not self._may_be_carried(item)
+                item.name for item in carried if arm.env[item.name] is inner[item.name] and not self._may_be_carried(item)
             }
             if not unassigned:
                 return carried, params, arm
