@@ -16,6 +16,7 @@ H200_MULTIPROCESSORS = 132
 MOE_SLOTS, MOE_BLOCK_SIZE, MOE_EXPERTS = 4096, 16, 512
 
 _POINTER, _SIZE = "*i32:16", "i32"
+_MOE_SIZES = ("numel", "slots_per_cta", "sorted_capacity", "expert_capacity")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,12 +107,14 @@ def moe_kernels() -> tuple[ShippedKernel, ...]:
 
 def kernels_of(algorithm: Any, sizes: Any, tuning: Any) -> Iterator[ShippedKernel]:
     """The kernels of one MoE algorithm in launch order, specialised as its recipe says."""
+    from kernels.moe_align_block_size.algorithms import SIZES
+
     steps = algorithm.recipe(sizes, tuning).steps
     for number, step in enumerate(steps, 1):
         function = getattr(step.kernel, "fn", step.kernel)
         parameters = [name for name in inspect.signature(function).parameters if name not in step.constants]
-        types = [_SIZE if name in ("numel", "sorted_capacity", "expert_capacity") else _POINTER
-                 for name in step.arguments]  # fmt: skip
+        scalars = {*SIZES, *step.scalars}
+        types = ["i32" if name in scalars else "*i32:16" for name in step.arguments]
         stage = function.__name__.removeprefix("moe_align_")
         name = f"moe_align_{algorithm.name}" + (f"_{number}_{stage}" if len(steps) > 1 else "")
         yield ShippedKernel(
