@@ -56,14 +56,22 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
         pending.append((variable, value))
     names = [_variable_name(state, variable) for variable, _ in pending]
     texts = [_reads(state, value) for _, value in pending]
+    # A value may be another variable of this very assignment (`a, b = b, a`): its copy stands for it only here.
+    scalars, registers = dict(state.scalars), dict(state.registers)
     for i, (variable, value) in enumerate(pending):
-        clash = any(re.search(rf"\b{re.escape(names[i])}\b", texts[j]) for j in range(i + 1, len(pending)))
-        if clash:
-            later = [j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])]
-            for j in later:
-                _stage(state, pending[j][1], names[j])
-                texts[j] = ""
-        _assign(state, variable, value)
+        later = [j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])]
+        for j in later:
+            _stage(state, pending[j][1], names[j])
+            texts[j] = ""
+        if variable in scalars:
+            _assign_scalar(state, scalars[variable].text, value)
+        else:
+            assign_tile(state, registers[variable], value)
+    for _, value in pending:
+        if value in scalars:
+            state.scalars[value] = scalars[value]
+        if value in registers:
+            state.registers[value] = registers[value]
 
 
 def _stage(state: State, value: Value, target_name: str) -> None:
@@ -81,15 +89,11 @@ def _stage(state: State, value: Value, target_name: str) -> None:
     state.scalars[value] = C(name)
 
 
-def _assign(state: State, variable: Value, value: Value) -> None:
-    if is_tile(variable):
-        assign_tile(state, state.registers[variable], value)
-    else:
-        text = scalar_text(state, value).text
-        name = state.scalars[variable].text
-        if text != name:
-            plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
-            state.block.add(f"{name} += {plus.group(1)};" if plus else f"{name} = {text};", value.span)
+def _assign_scalar(state: State, name: str, value: Value) -> None:
+    text = scalar_text(state, value).text
+    if text != name:
+        plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
+        state.block.add(f"{name} += {plus.group(1)};" if plus else f"{name} = {text};", value.span)
 
 
 def _same_storage(state: State, variable: Value, value: Value) -> bool:

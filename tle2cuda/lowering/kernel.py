@@ -17,7 +17,7 @@ from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
 from tle2cuda.lowering.places import Place
-from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, declare_buffers
+from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import render_template
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, render
@@ -60,10 +60,12 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
     """
     state = State(kernel, headers)
-    members, shared_bytes = declare_buffers(state)
+    memory_map = bind_buffers(state)
+    shared_bytes = memory_map.total_bytes
     access = state.access
     parameters = _bind_arguments(state, access)
     _emit_body(state)
+    members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     prologue = _prologue(state, bool(members), dynamic)
     text, places = render([*prologue.lines, *state.block.lines])

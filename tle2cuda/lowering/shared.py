@@ -10,7 +10,7 @@ from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering.cexpr import Affine, C, Expr
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
-from tle2cuda.passes.shared_map import shared_map
+from tle2cuda.passes.shared_map import SharedMap, shared_map
 
 STATIC_SHARED_LIMIT_BYTES = 48 * 1024
 
@@ -42,24 +42,29 @@ def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def declare_buffers(state: State) -> tuple[list[Member], int]:
-    """Name every allocation of the kernel; returns the members by offset, and the size of the struct in bytes."""
+def bind_buffers(state: State) -> SharedMap:
+    """Give every allocation of the kernel its name in the `Shared` struct."""
     memory_map = shared_map(state.kernel)
-    makers = state.definitions
+    for entry in memory_map.entries:
+        text = f"shared.{entry.name}"
+        state.buffers[entry.root] = BufferRef(text, entry.shape, (Affine(),) * len(entry.shape))
+        state.include_for(entry.element)
+        groups = state.definitions[entry.root].attrs.get("member_groups")
+        if groups:
+            state.member_barrier = (text, tuple(groups))
+    return memory_map
+
+
+def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
+    """The members of the `Shared` struct by offset, once the body is written and their types are known."""
     members: list[Member] = []
     for entry in memory_map.entries:
-        op = makers[entry.root]
         extents = "".join(f"[{extent}]" for extent in entry.shape)
-        cuda_type = op.attrs.get("cuda_type")
-        declaration = f"{cuda_type} {entry.name}" if cuda_type else f"{entry.element.cuda} {entry.name}{extents}"
-        state.include_for(entry.element)
-        members.append(Member(declaration, entry.alignment_bytes, _purpose(op), entry.union_group))
-        text = f"shared.{entry.name}"
-        shape = () if cuda_type else entry.shape
-        state.buffers[entry.root] = BufferRef(text, shape, (Affine(),) * len(shape))
-        if "member_groups" in op.attrs:
-            state.member_barrier = (text, tuple(op.attrs["member_groups"]))
-    return members, memory_map.total_bytes
+        own_type = state.member_types.get(entry.root)
+        declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
+        comment = _purpose(state.definitions[entry.root])
+        members.append(Member(declaration, entry.alignment_bytes, comment, entry.union_group))
+    return members
 
 
 def _purpose(op: Op) -> str:

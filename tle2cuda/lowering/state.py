@@ -106,6 +106,7 @@ class State:
         self.hoisted: list[dict[object, Expr]] = [{}]
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}
+        self.member_types: dict[Value, str] = {}  # members of `Shared` that are no plain arrays
         self.places: dict[Value, object] = {}
         self.helpers: set[str] = set()
         self.includes: set[str] = set()

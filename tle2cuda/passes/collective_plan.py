@@ -1,10 +1,15 @@
-"""How reductions and scans split over registers, lanes and warps; shared by the scratch pass and the lowering."""
+"""How collective operations use registers, lanes, warps and scratch; shared by the scratch pass and the lowering."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from tle2cuda.layout import Layout
+from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.types import BF16, BOOL, F16, F32, U8, DType, PointerType, TileType, dtype_of
+from tle2cuda.layout import LANE_BITS, Layout, conversion, f2, reduction
+
+ConversionWay = Literal["none", "shuffle", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +52,148 @@ def split_axis(layout: Layout, axis: int) -> AxisSplit:
 
     registers, lanes, warps = along(layout.registers), along(layout.lanes), along(layout.warps)
     return AxisSplit(registers, lanes, warps, not mixed)
+
+
+def accumulator(kind: str, dtype: DType) -> DType:
+    """Type in which a reduction or scan computes: float for narrow floats, rounded once at the end.
+
+    Functions of the user see the type they were written for.
+    """
+    return F32 if dtype in (F16, BF16) and kind != "custom" else dtype
+
+
+def stored(dtype: DType) -> DType:
+    """Type in which elements lie in scratch: bool as bytes."""
+    return U8 if dtype is BOOL else dtype
+
+
+# ---- reductions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WarpExchange:
+    """How partial results of a reduction go from warp to warp: slot[part * rest + element].
+
+    Attributes:
+        parts: Partial results of each element, a power of two.
+        rest: Elements of the result.
+        register_images: Slot index of each register bit of the result.
+        thread_images: Slot index of each bit of the thread index.
+        element_thread_images: Index of the element alone, for each bit of the thread index.
+        idle_threads: Mask of the thread bits that only repeat what other threads hold: they do not write.
+    """
+
+    parts: int
+    rest: int
+    register_images: tuple[int, ...]
+    thread_images: tuple[int, ...]
+    element_thread_images: tuple[int, ...]
+    idle_threads: int
+
+
+def warp_exchange(layout: Layout, axis: int) -> WarpExchange | None:
+    """Plan the exchange between warps of a reduction; None when the axis stays inside of warps."""
+    plan = reduction(layout, axis)
+    if not plan.warp_steps:
+        return None
+    result = plan.result
+    num_registers = len(result.registers)
+    # Everything happens in the space of (result register, lane, warp). `same` spans what leads to another copy of a
+    # partial result, `steps` what leads to the other partial results of the same element.
+    same = [step.register_xor | step.thread_xor << num_registers for step in plan.lane_steps]
+    own = len(layout.registers)
+    for copy in f2.kernel(layout.flat_images):
+        register = f2.apply(plan.register_images, copy & ((1 << own) - 1))
+        same.append(register | copy >> own << num_registers)
+    same = list(f2.independent(same))
+    steps = [step.register_xor | step.thread_xor << num_registers for step in plan.warp_steps]
+    size = num_registers + LANE_BITS + len(layout.warps)
+    known = (*same, *steps)
+    coordinates = f2.inverse((*known, *f2.complete(known, f2.identity(size))))
+    parts = [c >> len(same) & ((1 << len(steps)) - 1) for c in coordinates]
+    elements = result.flat_images
+    rest = result.num_elements
+    slots = tuple(element | part * rest for element, part in zip(elements, parts, strict=True))
+    basis = f2.EchelonBasis(slots[:num_registers])
+    idle = sum(1 << bit for bit, slot in enumerate(slots[num_registers:]) if not basis.add(slot))
+    return WarpExchange(
+        1 << len(steps), rest, slots[:num_registers], slots[num_registers:], elements[num_registers:], idle
+    )
+
+
+# ---- scans ----------------------------------------------------------------------------------------------------------
+
+
+def scan_slots(layout: Layout, axis: int) -> int:
+    """Slots that a scan needs for the totals of warps; 0 when the axis stays inside of warps."""
+    split = split_axis(layout, axis)
+    if not split.warp_bits:
+        return 0
+    return split.num_warps_along * (layout.num_elements // layout.shape[axis])
+
+
+_CUB_NAMES = {
+    "i32": "BlockScan",
+    "u32": "BlockScanUnsigned",
+    "i64": "BlockScanLongLong",
+    "u64": "BlockScanUnsignedLongLong",
+    "fp32": "BlockScanFloat",
+    "fp64": "BlockScanDouble",
+}
+
+
+def exclusive_sum_type(op: Op) -> DType:
+    """Type in which an exclusive sum computes."""
+    return accumulator("sum", dtype_of(op.operands[0].type))
+
+
+def cub_scan(op: Op) -> str | None:
+    """Name of the `cub::BlockScan` that an exclusive sum may use; None when it cannot.
+
+    CUB wants items of consecutive threads, each thread having some. It sums forwards only: for integers the backward sums
+    follow from the forward ones, for floats the difference would lose what is small.
+    """
+    type_ = op.operands[0].type
+    assert isinstance(type_, TileType) and type_.layout is not None
+    dtype = exclusive_sum_type(op)
+    if type_.layout.is_replicated or type_.layout.num_warps == 1:
+        return None
+    if op.attrs.get("reverse") and dtype.is_floating():
+        return None
+    return _CUB_NAMES.get(dtype.short)
+
+
+def exclusive_sum_slots(op: Op, num_warps: int) -> int:
+    """Scratch elements of an exclusive sum: enough for one total per warp, and for `BlockScan::TempStorage`.
+
+    With BLOCK_SCAN_WARP_SCANS the latter holds a byte and a total per warp and one prefix more, in parts aligned to 16
+    bytes; the bound was checked against `sizeof` for 1 to 32 warps and 4- and 8-byte types of CCCL 12.9 and 13.0, and
+    the emitted file asserts it. None when the tile stays inside of warps.
+    """
+    type_ = op.operands[0].type
+    assert isinstance(type_, TileType) and type_.layout is not None
+    if not split_axis(type_.layout, 0).warp_bits:
+        return 0
+    size = exclusive_sum_type(op).bytes
+    bound_bytes = -(-num_warps * size // 16) * 16 + -(-num_warps // 16) * 16 + 32
+    return bound_bytes // size
+
+
+# ---- conversions ----------------------------------------------------------------------------------------------------
+
+
+def element_bytes(type_: TileType) -> int:
+    """Bytes of one element in registers and scratch; pointers take 8."""
+    return 8 if isinstance(type_.element, PointerType) else type_.element.bytes
+
+
+def conversion_way(source: TileType, target: TileType) -> ConversionWay:
+    """How a tile gets from one layout to another: not at all, by shuffles, or through shared memory."""
+    assert source.layout is not None and target.layout is not None
+    plan = conversion(source.layout, target.layout)
+    if plan.kind in ("identity", "registers"):
+        return "none"
+    size = element_bytes(source)
+    if plan.kind == "shuffle" and plan.shuffle_cost(size) <= plan.shared_cost(size):
+        return "shuffle"
+    return "shared"

@@ -72,6 +72,8 @@ class _Scratch(Rewriter):
         for position, type_ in enumerate(types):
             name = _name(op, position)
             wanted = {"name": name, "scratch": True, "alignment_bytes": 16}
+            if op.name == "exclusive_sum" and (scan := cub_scan(op)) is not None:
+                wanted["cuda_type"] = f"{scan}::TempStorage"  # what it is with toolkit headers
             alloc = make_op("alloc", (), (type_,), wanted, span=op.span, names=(name,))
             buffers.append(self.emit(alloc).result)
         attrs = MappingProxyType({**op.attrs, "num_scratch": len(buffers)})
@@ -95,7 +97,8 @@ class _Scratch(Rewriter):
         return [BufferType((count,), stored(accumulator(kind, dtype_of(v.type)))) for v in op.operands]
 
     def for_exclusive_sum(self, op: Op) -> list[BufferType]:
-        return [BufferType((exclusive_sum_slots(op, self.source.num_warps),), exclusive_sum_type(op))]
+        count = exclusive_sum_slots(op, self.source.num_warps)
+        return [BufferType((count,), exclusive_sum_type(op))] if count else []
 
     def for_histogram(self, op: Op) -> list[BufferType]:
         return [BufferType((op.attrs["bins"],), I32)]

@@ -1,0 +1,339 @@
+"""Reductions along an axis: registers, then lanes, then warps.
+
+Every thread ends with the same values for the elements that it holds, copies included: partial results combine in the same
+order everywhere. User functions are taken to be commutative, as the language says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
+from tle2cuda.lowering.cexpr import RUN, THREAD, C
+from tle2cuda.lowering.combine import (
+    Combiner,
+    Element,
+    elements_at,
+    grid_of,
+    register_element,
+    slot_text,
+    thread_condition,
+)
+from tle2cuda.lowering.evaluate import Grid
+from tle2cuda.lowering.memory import tile_layout
+from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import render_template
+from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
+
+_WARP_MASK = (1 << LANE_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class LaneExchange:
+    """A step between lanes that also changes the register: statements that send, then combine."""
+
+    name: str
+    send: str
+    receive: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlotExchange:
+    """The trip of partial results through shared memory."""
+
+    writer: str
+    writes: tuple[str, ...]
+    first: str
+    update: str
+    variable: str
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceView:
+    """What `reduction.cu.j2` shows."""
+
+    type: str
+    name: str
+    declaration: str
+    runs: int
+    fold_runs: int
+    fold: int
+    first: int
+    element: Element
+    partial: str
+    start: str
+    update: str
+    lanes: str
+    lane_exchanges: tuple[LaneExchange, ...]
+    exchange: SlotExchange | None
+    results: tuple[str, ...]
+
+
+def emit_reduce(state: State, op: Op) -> None:
+    """Write a reduction and bind its results."""
+    state.comment(op.span)
+    _Reducer(state, op).emit()
+
+
+class _Reducer:
+    def __init__(self, state: State, op: Op) -> None:
+        self.state = state
+        self.op = op
+        count = len(op.results)
+        self.operands = op.operands[:count]
+        self.scratch = op.operands[count:]
+        self.layout = tile_layout(self.operands[0])
+        self.plan: Reduction = reduction(self.layout, op.attrs["axis"])
+        self.runs = self.plan.result.num_registers
+        self.combiner = Combiner(state, op, self.operands)
+        # A tile that needs no conversion is reduced in the registers that hold the result.
+        self.direct = self.combiner.is_plain and is_tile(op.results[0])
+        self.partials: Registers | None = None
+
+    # ---- emission -----------------------------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        state, combiner = self.state, self.combiner
+        combiner.declare()
+        name, declaration = self._variable()
+        partial = self._partial(name)
+        depth = state.names.depth
+        with state.names.scope():
+            start, element, first, fold_runs, fold = self._fold(depth)
+            update = combiner.update(partial, combiner.pack(element.texts))
+            exchange = warp_exchange(self.layout, self.op.attrs["axis"])
+            whole = self._whole_cta(exchange)
+            lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial)
+            if whole:
+                lanes = self._cta_call(name)
+            view = ReduceView(
+                type=combiner.type,
+                name=name,
+                declaration=declaration,
+                runs=self.runs,
+                fold_runs=fold_runs,
+                fold=fold,
+                first=first,
+                element=element,
+                partial=partial,
+                start=start,
+                update=update,
+                lanes=lanes,
+                lane_exchanges=lane_exchanges,
+                exchange=None if whole or exchange is None else self._exchange(exchange, partial),
+                results=(),
+            )
+            text = render_template("reduction.cu.j2", self.op.span, self.op.name, view=view)
+        state.block.add(text, self.op.span)
+        self._bind(name)
+
+    def _variable(self) -> tuple[str, str]:
+        """Name and declaration of the partial results."""
+        state, result = self.state, self.op.results[0]
+        hint = result.name or self.op.attrs["kind"]
+        if self.direct:
+            self.partials = state.new_registers(result, hint)
+            return self.partials.name, state.declaration(self.partials, result)
+        own = self.combiner.is_plain and result not in state.scalar_targets
+        name = state.names.fresh(hint if own else f"{hint}_partial")
+        extent = f"[{self.runs}]" if self.runs > 1 else ""
+        return name, f"{self.combiner.type} {name}{extent};"
+
+    def _partial(self, name: str) -> str:
+        """The partial result of result register `run`."""
+        if self.runs == 1:
+            return name
+        if self.partials is not None:
+            return register_element(self.partials, [1 << bit for bit in range(self.runs.bit_length() - 1)])
+        return f"{name}[run]"
+
+    def _element_of(self, name: str, register_xor: int) -> str:
+        """The partial result of result register `run ^ register_xor`."""
+        if not register_xor:
+            return self._partial(name)
+        if self.partials is None or self.partials.vec == 1 or self.partials.runs == 1:
+            return f"{name}[run ^ {register_xor}]"
+        vec = self.partials.vec
+        return f"{name}[(run ^ {register_xor}) / {vec}][(run ^ {register_xor}) % {vec}]"
+
+    # ---- registers ----------------------------------------------------------------------------------------------------
+
+    def _fold(self, depth: int) -> tuple[str, Element, int, int, int]:
+        """First value, element of the loops, first step and numbers of steps of the loops over run and k."""
+        combiner, layout = self.combiner, self.layout
+        run, k = self._register_bits()
+        if self.runs > 1:
+            grid = grid_of(layout.shape, k, run, layout.flat_threads)
+            element = elements_at(self.state, self.operands, grid, depth)
+            start = combiner.identity
+            if start is not None and len(k) > 0:
+                return start.text, element, 0, 1, 1 << len(k)
+            at_zero = elements_at(self.state, self.operands, Grid(grid.shape, (), grid.run, grid.threads), depth, True)
+            merged = Element((*element.run_lines, *at_zero.run_lines), element.k_lines, element.texts)
+            return combiner.pack(at_zero.texts), merged, 1, 1, 1 << len(k)
+        # One result: both loops run along the axis, in the order of the registers.
+        vec = min(layout.vector()[1], 1 << len(k))
+        if len(k) == len(layout.registers) and 1 < vec < 1 << len(k) and combiner.kind != "custom":
+            bits = vec.bit_length() - 1
+            low, high = k[:bits], k[bits:]
+        else:
+            low, high = k, []
+        grid = grid_of(layout.shape, low, high, layout.flat_threads)
+        if combiner.identity is not None and k:
+            element = elements_at(self.state, self.operands, grid, depth)
+            return combiner.identity.text, self._inside(element), 0, 1 << len(high), 1 << len(low)
+        at_zero = elements_at(self.state, self.operands, Grid(grid.shape, (), (), grid.threads), depth, True)
+        element = elements_at(self.state, self.operands, grid, depth)
+        first = 0 if high else 1  # of max and min, taking the first element twice does no harm
+        merged = self._inside(Element(element.run_lines, element.k_lines, element.texts), at_zero.run_lines)
+        return combiner.pack(at_zero.texts), merged, first, 1 << len(high), 1 << len(low)
+
+    def _inside(self, element: Element, before: Sequence[str] = ()) -> Element:
+        """For one result, what depends on `run` is named inside of both loops."""
+        return Element(tuple(before), (*element.run_lines, *element.k_lines), element.texts)
+
+    def _register_bits(self) -> tuple[list[int], list[int]]:
+        """Row-major images of the register combinations that select a result register, and that run along the axis."""
+        flat, images = self.layout.flat_registers, self.plan.register_images
+        kept = [bit for bit in range(len(flat)) if not self.plan.skipped_registers >> bit & 1]
+        columns = [images[bit] for bit in kept]
+        own = [flat[bit] for bit in kept]
+        run: list[int] = []
+        for bit in range(self.runs.bit_length() - 1):
+            combination = f2.solve(columns, 1 << bit)
+            assert combination is not None, "each result register has operand registers"
+            run.append(f2.apply(own, combination))
+        k = [f2.apply(own, combination) for combination in f2.kernel(columns)]
+        return run, k
+
+    # ---- lanes --------------------------------------------------------------------------------------------------------
+
+    def _lanes(self, name: str, partial: str) -> tuple[str, tuple[LaneExchange, ...]]:
+        """A call that reduces across lanes; steps that need more than that are written out."""
+        steps = self.plan.lane_steps
+        if not steps:
+            return "", ()
+        mask = 0
+        for step in steps:
+            mask |= step.thread_xor
+        simple = all(not s.register_xor and s.thread_xor & (s.thread_xor - 1) == 0 for s in steps)
+        if simple:
+            return self._lane_call(partial, mask), ()
+        exchanges = []
+        for step in steps:
+            other = self.state.names.fresh(f"{name}_other")
+            shuffle = f"{self.state.helper('shuffle_xor')}<{step.thread_xor}>"
+            source = self._element_of(name, step.register_xor)
+            send = f"{other}[{'run' if self.runs > 1 else 0}] = {shuffle}({source});"
+            received = f"{other}[{'run' if self.runs > 1 else 0}]"
+            exchanges.append(LaneExchange(other, send, self.combiner.update(partial, received)))
+        return "", tuple(exchanges)
+
+    def _lane_call(self, partial: str, mask: int) -> str:
+        plain = not self.combiner.is_struct and self.combiner.kind != "custom"
+        if mask == _WARP_MASK and plain:
+            return f"{self.state.helper('warp_all_reduce')}({partial}, {self.combiner.function()})"
+        return f"{self.state.helper('lanes_all_reduce')}<{mask}>({partial}, {self.combiner.function()})"
+
+    # ---- warps --------------------------------------------------------------------------------------------------------
+
+    def _whole_cta(self, exchange: WarpExchange | None) -> bool:
+        """Whether one call does it: one plain result of all threads, each warp having its slot."""
+        if exchange is None or self.runs > 1 or exchange.rest > 1:
+            return False
+        if self.combiner.is_struct or self.combiner.kind == "custom":
+            return False
+        steps = self.plan.lane_steps
+        lanes = sorted(s.thread_xor for s in steps if not s.register_xor)
+        if lanes != [1 << bit for bit in range(LANE_BITS)]:
+            return False
+        warps = [0] * LANE_BITS + [1 << bit for bit in range(len(self.layout.warps))]
+        return list(exchange.thread_images) == warps and not self.state.buffers[self.scratch[0]].flat
+
+    def _cta_call(self, name: str) -> str:
+        slots = self.state.buffers[self.scratch[0]].text
+        return f"{self.state.helper('cta_all_reduce')}({name}, {slots}, {self.combiner.function()})"
+
+    def _exchange(self, exchange: WarpExchange, partial: str) -> SlotExchange:
+        state, combiner = self.state, self.combiner
+        names = state.index_names
+        own = linear_terms(((RUN, exchange.register_images), (THREAD, exchange.thread_images)))
+        element = linear_terms(((RUN, exchange.register_images), (THREAD, exchange.element_thread_images)))
+        if any(t.source == THREAD for t in (*own.terms, *element.terms)):
+            state.thread()
+        mine, base = format_index(own, names), format_index(element, names)
+        variable = state.names.fresh("part")
+        step = variable if exchange.rest == 1 else f"{exchange.rest} * {variable}"
+        further = step if base == "0" else f"{base} + {step}"
+        return SlotExchange(
+            thread_condition(state, exchange.idle_threads),
+            tuple(
+                f"{slot_text(state, buffer, mine)} = {text};"
+                for buffer, text in zip(self.scratch, combiner.members(partial), strict=True)
+            ),
+            combiner.pack_inner([self._read(i, base) for i in range(len(self.scratch))]),
+            combiner.update(partial, combiner.pack_inner([self._read(i, further) for i in range(len(self.scratch))])),
+            variable,
+            exchange.parts,
+        )
+
+    def _read(self, position: int, index: str) -> str:
+        text = slot_text(self.state, self.scratch[position], index)
+        return f"{text} != 0" if self.combiner.inner[position].is_bool() and not self.combiner.is_struct else text
+
+    # ---- results ------------------------------------------------------------------------------------------------------
+
+    def _bind(self, name: str) -> None:
+        """Bind the results, converted and taken apart as need be."""
+        for position, result in enumerate(self.op.results):
+            if is_tile(result):
+                self._bind_tile(name, position, result)
+            else:
+                self._bind_scalar(name, position, result)
+
+    def _bind_scalar(self, name: str, position: int, result: Value) -> None:
+        state = self.state
+        text = self.combiner.results(name)[position]
+        target = state.scalar_targets.get(result)
+        if target is not None:
+            state.block.add(f"{target} = {text};", self.op.span)
+            state.scalars[result] = C(target)
+        elif self.combiner.is_plain:
+            state.scalars[result] = C(name)
+        elif state.use_count(result):
+            own = state.names.fresh(result.name or self.op.attrs["kind"])
+            state.block.add(f"const {state.declare_type(result.type)} {own} = {text};", self.op.span)
+            state.scalars[result] = C(own)
+
+    def _bind_tile(self, name: str, position: int, result: Value) -> None:
+        state = self.state
+        if self.partials is not None:
+            registers = self.partials
+        elif not state.use_count(result):
+            return
+        else:
+            registers = state.new_registers(result, self.op.attrs["kind"])
+            state.block.add(state.declaration(registers, result), self.op.span)
+            text = self.combiner.results(self._partial(name))[position]
+            images = [1 << bit for bit in range(self.runs.bit_length() - 1)]
+            assign_run(state, registers, images, text, self.runs, self.op)
+        target = state.targets.get(result)
+        if target is not None and target.name != registers.name:
+            images = [1 << bit for bit in range(self.runs.bit_length() - 1)]
+            assign_run(state, target, images, register_element(registers, images), self.runs, self.op)
+            registers = target
+        state.registers[result] = registers
+
+
+def assign_run(state: State, target: Registers, images: Sequence[int], text: str, runs: int, op: Op) -> None:
+    """`target[run] = text` for every run."""
+    statement = f"{register_element(target, images)} = {text};"
+    if runs == 1:
+        state.block.add(statement, op.span)
+        return
+    state.block.add("#pragma unroll", op.span)
+    state.block.add(f"for (int run = 0; run < {runs}; ++run) {statement}", op.span)

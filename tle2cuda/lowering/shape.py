@@ -1,0 +1,356 @@
+"""Changes of layout, and one-element tiles as scalars.
+
+A conversion that only renames registers is no code: readers look through it (`Evaluator`), unless what it reads may be
+overwritten in place before they do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
+from tle2cuda.layout import Layout, SharedLayout, ThreadMap, conversion, f2, format_index, linear_terms
+from tle2cuda.layout.shared import best_vector
+from tle2cuda.lowering.cexpr import RUN, THREAD, C
+from tle2cuda.lowering.combine import elements_at, grid_of, register_element, thread_condition
+from tle2cuda.lowering.copies import assign_tile
+from tle2cuda.lowering.evaluate import Grid
+from tle2cuda.lowering.scalars import define
+from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import render_template
+from tle2cuda.passes.collective_plan import conversion_way, element_bytes
+
+_LANE_BITS = 5
+_MAX_ELEMENTS_IN_TEXT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class SharedView:
+    """A trip through shared memory, as `shape.cu.j2` shows it."""
+
+    slots: str
+    owner: str
+    writes: int
+    write_width: int
+    packed_type: str
+    packed: str
+    element_lines: tuple[str, ...]
+    pack: str
+    write: str
+    declaration: str
+    reads: int
+    read_width: int
+    read_type: str
+    read: str
+    unpack: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleView:
+    """Exchanges between the lanes of each warp, one statement a line."""
+
+    lines: tuple[str, ...]
+    slots: str = ""
+
+
+def emit_convert_layout(state: State, op: Op) -> None:
+    """Write a conversion and bind its result; nothing when its readers can look through it."""
+    value, result = op.operands[0], op.results[0]
+    assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
+    way = conversion_way(value.type, result.type)
+    if way == "none":
+        if _may_change(state, value):
+            state.comment(op.span)
+            registers = _new(state, result)
+            assign_tile(state, registers, value)
+            state.registers[result] = registers
+        return
+    state.comment(op.span)
+    if way == "shuffle":
+        _emit_shuffles(state, op)
+    else:
+        _emit_shared(state, op)
+
+
+def _may_change(state: State, value: Value) -> bool:
+    """Whether the storage that a value is read from is a variable, which a loop may overwrite."""
+    seen: set[Value] = set()
+    stack = [value]
+    while stack:
+        current = stack.pop()
+        if current in seen or not isinstance(current.type, TileType):
+            continue
+        seen.add(current)
+        maker = state.definitions.get(current)
+        if maker is None or maker.name in ("for", "while", "if"):
+            return True
+        if current not in state.registers or maker.name == "convert_layout":
+            stack += maker.operands
+    return False
+
+
+def _new(state: State, result: Value) -> Registers:
+    """The result's registers, declared here unless they exist already."""
+    target = state.targets.get(result)
+    if target is not None:
+        return target
+    registers = state.new_registers(result, "converted")
+    state.block.add(state.declaration(registers, result), result.span)
+    return registers
+
+
+def emit_tile_to_scalar(state: State, op: Op) -> None:
+    """The only element of a tile, which every thread holds."""
+    operand = op.operands[0]
+    assert isinstance(operand.type, TileType) and operand.type.layout is not None
+    shape = operand.type.shape
+    nothing = (0,) * len(shape)
+    grid = Grid(shape, (), (), (nothing,) * len(operand.type.layout.flat_threads))
+    element = elements_at(state, (operand,), grid, state.names.depth)
+    define(state, op, element.texts[0], keep=_may_change(state, operand))
+
+
+# ---- through shared memory ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One side's accesses to shared memory.
+
+    Attributes:
+        width: Elements of one access.
+        k: Register combination of each bit of the place inside an access.
+        run: Register combination of each bit of the access's number.
+        offset: C text of the first element's offset.
+    """
+
+    width: int
+    k: tuple[int, ...]
+    run: tuple[int, ...]
+    offset: str
+
+
+def _access(state: State, layout: Layout, offsets: SharedLayout) -> _Access:
+    """Plan the accesses of one side: the widest vectors, each element once per thread."""
+    width = best_vector(layout, offsets)
+    registers = f2.compose(offsets.flat_images, layout.flat_registers)
+    threads = f2.compose(offsets.flat_images, layout.flat_threads)
+    basis = f2.EchelonBasis(registers)
+    k: list[int] = []
+    for bit in range(width.bit_length() - 1):
+        step = basis.solve(1 << bit)
+        assert step is not None, "best_vector is no wider than the registers allow"
+        k.append(step)
+    # The other combinations: one for each further dimension of the offsets, its part inside of an access taken off.
+    run: list[int] = []
+    reached = f2.EchelonBasis(f2.apply(registers, step) for step in k)
+    for bit in range(len(registers)):
+        if not reached.add(registers[bit]):
+            continue
+        combination = 1 << bit
+        inside = registers[bit] & (width - 1)
+        combination ^= f2.apply(k, inside)
+        run.append(combination)
+    images = [f2.apply(registers, combination) for combination in run]
+    expression = linear_terms(((RUN, images), (THREAD, threads)))
+    if any(term.source == THREAD for term in expression.terms):
+        state.thread()
+    return _Access(width, tuple(k), tuple(run), format_index(expression, state.index_names))
+
+
+def _emit_shared(state: State, op: Op) -> None:
+    value, result = op.operands[0], op.results[0]
+    assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
+    source, target = value.type.layout, result.type.layout
+    assert source is not None and target is not None
+    offsets = conversion(source, target).offset_map(element_bytes(value.type))
+    slots = state.buffers[op.operands[-1]].text
+    stored_type = _stored_type(state, value)
+    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    declaration = "" if result in state.targets else state.declaration(registers, result)
+    depth = state.names.depth
+    writing, reading = _access(state, source, offsets), _access(state, target, offsets)
+    load, store = state.helper("load_vector"), state.helper("store_vector")
+    state.helper("vector")
+    with state.names.scope():
+        flat = source.flat_registers
+        grid = grid_of(
+            source.shape,
+            [f2.apply(flat, step) for step in writing.k],
+            [f2.apply(flat, step) for step in writing.run],
+            source.flat_threads,
+        )
+        element = elements_at(state, (value,), grid, depth)
+        packed = state.names.fresh("packed")
+        view = SharedView(
+            slots=slots,
+            owner=thread_condition(state, source.replicated_lanes | source.replicated_warps << _LANE_BITS),
+            writes=1 << len(writing.run),
+            write_width=writing.width,
+            packed_type=f"Vector<{stored_type}, {writing.width}>",
+            packed=packed,
+            element_lines=(*element.run_lines, *element.k_lines),
+            pack=f"{packed}[{'k' if writing.k else 0}] = {_to_stored(state, value, element.texts[0])};",
+            write=f"{store}(&{slots}[{writing.offset}], {packed});",
+            declaration=declaration,
+            reads=1 << len(reading.run),
+            read_width=reading.width,
+            read_type=f"Vector<{stored_type}, {reading.width}>",
+            read=f"{load}<{reading.width}>(&{slots}[{reading.offset}])",
+            unpack=_unpack(state, result, registers, reading, packed),
+        )
+        text = render_template("shape.cu.j2", op.span, op.name, view=view)
+    state.block.add(text, op.span)
+    _fill_copies(state, op, registers, reading)
+    state.registers[result] = registers
+
+
+def _unpack(state: State, result: Value, registers: Registers, access: _Access, packed: str) -> str:
+    element = register_element(registers, access.run, access.k)
+    return f"{element} = {_from_stored(state, result, f'{packed}[{chr(107) if access.k else 0}]')};"
+
+
+def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) -> None:
+    """Registers of the result that only repeat others are copied from those."""
+    layout = registers.layout
+    reached = f2.EchelonBasis((*access.k, *access.run))
+    size = len(layout.registers)
+    copies = [combination for combination in f2.kernel(layout.flat_registers)]
+    extra: list[int] = [c for c in copies if reached.add(c)]
+    for copy in extra:
+        own = [*access.k, *access.run]
+        for index in range(1 << len(own)):
+            source = f2.apply(own, index)
+            state.block.add(
+                f"{_register(registers, source ^ copy)} = {_register(registers, source)};", op.span
+            )
+        access = _Access(access.width, (*access.k, copy), access.run, access.offset)
+    assert len(access.k) + len(access.run) == size or not extra
+
+
+def _stored_type(state: State, value: Value) -> str:
+    """C type in which elements lie in shared memory."""
+    element = element_of(value.type)
+    if isinstance(element, PointerType):
+        return "long long"
+    state.include_for(element)
+    return "unsigned char" if element is BOOL else element.cuda
+
+
+def _to_stored(state: State, value: Value, text: C) -> str:
+    return f"reinterpret_cast<long long>({text.text})" if _is_pointer(value) else text.text
+
+
+def _from_stored(state: State, value: Value, text: str) -> str:
+    if _is_pointer(value):
+        return f"reinterpret_cast<{state.declare_type(value.type)}>({text})"
+    return f"{text} != 0" if element_of(value.type) is BOOL else text
+
+
+def _is_pointer(value: Value) -> bool:
+    return not isinstance(element_of(value.type), DType)
+
+
+# ---- by shuffles ----------------------------------------------------------------------------------------------------
+
+
+def _emit_shuffles(state: State, op: Op) -> None:
+    value, result = op.operands[0], op.results[0]
+    assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
+    source_layout, target_layout = value.type.layout, result.type.layout
+    assert source_layout is not None and target_layout is not None
+    source = state.registers.get(value)
+    if source is None or source.layout != source_layout or source.single_run:
+        source = state.new_registers(result, "source")
+        state.block.add(state.declaration(source, value), op.span)
+        assign_tile(state, source, value)
+    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    rounds = conversion(source_layout, target_layout).rounds
+    guarded = any(step.guard is not None for step in rounds)
+    same_receiver = all(step.receive.images == rounds[0].receive.images for step in rounds)
+    type_ = state.declare_type(value.type)
+    lines: list[str] = []
+    if result not in state.targets:
+        lines.append(state.declaration(registers, result))
+    with state.names.scope():
+        direct = guarded or all(step.receive.is_constant for step in rounds)
+        received = "" if direct else state.names.fresh("received")
+        if received:
+            assert same_receiver, "unguarded rounds differ only in what they receive"
+            lines.append(f"{type_} {received}[{len(rounds)}];")
+        for number, step in enumerate(rounds):
+            sent = _select(state, lambda r: _register(source, r), step.send)
+            arrived = _exchanged(state, sent, step.source_lane, step.lane_xor)
+            if not direct:
+                lines.append(f"{received}[{number}] = {arrived};")
+                continue
+            target = _register(registers, step.receive.constant)
+            if step.guard is None:
+                lines.append(f"{target} = {arrived};")
+                continue
+            offered = state.names.fresh("offered")
+            lines.append(f"const {type_} {offered} = {arrived};")
+            state.thread()
+            lines.append(f"if (({step.guard.format({THREAD: 'thread'})}) == 0) {target} = {offered};")
+        if not direct:
+            number_of = {step.receive.constant: i for i, step in enumerate(rounds)}
+            for register in sorted(number_of):
+                # Lane l received its register `r ^ images * l` in the round of r: the map is its own inverse.
+                chosen = ThreadMap(register, rounds[0].receive.images)
+                text = _select(state, lambda r: f"{received}[{number_of[r]}]", chosen)
+                lines.append(f"{_register(registers, register)} = {text};")
+        text = render_template("shape.cu.j2", op.span, op.name, view=ShuffleView(tuple(lines)))
+    state.block.add(text, op.span)
+    state.registers[result] = registers
+
+
+def _exchanged(state: State, sent: str, source_lane: ThreadMap, lane_xor: int | None) -> str:
+    """What arrives when each lane offers `sent`."""
+    if lane_xor == 0:
+        return sent
+    if lane_xor is not None:
+        return f"{state.helper('shuffle_xor')}<{lane_xor}>({sent})"
+    state.thread()
+    return f"{state.helper('shuffle_from')}({sent}, {source_lane.format({THREAD: 'thread'})})"
+
+
+def _select(state: State, text_of, register: ThreadMap) -> str:  # type: ignore[no-untyped-def]
+    """Text of a register whose number depends on the thread: a choice between the registers it may be."""
+    basis = f2.EchelonBasis()
+    steps = [image for image in register.images if basis.add(image)]
+
+    def choose(constant: int, position: int) -> str:
+        if position == len(steps):
+            return str(text_of(constant))
+        with_step, without = choose(constant ^ steps[position], position + 1), choose(constant, position + 1)
+        mask = conditions[position]
+        state.thread()
+        test = f"thread & {mask}" if mask & (mask - 1) == 0 else f"__popc(thread & {mask}) & 1"
+        return f"({test} ? {with_step} : {without})"
+
+    conditions = _step_masks(register.images, steps)
+    text = choose(register.constant, 0)
+    return text[1:-1] if text.startswith("(") and not steps[1:] else text
+
+
+def _step_masks(images: Sequence[int], steps: Sequence[int]) -> list[int]:
+    """For each step, the thread bits whose parity says whether it is taken."""
+    basis = f2.EchelonBasis(steps)
+    masks = [0] * len(steps)
+    for bit, image in enumerate(images):
+        combination = basis.solve(image)
+        assert combination is not None, "steps span the images"
+        for position in range(len(steps)):
+            if combination >> position & 1:
+                masks[position] |= 1 << bit
+    return masks
+
+
+def _register(registers: Registers, number: int) -> str:
+    """Text of one register of a tile."""
+    return registers.element(str(number // registers.vec), str(number % registers.vec))
+
+
+__all__ = ["emit_convert_layout", "emit_tile_to_scalar"]

@@ -1,0 +1,49 @@
+// defines: load_vector_cs
+// needs: vector words
+// Load N neighbours, likely used once (ld.cs); the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_cs(const T* pointer)
+{
+    using Split = Words<T, N>;
+    Vector<T, N> result;
+    #pragma unroll
+    for (int i = 0; i < Split::COUNT; ++i) {
+        const typename Split::Type word = __ldcs(reinterpret_cast<const typename Split::Type*>(pointer) + i);
+        memcpy(reinterpret_cast<unsigned char*>(&result) + i * sizeof(word), &word, sizeof(word));
+    }
+    return result;
+}
+template <int N>  // bool: a byte other than 0 is true
+__device__ __forceinline__ Vector<bool, N> load_vector_cs(const bool* pointer)
+{
+    const Vector<unsigned char, N> bytes = load_vector_cs<N>(reinterpret_cast<const unsigned char*>(pointer));
+    Vector<bool, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = bytes[k] != 0;
+    return result;
+}
+// defines: load_cs
+// needs: load_vector_cs
+// Load one element, likely used once (ld.cs).
+template <typename T>
+__device__ __forceinline__ T load_cs(const T* pointer)
+{
+    return load_vector_cs<1>(pointer)[0];
+}
+// defines: load_edge_cs
+// needs: load_vector_cs
+// Load the first `valid` of N neighbours, likely used once (ld.cs), `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge_cs(const T* pointer, long long valid, Other other)
+{
+    if (valid >= N) return load_vector_cs<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) {
+        if (k < valid)
+            result[k] = load_vector_cs<1>(pointer + k)[0];
+        else
+            result[k] = static_cast<T>(other);
+    }
+    return result;
+}

@@ -1,0 +1,78 @@
+// defines: load_vector_evict_last
+// needs: vector words load_word_evict_last
+// Load N neighbours, last to be evicted from L1; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_evict_last(const T* pointer)
+{
+    using Split = Words<T, N>;
+    Vector<T, N> result;
+    #pragma unroll
+    for (int i = 0; i < Split::COUNT; ++i) {
+        const typename Split::Type word = load_word_evict_last(reinterpret_cast<const typename Split::Type*>(pointer) + i);
+        memcpy(reinterpret_cast<unsigned char*>(&result) + i * sizeof(word), &word, sizeof(word));
+    }
+    return result;
+}
+template <int N>  // bool: a byte other than 0 is true
+__device__ __forceinline__ Vector<bool, N> load_vector_evict_last(const bool* pointer)
+{
+    const Vector<unsigned char, N> bytes = load_vector_evict_last<N>(reinterpret_cast<const unsigned char*>(pointer));
+    Vector<bool, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = bytes[k] != 0;
+    return result;
+}
+// defines: load_evict_last
+// needs: load_vector_evict_last
+// Load one element, last to be evicted from L1.
+template <typename T>
+__device__ __forceinline__ T load_evict_last(const T* pointer)
+{
+    return load_vector_evict_last<1>(pointer)[0];
+}
+// defines: load_edge_evict_last
+// needs: load_vector_evict_last
+// Load the first `valid` of N neighbours, last to be evicted from L1, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge_evict_last(const T* pointer, long long valid, Other other)
+{
+    if (valid >= N) return load_vector_evict_last<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) {
+        if (k < valid)
+            result[k] = load_vector_evict_last<1>(pointer + k)[0];
+        else
+            result[k] = static_cast<T>(other);
+    }
+    return result;
+}
+// defines: load_word_evict_last
+// Load of a machine word from global memory, with an L1 eviction priority (PTX ISA, ld).
+template <typename T>
+__device__ __forceinline__ T load_word_evict_last(const T* pointer)
+{
+    if constexpr (sizeof(T) == 1) {
+        unsigned short word;
+        asm volatile("ld.global.L1::evict_last.u8 %0, [%1];" : "=h"(word) : "l"(pointer));
+        return static_cast<T>(word);
+    } else if constexpr (sizeof(T) == 2) {
+        T word;
+        asm volatile("ld.global.L1::evict_last.u16 %0, [%1];" : "=h"(word) : "l"(pointer));
+        return word;
+    } else if constexpr (sizeof(T) == 4) {
+        T word;
+        asm volatile("ld.global.L1::evict_last.u32 %0, [%1];" : "=r"(word) : "l"(pointer));
+        return word;
+    } else if constexpr (sizeof(T) == 8) {
+        T word;
+        asm volatile("ld.global.L1::evict_last.v2.u32 {%0, %1}, [%2];" : "=r"(word.x), "=r"(word.y) : "l"(pointer));
+        return word;
+    } else {
+        T word;
+        asm volatile("ld.global.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                     : "l"(pointer));
+        return word;
+    }
+}

@@ -1,0 +1,42 @@
+// defines: shuffle_words
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+// defines: shuffle_xor
+// needs: shuffle_words
+// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
+template <int MASK, typename T>
+__device__ __forceinline__ T shuffle_xor(const T& value)
+{
+    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
+}
+// defines: shuffle_from
+// needs: shuffle_words
+// The value that lane `source` of the warp holds. Called by whole warps.
+template <typename T>
+__device__ __forceinline__ T shuffle_from(const T& value, int source)
+{
+    return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
+}
+// defines: shuffle_previous
+// needs: shuffle_words
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
