@@ -10,7 +10,7 @@ from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.types import BOOL, DType, dtype_of
 from tle2cuda.layout import f2, format_index, linear_terms
 from tle2cuda.lowering.casts import convert
-from tle2cuda.lowering.cexpr import K, RUN, C
+from tle2cuda.lowering.cexpr import RUN, C, K
 from tle2cuda.lowering.evaluate import Coordinate, Evaluator, Grid, flatten, unflatten
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import tile_layout
@@ -62,7 +62,7 @@ class Combiner:
         dtype = self.inner[0]
         if self.kind in ("max", "min", "custom"):
             return None  # of floats, an infinity would hide that there were only NaN
-        if self.kind == "and" or dtype is BOOL and self.kind == "prod":
+        if self.kind == "and" or (dtype is BOOL and self.kind == "prod"):
             return C("true") if dtype is BOOL else literal(self.state, -1, dtype)
         return literal(self.state, 1 if self.kind == "prod" else 0, dtype)
 
@@ -198,9 +198,7 @@ def grid_of(shape: tuple[int, ...], k: Sequence[int], run: Sequence[int], thread
     return Grid(shape, coordinates(k), coordinates(run), coordinates(threads))
 
 
-def elements_at(
-    state: State, values: Sequence[Value], grid: Grid, depth: int, same_run_block: bool = False
-) -> Element:
+def elements_at(state: State, values: Sequence[Value], grid: Grid, depth: int, same_run_block: bool = False) -> Element:
     """Evaluate one element of each tile at (thread, run, k) of a grid.
 
     What does not depend on the loops is written to `state.block` at once, its names in the scope `depth`; names inside of
@@ -241,6 +239,12 @@ def kept_registers(images: Sequence[int]) -> tuple[int, ...]:
 
 
 def thread_condition(state: State, idle: int) -> str:
+    """`if (...)` for the threads that have none of the bits in `idle` set; empty when all do the work."""
+    condition = thread_test(state, idle)
+    return f"if ({condition})" if condition else ""
+
+
+def thread_test(state: State, idle: int) -> str:
     """Condition that none of the thread bits in `idle` is set; empty when there are none."""
     if not idle:
         return ""
@@ -271,4 +275,5 @@ __all__ = [
     "register_element",
     "slot_text",
     "thread_condition",
+    "thread_test",
 ]

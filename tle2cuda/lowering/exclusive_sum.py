@@ -30,6 +30,7 @@ class ExclusiveSumView:
     sum: str
     items: str
     total: str
+    in_place: bool
     call: str
     out: str
     out_declaration: str
@@ -69,19 +70,22 @@ class _ExclusiveSum:
         total = names.fresh(total_hint if self.inner is self.dtype else f"{total_hint}_sum")
         depth = names.depth
         running = registers.name if single else names.fresh(f"{registers.name}_sum")
+        items = names.fresh("items") if self.cub and self.steps > 1 else ""
+        own_sum = names.fresh("sum") if not items and self.steps > 1 else ""
         with names.scope():
-            text = self._render(registers, running, total, single, depth)
+            text = self._render(registers, running, total, single, depth, items, own_sum)
         state.block.add(text, self.op.span)
         self._bind(registers, total)
 
-    def _render(self, registers: Registers, running: str, total: str, single: bool, depth: int) -> str:
-        state, names = self.state, self.state.names
+    def _render(
+        self, registers: Registers, running: str, total: str, single: bool, depth: int, items: str, own_sum: str
+    ) -> str:
+        state = self.state
         grid = grid_of(self.layout.shape, self.layout.flat_registers, (), self.layout.flat_threads)
         element = elements_at(state, (self.x,), grid, depth)
         lines = (*element.run_lines, *element.k_lines)
         x = convert(state, element.texts[0], self.dtype, self.inner)
-        items = names.fresh("items") if self.cub and self.steps > 1 else ""
-        own_sum = names.fresh("sum") if not items and self.steps > 1 else ""
+        in_place = bool(items) and not self.reverse and self.inner is self.dtype and registers.vec == self.steps
         view = ExclusiveSumView(
             type=self.inner.cuda,
             steps=self.steps,
@@ -93,7 +97,8 @@ class _ExclusiveSum:
             sum=own_sum,
             items=items,
             total=total,
-            call=self._call(x.text, items, own_sum, running, total),
+            in_place=in_place,
+            call=self._call(x.text, items, own_sum, f"{registers.name}.element" if in_place else running, total),
             out="" if single else register_element(registers, (), [1 << bit for bit in range(len(self.layout.registers))]),
             out_declaration="" if single else state.declaration(registers, self.before),
             value=self._value(items, running, total, x),
@@ -113,7 +118,8 @@ class _ExclusiveSum:
             state.usings[self.cub] = (
                 f"using {self.cub} = cub::BlockScan<{self.inner.cuda}, {threads}, cub::BLOCK_SCAN_WARP_SCANS>;"
             )
-            arguments = f"{items}, {items}" if items else f"{x}, {running}"
+            target = items if items and not running.endswith(".element") else running
+            arguments = f"{items or x}, {target}"
             return f"{self.cub}({state.buffers[self.scratch[0]].text}).ExclusiveSum({arguments}, {total});"
         direction = "true" if self.reverse else "false"
         split = split_axis(self.layout, 0)

@@ -60,9 +60,7 @@ def emit_histogram(state: State, op: Op) -> None:
             counted = binary("&&", AND, C(element.texts[1].at(AND + 1), PRIMARY), counted)
         bits = registers.vec.bit_length() - 1
         flat = target.flat_registers
-        index = format_index(
-            linear_terms(((RUN, flat[bits:]), (THREAD, target.flat_threads))), state.index_names
-        )
+        index = format_index(linear_terms(((RUN, flat[bits:]), (THREAD, target.flat_threads))), state.index_names)
         read = f"{buffer}[{index}]"
         if registers.vec > 1:
             read = f"{state.helper('load_vector')}<{registers.vec}>(&{read})"

@@ -70,7 +70,6 @@ class ReduceView:
     lanes: str
     lane_exchanges: tuple[LaneExchange, ...]
     exchange: SlotExchange | None
-    results: tuple[str, ...]
 
 
 def emit_reduce(state: State, op: Op) -> None:
@@ -107,7 +106,7 @@ class _Reducer:
             update = combiner.update(partial, combiner.pack(element.texts))
             exchange = warp_exchange(self.layout, self.op.attrs["axis"])
             whole = self._whole_cta(exchange)
-            lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial)
+            lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial, depth)
             if whole:
                 lanes = self._cta_call(name)
             view = ReduceView(
@@ -125,7 +124,6 @@ class _Reducer:
                 lanes=lanes,
                 lane_exchanges=lane_exchanges,
                 exchange=None if whole or exchange is None else self._exchange(exchange, partial),
-                results=(),
             )
             text = render_template("reduction.cu.j2", self.op.span, self.op.name, view=view)
         state.block.add(text, self.op.span)
@@ -212,7 +210,7 @@ class _Reducer:
 
     # ---- lanes --------------------------------------------------------------------------------------------------------
 
-    def _lanes(self, name: str, partial: str) -> tuple[str, tuple[LaneExchange, ...]]:
+    def _lanes(self, name: str, partial: str, depth: int) -> tuple[str, tuple[LaneExchange, ...]]:
         """A call that reduces across lanes; steps that need more than that are written out."""
         steps = self.plan.lane_steps
         if not steps:
@@ -225,7 +223,7 @@ class _Reducer:
             return self._lane_call(partial, mask), ()
         exchanges = []
         for step in steps:
-            other = self.state.names.fresh(f"{name}_other")
+            other = self.state.names.fresh(f"{name}_other", depth)
             shuffle = f"{self.state.helper('shuffle_xor')}<{step.thread_xor}>"
             source = self._element_of(name, step.register_xor)
             send = f"{other}[{'run' if self.runs > 1 else 0}] = {shuffle}({source});"

@@ -15,7 +15,7 @@ from tle2cuda.lowering.combine import (
     grid_of,
     register_element,
     slot_text,
-    thread_condition,
+    thread_test,
 )
 from tle2cuda.lowering.evaluate import flatten
 from tle2cuda.lowering.exclusive_sum import emit_exclusive_sum
@@ -130,6 +130,8 @@ class _Scanner:
         scanned, declaration = self._storage()
         names = state.names
         depth = names.depth
+        running, total, prefix = names.fresh("running"), names.fresh("total"), names.fresh("prefix")
+        warps = self._warps(f"{total}[run]" if self.runs > 1 else total, prefix) if self.scratch else None
         with names.scope():
             flat = self.layout.flat_registers
             grid = grid_of(
@@ -140,7 +142,6 @@ class _Scanner:
             )
             element = elements_at(state, self.operands, grid, depth)
             at = self._at(scanned)
-            running, total, prefix = names.fresh("running"), names.fresh("total"), names.fresh("prefix")
             x = combiner.pack(element.texts)
             first = self.steps - 1 if self.reverse else 0
             start, update = self._serial(running, x, first)
@@ -168,7 +169,7 @@ class _Scanner:
                 before=self._before(total_at),
                 has_before=self._has_before() if across else "false",
                 apply=f"{at} = {combiner.combine(prefix, at)};",
-                warps=self._warps(total_at, prefix) if self.scratch else None,
+                warps=warps,
             )
             text = render_template("scan.cu.j2", self.op.span, self.op.name, view=view)
         state.block.add(text, self.op.span)
@@ -240,13 +241,13 @@ class _Scanner:
         if self.where.width == 1:
             writer = []
         idle = layout.replicated_lanes | layout.replicated_warps << _LANE_BITS
-        if (only := thread_condition(state, idle)) != "":
+        if (only := thread_test(state, idle)) != "":
             writer.append(only)
         variable, earlier = names.fresh("part"), names.fresh("earlier")
         mine = self._slot(base, f"({position})" if " " in position else position, rest)
         read = self._slot(base, variable, rest)
         return WarpView(
-            writer=" && ".join(writer) or "true",
+            writer=f"if ({' && '.join(writer)})" if writer else "",
             writes=tuple(
                 f"{slot_text(state, buffer, mine)} = {text};"
                 for buffer, text in zip(self.scratch, combiner.members(total_at), strict=True)

@@ -23,7 +23,6 @@ from tle2cuda.lowering.templates import render_template
 from tle2cuda.passes.collective_plan import conversion_way, element_bytes
 
 _LANE_BITS = 5
-_MAX_ELEMENTS_IN_TEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,7 @@ class SharedView:
     reads: int
     read_width: int
     read_type: str
+    unpacked: str
     read: str
     unpack: str
 
@@ -172,8 +172,8 @@ def _emit_shared(state: State, op: Op) -> None:
     declaration = "" if result in state.targets else state.declaration(registers, result)
     depth = state.names.depth
     writing, reading = _access(state, source, offsets), _access(state, target, offsets)
-    load, store = state.helper("load_vector"), state.helper("store_vector")
-    state.helper("vector")
+    packed = _vector_name(state, "packed", writing.width)
+    unpacked = _vector_name(state, "unpacked", reading.width)
     with state.names.scope():
         flat = source.flat_registers
         grid = grid_of(
@@ -183,7 +183,8 @@ def _emit_shared(state: State, op: Op) -> None:
             source.flat_threads,
         )
         element = elements_at(state, (value,), grid, depth)
-        packed = state.names.fresh("packed")
+        mine = f"{slots}[{writing.offset}]"
+        theirs = f"{slots}[{reading.offset}]"
         view = SharedView(
             slots=slots,
             owner=thread_condition(state, source.replicated_lanes | source.replicated_warps << _LANE_BITS),
@@ -192,14 +193,15 @@ def _emit_shared(state: State, op: Op) -> None:
             packed_type=f"Vector<{stored_type}, {writing.width}>",
             packed=packed,
             element_lines=(*element.run_lines, *element.k_lines),
-            pack=f"{packed}[{'k' if writing.k else 0}] = {_to_stored(state, value, element.texts[0])};",
-            write=f"{store}(&{slots}[{writing.offset}], {packed});",
+            pack=f"{f'{packed}[k]' if packed else mine} = {_to_stored(state, value, element.texts[0])};",
+            write=f"{state.helper('store_vector')}(&{mine}, {packed});" if packed else "",
             declaration=declaration,
             reads=1 << len(reading.run),
             read_width=reading.width,
             read_type=f"Vector<{stored_type}, {reading.width}>",
-            read=f"{load}<{reading.width}>(&{slots}[{reading.offset}])",
-            unpack=_unpack(state, result, registers, reading, packed),
+            unpacked=unpacked,
+            read=f"{state.helper('load_vector')}<{reading.width}>(&{theirs})" if unpacked else "",
+            unpack=_unpack(state, result, registers, reading, f"{unpacked}[k]" if unpacked else theirs),
         )
         text = render_template("shape.cu.j2", op.span, op.name, view=view)
     state.block.add(text, op.span)
@@ -207,9 +209,17 @@ def _emit_shared(state: State, op: Op) -> None:
     state.registers[result] = registers
 
 
-def _unpack(state: State, result: Value, registers: Registers, access: _Access, packed: str) -> str:
+def _vector_name(state: State, hint: str, width: int) -> str:
+    """Name of the vector that an access moves; empty when it moves single elements."""
+    if width == 1:
+        return ""
+    state.helper("vector")
+    return state.names.fresh(hint)
+
+
+def _unpack(state: State, result: Value, registers: Registers, access: _Access, text: str) -> str:
     element = register_element(registers, access.run, access.k)
-    return f"{element} = {_from_stored(state, result, f'{packed}[{chr(107) if access.k else 0}]')};"
+    return f"{element} = {_from_stored(state, result, text)};"
 
 
 def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) -> None:
@@ -217,15 +227,13 @@ def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) ->
     layout = registers.layout
     reached = f2.EchelonBasis((*access.k, *access.run))
     size = len(layout.registers)
-    copies = [combination for combination in f2.kernel(layout.flat_registers)]
+    copies = f2.kernel(layout.flat_registers)
     extra: list[int] = [c for c in copies if reached.add(c)]
     for copy in extra:
         own = [*access.k, *access.run]
         for index in range(1 << len(own)):
             source = f2.apply(own, index)
-            state.block.add(
-                f"{_register(registers, source ^ copy)} = {_register(registers, source)};", op.span
-            )
+            state.block.add(f"{_register(registers, source ^ copy)} = {_register(registers, source)};", op.span)
         access = _Access(access.width, (*access.k, copy), access.run, access.offset)
     assert len(access.k) + len(access.run) == size or not extra
 
@@ -271,12 +279,13 @@ def _emit_shuffles(state: State, op: Op) -> None:
     guarded = any(step.guard is not None for step in rounds)
     same_receiver = all(step.receive.images == rounds[0].receive.images for step in rounds)
     type_ = state.declare_type(value.type)
+    depth = state.names.depth
     lines: list[str] = []
     if result not in state.targets:
         lines.append(state.declaration(registers, result))
     with state.names.scope():
         direct = guarded or all(step.receive.is_constant for step in rounds)
-        received = "" if direct else state.names.fresh("received")
+        received = "" if direct else state.names.fresh("received", depth)
         if received:
             assert same_receiver, "unguarded rounds differ only in what they receive"
             lines.append(f"{type_} {received}[{len(rounds)}];")
@@ -290,7 +299,7 @@ def _emit_shuffles(state: State, op: Op) -> None:
             if step.guard is None:
                 lines.append(f"{target} = {arrived};")
                 continue
-            offered = state.names.fresh("offered")
+            offered = state.names.fresh("offered", depth)
             lines.append(f"const {type_} {offered} = {arrived};")
             state.thread()
             lines.append(f"if (({step.guard.format({THREAD: 'thread'})}) == 0) {target} = {offered};")

@@ -116,9 +116,7 @@ def warp_exchange(layout: Layout, axis: int) -> WarpExchange | None:
     slots = tuple(element | part * rest for element, part in zip(elements, parts, strict=True))
     basis = f2.EchelonBasis(slots[:num_registers])
     idle = sum(1 << bit for bit, slot in enumerate(slots[num_registers:]) if not basis.add(slot))
-    return WarpExchange(
-        1 << len(steps), rest, slots[:num_registers], slots[num_registers:], elements[num_registers:], idle
-    )
+    return WarpExchange(1 << len(steps), rest, slots[:num_registers], slots[num_registers:], elements[num_registers:], idle)
 
 
 # ---- scans ----------------------------------------------------------------------------------------------------------
@@ -163,20 +161,24 @@ def cub_scan(op: Op) -> str | None:
     return _CUB_NAMES.get(dtype.short)
 
 
+_TEMP_STORAGE_UNIT_BYTES = 32  # in which CUB allocates (measured with CCCL 2.8 and 3.0)
+
+
 def exclusive_sum_slots(op: Op, num_warps: int) -> int:
     """Scratch elements of an exclusive sum: enough for one total per warp, and for `BlockScan::TempStorage`.
 
-    With BLOCK_SCAN_WARP_SCANS the latter holds a byte and a total per warp and one prefix more, in parts aligned to 16
-    bytes; the bound was checked against `sizeof` for 1 to 32 warps and 4- and 8-byte types of CCCL 12.9 and 13.0, and
-    the emitted file asserts it. None when the tile stays inside of warps.
+    With BLOCK_SCAN_WARP_SCANS the latter holds a byte and a total per warp, and one prefix more. None when the tile stays
+    inside of warps.
     """
     type_ = op.operands[0].type
     assert isinstance(type_, TileType) and type_.layout is not None
     if not split_axis(type_.layout, 0).warp_bits:
         return 0
     size = exclusive_sum_type(op).bytes
-    bound_bytes = -(-num_warps * size // 16) * 16 + -(-num_warps // 16) * 16 + 32
-    return bound_bytes // size
+    if cub_scan(op) is None:
+        return num_warps
+    needed = -(-num_warps // size) * size + (num_warps + 1) * size
+    return -(-needed // _TEMP_STORAGE_UNIT_BYTES) * _TEMP_STORAGE_UNIT_BYTES // size
 
 
 # ---- conversions ----------------------------------------------------------------------------------------------------
