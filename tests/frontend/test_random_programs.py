@@ -6,14 +6,18 @@ returned are the point.
 
 from __future__ import annotations
 
+import ctypes
 import pathlib
 import random
+import shutil
+import subprocess
 import types
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tle2cuda
 from tests.frontend.kernels_on_file import load
 
 NAMES = ("a", "b", "c", "d")
@@ -148,3 +152,33 @@ def test_computes_what_python_computes(seed: int, tmp_path: pathlib.Path) -> Non
         kernel[(1,)](out, a, b)
         wrapped = np.int64(expected(a, b)).astype(np.int32)
         assert out[0] == wrapped, f"{a}, {b}\n{source}"
+
+
+# Enough of CUDA for one thread of one CTA: the kernels of this file have scalars only.
+ONE_THREAD = """
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __restrict__
+struct Index { unsigned x, y, z; };
+static const Index threadIdx = {0, 0, 0}, blockIdx = {0, 0, 0}, gridDim = {1, 1, 1}, blockDim = {1, 1, 1};
+"""
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.parametrize("seed", (1, 2, 6, 7, 9, 13, 18, 21))
+def test_emitted_text_computes_the_same(seed: int, tmp_path: pathlib.Path) -> None:
+    """Passes and lowering keep what control flow means: the emitted text runs on the CPU."""
+    source = program(seed)
+    emitted = tle2cuda.emit(load(source, tmp_path).k, "*i32, i32, i32")
+    text, library = tmp_path / "k.cpp", tmp_path / "k.so"
+    text.write_text(ONE_THREAD + emitted.source, encoding="utf-8")
+    flags = ["-std=c++17", "-O1", "-fwrapv", "-w", "-shared", "-fPIC"]
+    subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
+    kernel, expected = ctypes.CDLL(str(library)).k, in_python(source)
+    for a in range(0, 14, 3):
+        for b in range(0, 9, 2):
+            out = ctypes.c_int32(-1)
+            kernel(ctypes.byref(out), a, b)
+            assert out.value == np.int64(expected(a, b)).astype(np.int32), f"{a}, {b}\n{source}"
