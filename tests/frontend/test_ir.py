@@ -6,7 +6,10 @@ import pathlib
 import re
 import textwrap
 
+import pytest
+
 from tests.frontend.kernels_on_file import body, load, ops, trace_text
+from tle2cuda import errors
 from tle2cuda.compiler import kernel_parameters, trace_specialized
 from tle2cuda.ir.printer import print_kernel
 from tle2cuda.runtime.signature import parse_signature
@@ -334,3 +337,41 @@ def test_tracing_twice_gives_the_same_text(tmp_path: pathlib.Path) -> None:
     specialization = parse_signature(kernel_parameters(module.k), "*i32, i32")
     texts = {print_kernel(trace_specialized(module.k, specialization)) for _ in range(3)}
     assert len(texts) == 1
+
+
+def test_clusters_need_a_target_that_has_them(tmp_path: pathlib.Path) -> None:
+    source = """
+        MESH = tle.device_mesh({"block_cluster": [("cluster_x", 4)]})
+
+
+        @tle2cuda.jit
+        def k(p):
+            tle.distributed_barrier(MESH)
+    """
+    module = load(source, tmp_path)
+    specialization = parse_signature(kernel_parameters(module.k), "*i32")
+    with pytest.raises(errors.CapabilityError) as caught:
+        trace_specialized(module.k, specialization, arch="sm_80")
+    assert str(caught.value).splitlines() == [
+        "k.py:10:5: a cluster of (4, 1, 1) CTAs requires NVIDIA SM90+, the target is sm_80",
+        "",
+        "  10 |     tle.distributed_barrier(MESH)",
+        "     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+        "  help: compile for sm_90 or later, or use a kernel without clusters",
+    ]
+
+
+def test_cluster_of_the_launch_must_be_that_of_the_mesh(tmp_path: pathlib.Path) -> None:
+    source = """
+        MESH = tle.device_mesh({"block_cluster": [("cluster_x", 4)]})
+
+
+        @tle2cuda.jit
+        def k(p):
+            tle.distributed_barrier(MESH)
+    """
+    module = load(source, tmp_path)
+    specialization = parse_signature(kernel_parameters(module.k), "*i32")
+    assert trace_specialized(module.k, specialization, cluster_dims=(4, 1, 1)).cluster_dims == (4, 1, 1)
+    with pytest.raises(ValueError, match="conflicting cluster_dims"):
+        trace_specialized(module.k, specialization, cluster_dims=(2, 1, 1))

@@ -10,6 +10,7 @@ from typing import Any
 
 from tle2cuda.errors import (
     ArgumentError,
+    CapabilityError,
     CompilationError,
     ConstexprRequired,
     InvalidType,
@@ -33,6 +34,7 @@ from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.targets import parse_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,12 +369,7 @@ def trace(
         except TooManyErrors:
             pass
     session.raise_errors()
-    if builder.cooperative and builder.cluster_dims not in (None, (1, 1, 1)):
-        raise MeshError(
-            f"a grid barrier requires cluster_dims=(1, 1, 1), this kernel has {builder.cluster_dims}",
-            builder.cluster_span or span,
-            help="use either a cluster mesh or a grid mesh in one kernel",
-        )
+    _check_launch(builder, span)
     return Kernel(
         name=fn.__name__,
         args=args,
@@ -384,6 +381,26 @@ def trace(
         target=target,
         span=span,
     )
+
+
+def _check_launch(builder: TracingBuilder, span: Span) -> None:
+    """Refuses launches that the kernel asks for and the target cannot do."""
+    dims = builder.cluster_dims
+    if dims in (None, (1, 1, 1)):
+        return
+    place = builder.cluster_span or span
+    if builder.cooperative:
+        raise MeshError(
+            f"a grid barrier requires cluster_dims=(1, 1, 1), this kernel has {dims}",
+            place,
+            help="use either a cluster mesh or a grid mesh in one kernel",
+        )
+    if not parse_target(builder.target).has("cluster"):
+        raise CapabilityError(
+            f"a cluster of {dims} CTAs requires NVIDIA SM90+, the target is {builder.target}",
+            place,
+            help="compile for sm_90 or later, or use a kernel without clusters",
+        )
 
 
 def _bind_kernel(
