@@ -14,6 +14,7 @@ from kernels.moe_align_block_size.parts import (
     fill_all,
     fill_tail,
     group_counters,
+    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -88,8 +89,10 @@ def moe_align_cluster(
         THREADS,
     )
     if not PREFILL:
-        write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, CLUSTER_SIZE, BLOCK_SIZE, THREADS)
-        fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CLUSTER_SIZE, THREADS)
+        last_first = CLUSTER_SIZE - 1 - cta  # the CTAs that write expert ids come first
+        write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, last_first, CLUSTER_SIZE, BLOCK_SIZE, THREADS)
+        middle_first = half_a_turn(cta, CLUSTER_SIZE)
+        fill_tail(sorted_ids, numel, post_pad, sorted_capacity, middle_first, CLUSTER_SIZE, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
     tle.distributed_barrier(mesh)  # peers may still be reading this CTA's counts

@@ -1,12 +1,16 @@
-"""MoE Align Block Size by a whole GPU whose CTAs keep their slots in registers and wait for each other once.
+"""MoE Align Block Size by a whole GPU whose CTAs keep their slots in registers and meet without a barrier.
 
 Each CTA counts its share in shared memory and adds it to totals in global memory; the old totals are where
-its own slots begin inside each group. After one grid barrier every CTA reads and scans the totals by
-itself.
+its own slots begin inside each group. A total also counts, above its sum, the CTAs that have added to it:
+whoever reads it knows whether it is complete, and a grid barrier with its fence, its atomic and its polling
+after that is not needed. Then every CTA scans the totals by itself.
 
-The totals must be zero at the start, and no CTA can clear them at the end without a second barrier. So
+The totals must be zero at the start, and no CTA can clear them at the end while others may be reading. So
 there are two sets that take turns: a launch uses the one its epoch names and clears the other, which the
 launch before it used.
+
+All CTAs must be resident (a cooperative launch). A few dozen are the fastest: atomics on one total follow
+one another, so that every further CTA makes all of them wait longer.
 """
 
 from __future__ import annotations
@@ -15,9 +19,9 @@ import tle2cuda
 import tle2cuda.language as tl
 from kernels.moe_align_block_size.parts import (
     count_up,
-    fill_all,
     fill_tail,
     group_counters,
+    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -25,13 +29,32 @@ from kernels.moe_align_block_size.parts import (
 )
 from tle2cuda.language import tle
 
+SUM_BITS = 22
+"""Bits of a total that hold the sum of counts; the CTAs are counted above, below the sign."""
+MAX_SLOTS = (1 << SUM_BITS) - 1
+MAX_CTAS = (1 << (31 - SUM_BITS)) - 1
+
 
 def cooperative_workspace_words(group_tile: int) -> int:
     """Ints of scratch, zeroed once: two sets of totals and the epoch."""
     return 2 * group_tile + 1
 
 
-@tle2cuda.jit(do_not_specialize=["numel", "sorted_capacity", "expert_capacity"])
+@tle2cuda.jit
+def exchange_counts(totals, mine, has_group, ctas, ONE_CTA: tl.constexpr):
+    """Adds this CTA's counts to the totals and waits for all others.
+
+    Returns, for each group, the count of all CTAs and of those that came before this one.
+    """
+    complete = ctas * ONE_CTA
+    old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relaxed", scope="gpu")
+    counted = tl.where(has_group, old + mine + ONE_CTA, complete)
+    while tl.reduce_or(counted < complete, axis=0):
+        counted = tl.load(totals, mask=has_group, other=complete, volatile=True)
+    return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)
+
+
+@tle2cuda.jit(do_not_specialize=["numel", "slots_per_cta", "sorted_capacity", "expert_capacity"])
 def moe_align_cooperative(
     topk_ids,
     sorted_ids,
@@ -39,22 +62,25 @@ def moe_align_cooperative(
     num_post_pad,
     workspace,
     numel,
+    slots_per_cta,  # a multiple of 32, <= SLOT_TILE; number of CTAs * slots_per_cta >= numel
     sorted_capacity,
     expert_capacity,
-    mesh: tl.constexpr,
     FIRST_EXPERT: tl.constexpr,
     NUM_GROUPS: tl.constexpr,
     BLOCK_SIZE: tl.constexpr,
-    SLOT_TILE: tl.constexpr,  # number of CTAs * SLOT_TILE >= numel
+    SLOT_TILE: tl.constexpr,
     GROUP_TILE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
-    PREFILL: tl.constexpr,  # sentinels everywhere first, or only to the places that no slot takes
+    ONE_CTA: tl.constexpr,  # what a CTA adds to a total for having come; above any sum
 ):
     cta = tl.program_id(0)
     ctas = tl.num_programs(0)
-    slot = cta * SLOT_TILE + tl.arange(0, SLOT_TILE)
+    first_slot = cta * tl.multiple_of(slots_per_cta, 32)
+    last_slot = tl.minimum(first_slot + slots_per_cta, numel)
+    slot = first_slot + tl.arange(0, SLOT_TILE)
     group = tl.arange(0, GROUP_TILE)
+    has_group = group < NUM_GROUPS
     count = group_counters(GROUP_TILE)
     base = group_counters(GROUP_TILE)  # place of this CTA's first slot of each group
     start = group_counters(GROUP_TILE)
@@ -62,28 +88,23 @@ def moe_align_cooperative(
 
     epoch_ptr = workspace + 2 * GROUP_TILE
     epoch = tl.load(epoch_ptr)
-    slot_group, is_routed = load_groups(topk_ids, slot, numel, FIRST_EXPERT, NUM_GROUPS)
+    slot_group, is_routed = load_groups(topk_ids, slot, last_slot, FIRST_EXPERT, NUM_GROUPS)
     tl.store(tle.gpu.local_ptr(count, (group,)), 0)
-    if PREFILL:
-        fill_all(sorted_ids, numel, sorted_capacity, cta, ctas, 4 * THREADS)
     rank = count_up(count, slot_group, is_routed)
 
     totals = workspace + (epoch & 1) * GROUP_TILE + group
-    mine = tl.load(tle.gpu.local_ptr(count, (group,)))
-    before = tl.atomic_add(totals, mine, mask=mine > 0, sem="relaxed", scope="gpu")
     if cta == 0:
-        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)
-    tle.distributed_barrier(mesh)
-
-    total = tl.load(totals, cache_modifier=".cg")
+        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0, mask=has_group)
+    mine = tl.load(tle.gpu.local_ptr(count, (group,)))
+    total, before = exchange_counts(totals, mine, has_group, ctas, ONE_CTA)
     group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
     tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
     tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)
-    if not PREFILL:
-        tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
+    tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
 
     first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_routed, other=0)
     tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)
+    # Each of the three jobs begins at other CTAs.
     write_expert_ids(
         expert_ids,
         start,
@@ -96,9 +117,8 @@ def moe_align_cooperative(
         SEARCH_STEPS,
         THREADS,
     )
-    if not PREFILL:
-        write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, ctas, BLOCK_SIZE, THREADS)
-        fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, THREADS)
+    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ctas, BLOCK_SIZE, THREADS)
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
-        tl.store(epoch_ptr, epoch + 1)  # every CTA read it before the barrier
+        tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it added to the totals

@@ -61,6 +61,13 @@ def owner_of(place, start, SEARCH_STEPS: tl.constexpr):
 
 
 @tle2cuda.jit
+def half_a_turn(cta, ctas):
+    """The CTA's number counted from the middle one: CTAs that share out one job begin where another's end."""
+    turned = cta - ctas // 2
+    return tl.where(turned < 0, turned + ctas, turned)
+
+
+@tle2cuda.jit
 def write_expert_ids(
     expert_ids,
     start,

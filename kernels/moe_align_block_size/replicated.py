@@ -13,6 +13,7 @@ from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
     group_counters,
+    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -76,6 +77,6 @@ def moe_align_replicated(
         SEARCH_STEPS,
         THREADS,
     )
-    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, THREADS)
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)

@@ -12,6 +12,7 @@ from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
     group_counters,
+    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -104,8 +105,9 @@ def moe_align_wide(
         SEARCH_STEPS,
         THREADS,
     )
-    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, ctas, BLOCK_SIZE, THREADS)
-    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, THREADS)
+    # Each of the three jobs begins at other CTAs.
+    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ctas, BLOCK_SIZE, THREADS)
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
         tl.store(epoch_ptr, epoch + 1)  # every CTA read it before the barrier

@@ -26,7 +26,7 @@ SMALL = {
     "four_kernel": Tuning(8, 128, 1),
     "three_kernel": Tuning(8, 128, 1),
 }
-HAS_PREFILL = ("cluster", "cooperative")
+HAS_PREFILL = ("cluster",)
 
 NAMES = tuple(ALGORITHMS)
 

@@ -13,6 +13,8 @@ Exits with 1 when any kernel was wrong.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Iterator
@@ -114,6 +116,18 @@ def measure(bench: Bench, rival: Rival, problem: Problem, checked: Checked) -> d
     return record | {"graph_us": round(timing.graph_us, 3), "eager_us": round(timing.eager_us, 3)}
 
 
+def compile_all(rivals: list[Rival]) -> None:
+    """Compiles on all cores what can be; an error shows again when the kernel is prepared."""
+
+    def compile_one(rival: Rival) -> None:
+        if rival.compile is not None:
+            with contextlib.suppress(Exception):
+                rival.compile()
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(compile_one, rivals))
+
+
 def cases(options: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
     for data in options.data:
         for block_size in options.blocks:
@@ -189,9 +203,13 @@ def main(arguments: list[str] | None = None) -> int:
             moe_align_reference(fresh, block_size, num_experts),
         )
         problem = Problem(bench.cupy.asarray(ids), block_size, num_experts)
-        for rival in rivals_of(groups, problem, sweep=options.sweep):
-            if options.kernels and rival.name not in options.kernels:
-                continue
+        rivals = [
+            rival
+            for rival in rivals_of(groups, problem, sweep=options.sweep)
+            if not options.kernels or rival.name in options.kernels
+        ]
+        compile_all(rivals)
+        for rival in rivals:
             record = measure(bench, rival, problem, checked)
             report.add(data=data, tokens=num_slots, num_experts=num_experts, block_size=block_size, **record)
             if "error" in record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -38,12 +39,16 @@ class Outputs(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rival:
-    """A kernel at one choice of sizes. `prepare` compiles and allocates, and returns what launches."""
+    """A kernel at one choice of sizes. `prepare` compiles and allocates, and returns what launches.
+
+    `compile`, where there is one, only compiles; several may do so at once.
+    """
 
     name: str
     group: str
     variant: str
     prepare: Callable[[Problem, Outputs], Callable[[], Any]]
+    compile: Callable[[], Any] | None = None
 
 
 def rivals_of(groups: Sequence[str], problem: Problem, *, sweep: bool) -> Iterator[Rival]:
@@ -71,7 +76,7 @@ def _multiprocessors() -> int:
 
 
 @functools.cache
-def _kernel(path: str, name: str, cooperative: bool, **macros: int) -> Any:
+def _module(path: str, cooperative: bool, **macros: int) -> Any:
     """Compiles a .cu file with CuPy's NVRTC for this machine's GPU."""
     import pathlib
 
@@ -83,8 +88,11 @@ def _kernel(path: str, name: str, cooperative: bool, **macros: int) -> Any:
         f"-I{file.parent}",
         *(f"-D{key}={value}" for key, value in sorted(macros.items())),
     )
-    module = cupy.RawModule(code=file.read_text(), options=options, enable_cooperative_groups=cooperative)
-    return module.get_function(name)
+    return cupy.RawModule(code=file.read_text(), options=options, enable_cooperative_groups=cooperative)
+
+
+def _kernel(path: str, name: str, cooperative: bool, **macros: int) -> Any:
+    return _module(path, cooperative, **macros).get_function(name)
 
 
 # ---- CUDA baselines ----
@@ -147,57 +155,114 @@ def _sizes(problem: Problem, outputs: Outputs) -> tuple[Any, Any, Any]:
 # ---- Hand-written CUDA ----
 
 
-def _hand(problem: Problem, sweep: bool) -> Iterator[Rival]:
-    if problem.num_experts > 1024:
+@dataclasses.dataclass(frozen=True, slots=True)
+class HandLaunch:
+    """A kernel of tools/bench/hand at one choice of sizes.
+
+    Attributes:
+        name: the file's name, less its suffix.
+        ctas: CTAs of the grid.
+        threads: threads of a CTA.
+        per_thread: ids in a thread's registers.
+        share: slots of a CTA, at most threads * per_thread; 0 where every CTA takes all of them.
+        options: other macros of the file.
+    """
+
+    name: str
+    ctas: int
+    threads: int
+    per_thread: int
+    share: int
+    options: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        options = "".join(f" {key.lower()}" if value else "" for key, value in self.options)
+        return f"{self.ctas}x{self.threads}x{self.per_thread}{options}"
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether all CTAs must be resident."""
+        return self.name == "cooperative"
+
+    def module(self, problem: Problem, **more: int) -> Any:
+        """The module of the kernel; `more` are further macros."""
+        macros = {
+            "CTAS": self.ctas,
+            "THREADS": self.threads,
+            "TOKENS_PER_THREAD": self.per_thread,
+            **dict(self.options),
+            **_macros(problem),
+            **more,
+        }
+        return _module(str(HAND / f"{self.name}.cu"), self.cooperative, **macros)
+
+    def kernel(self, problem: Problem, **more: int) -> Any:
+        """The compiled kernel."""
+        return self.module(problem, **more).get_function(f"moe_align_{self.name}")
+
+    def prepare(self, problem: Problem, outputs: Outputs, **more: int) -> Callable[[], Any]:
+        """Returns what launches it; `more` are further macros."""
+        import cupy
+        import numpy as np
+
+        kernel = self.kernel(problem, **more)
+        arguments: tuple[Any, ...] = (problem.topk_ids, *outputs)
+        if self.cooperative:
+            # struct Workspace of cooperative.cu: two sets of totals, the epoch, the barrier's word.
+            expert_slots = 1 << (problem.num_experts - 1).bit_length()
+            arguments += (cupy.zeros(2 * expert_slots + 2, np.int32),)
+        numel, *capacities = _sizes(problem, outputs)
+        arguments += (numel, *((np.int32(self.share),) if self.share else ()), *capacities)
+        return lambda: kernel((self.ctas,), (self.threads,), arguments)
+
+
+def hand_launches(problem: Problem, multiprocessors: int, *, sweep: bool) -> Iterator[HandLaunch]:
+    """The choices worth timing for a problem: all that could be the fastest, and with `sweep` some more."""
+    expert_slots = 1 << (problem.num_experts - 1).bit_length()
+    for threads in (256, 512, 1024):
+        if threads >= expert_slots:
+            yield from _independent_launches(problem.num_slots, threads, sweep)
+            yield from _meeting_launches(problem.num_slots, threads, multiprocessors, sweep)
+
+
+def _options(**choices: Sequence[int]) -> Iterator[tuple[tuple[str, int], ...]]:
+    for values in itertools.product(*choices.values()):
+        yield tuple(zip(choices, values, strict=True))
+
+
+def _per_thread(slots: int, threads: int) -> int:
+    return 1 << (_ceil_div(slots, threads) - 1).bit_length()
+
+
+def _independent_launches(num_slots: int, threads: int, sweep: bool) -> Iterator[HandLaunch]:
+    per_thread = _per_thread(num_slots, threads)
+    if per_thread > 4:
         return
-    widths = [threads for threads in (256, 512, 1024) if threads >= problem.num_experts]
-    per_thread_choices = (1, 2, 4, 8, 16)
-    for threads in widths if sweep else [width for width in widths if width >= 512]:
-        for per_thread in per_thread_choices:
-            tokens_per_cta = threads * per_thread
-            fits = [n for n in per_thread_choices if threads * n >= problem.num_slots]
-            if fits and per_thread == fits[0] and per_thread <= 8:
-                yield _hand_rival("single_cta", 1, threads, per_thread)
-                for ctas in (4, 8, 16, 32) if sweep else (8, 16):
-                    yield _hand_rival("replicated", ctas, threads, per_thread, CTAS=ctas)
-            needed = _ceil_div(problem.num_slots, tokens_per_cta)
-            if needed <= 8 and (per_thread == 1 or needed > 4):
-                for prefill in (0, 1):
-                    yield _hand_rival("cluster", 8, threads, per_thread, CLUSTER_SIZE=8, PREFILL=prefill)
-            # 32 registers a thread at 1024 threads: two CTAs a multiprocessor, four at 512.
-            resident = _multiprocessors() * (2048 // threads)
-            if 8 <= needed <= resident:
-                for prefill in (0, 1):
-                    yield _hand_rival("cooperative", needed, threads, per_thread, PREFILL=prefill)
+    for ctas in (1, 4, 8, 16, 32) if sweep else (1, 8, 16, 32):
+        for options in _options(EXPERT_LOOP=(0, 1)):
+            name = "single_cta" if ctas == 1 else "replicated"
+            yield HandLaunch(name, ctas, threads, per_thread, 0, options)
 
 
-def _hand_rival(name: str, ctas: int, threads: int, per_thread: int, **macros: int) -> Rival:
-    extra = "".join(f" {key.lower()}={value}" for key, value in macros.items() if key == "PREFILL")
-    variant = f"{ctas}x{threads}x{per_thread}{extra}"
-    prepare = functools.partial(
-        _prepare_hand,
-        name=name,
-        ctas=ctas,
-        macros={"THREADS": threads, "TOKENS_PER_THREAD": per_thread, **macros},
-    )
-    return Rival(f"hand {name}", "hand", variant, prepare)
+def _meeting_launches(num_slots: int, threads: int, multiprocessors: int, sweep: bool) -> Iterator[HandLaunch]:
+    grids = (8, 16, 32, 64, 128, *((multiprocessors, 2 * multiprocessors) if sweep else ()))
+    for ctas in grids:
+        share = _ceil_div(_ceil_div(num_slots, ctas), 32) * 32
+        per_thread = _per_thread(share, threads)
+        if per_thread > 8 or share < 64 or ctas * threads > 2048 * multiprocessors:
+            continue
+        if ctas == 8:
+            for options in _options(PREFILL=(0, 1) if sweep else (0,), EXPERT_LOOP=(0, 1)):
+                yield HandLaunch("cluster", ctas, threads, per_thread, share, options)
+        for options in _options(COUNTED=(0, 1) if sweep else (1,), EXPERT_LOOP=(0, 1)):
+            yield HandLaunch("cooperative", ctas, threads, per_thread, share, options)
 
 
-def _prepare_hand(
-    problem: Problem, outputs: Outputs, name: str, ctas: int, macros: dict[str, int]
-) -> Callable[[], Any]:
-    import cupy
-    import numpy as np
-
-    cooperative = name == "cooperative"
-    kernel = _kernel(str(HAND / f"{name}.cu"), f"moe_align_{name}", cooperative, **_macros(problem), **macros)
-    arguments: tuple[Any, ...] = (problem.topk_ids, *outputs)
-    if cooperative:
-        # struct Workspace of cooperative.cu: two sets of totals, the epoch, the barrier's word.
-        expert_slots = 1 << (problem.num_experts - 1).bit_length()
-        arguments += (cupy.zeros(2 * expert_slots + 2, np.int32),)
-    arguments += _sizes(problem, outputs)
-    return lambda: kernel((ctas,), (macros["THREADS"],), arguments)
+def _hand(problem: Problem, sweep: bool) -> Iterator[Rival]:
+    if problem.num_experts <= 1024:
+        for launch in hand_launches(problem, _multiprocessors(), sweep=sweep):
+            compile_ = functools.partial(launch.kernel, problem)
+            yield Rival(f"hand {launch.name}", "hand", str(launch), launch.prepare, compile_)
 
 
 # ---- The tile language ----

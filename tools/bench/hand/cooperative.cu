@@ -1,27 +1,42 @@
-// cooperative.cu: MoE Align Block Size by CTAs that are all resident, with one grid barrier. Each CTA counts its share
-// in shared memory and adds it to the global totals, whose old value is the CTA's own offset inside each expert. After
-// the barrier every CTA reads and scans the totals by itself.
+// cooperative.cu: MoE Align Block Size by CTAs that are all resident and wait for each other once. Each CTA counts its
+// share in shared memory and adds it to the global totals, whose old value is the CTA's own offset inside each expert.
+// Then every CTA reads and scans the totals by itself.
 //
-//   launch    grid (ceil_div(numel, TOKENS_PER_CTA), 1, 1), THREADS threads, cooperative
+//   launch    grid (CTAS, 1, 1), THREADS threads, cooperative
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32, num_post_pad *i32, workspace *Workspace,
-//             numel i32, sorted_capacity i32, expert_capacity i32
+//             numel i32, slots_per_cta i32 (a multiple of 4), sorted_capacity i32, expert_capacity i32
 //   scratch   one Workspace per stream, zeroed once; every launch leaves it ready for the next
-//   PREFILL   1: write sentinels everywhere first and slots over them; 0: write each padding place by itself
+//   COUNTED   1: each total also counts the CTAs that have added to it, and is read until all have; there is no barrier
+//             0: one barrier over the grid
+
+#ifndef COUNTED
+#define COUNTED 1
+#endif
 
 #include "device.cuh"
-
-#ifndef PREFILL
-#define PREFILL 0
-#endif
 
 namespace {
 
 // Two sets of totals take turns: a launch adds to one and clears the other, which the launch before it used.
 struct Workspace {
-    int total[2][EXPERT_SLOTS];
+    unsigned total[2][EXPERT_SLOTS];
     unsigned epoch;
     unsigned arrivals;
 };
+
+// A counted total: the number of CTAs that have added to it above the sum of what they added.
+constexpr int SUM_BITS     = 22;   // 4 million slots, 1023 CTAs
+constexpr unsigned ONE_CTA = 1u << SUM_BITS;
+static_assert(CTAS < 1 << (32 - SUM_BITS), "arrivals overflow");
+static_assert(static_cast<long long>(CTAS) * THREADS * TOKENS_PER_THREAD < 1 << SUM_BITS, "sums overflow");
+
+// Reads past L1 what other CTAs may be changing (PTX ISA 8.7, ld.relaxed).
+__device__ __forceinline__ unsigned load_relaxed(const unsigned* word)
+{
+    unsigned value;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+}
 
 __device__ __forceinline__ unsigned load_acquire(const unsigned* word)
 {
@@ -36,7 +51,7 @@ __device__ __forceinline__ void grid_barrier(unsigned* arrivals)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        const unsigned increment = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u;
+        const unsigned increment = blockIdx.x == 0 ? 0x80000000u - (CTAS - 1) : 1u;
         unsigned seen;
         asm volatile("fence.acq_rel.gpu;\n\tatom.add.release.gpu.global.u32 %0, [%1], %2;"
                      : "=r"(seen) : "l"(arrivals), "r"(increment) : "memory");
@@ -49,7 +64,7 @@ __device__ __forceinline__ void grid_barrier(unsigned* arrivals)
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 moe_align_cooperative(const int* __restrict__ topk_ids, int* __restrict__ sorted_ids, int* __restrict__ expert_ids,
-                      int* __restrict__ num_post_pad, Workspace* workspace, const int numel,
+                      int* __restrict__ num_post_pad, Workspace* workspace, const int numel, const int slots_per_cta,
                       const int sorted_capacity, const int expert_capacity)
 {
     __shared__ int count[EXPERT_SLOTS];   // this CTA's histogram
@@ -58,29 +73,44 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* __restrict__ sorted
     __shared__ int end[EXPERT_SLOTS];
     __shared__ int warp_totals[WARPS];
 
+    MARK(0);
+    const int cta         = blockIdx.x;
     const int expert      = threadIdx.x;
-    const int thread      = blockIdx.x * THREADS + threadIdx.x;
-    const int threads     = gridDim.x * THREADS;
-    const int first_token = blockIdx.x * TOKENS_PER_CTA;
+    const int thread      = spread_thread(cta, threadIdx.x / 32);
+    const int first_token = cta * slots_per_cta;
     const unsigned epoch  = workspace->epoch;
     int id[TOKENS_PER_THREAD];
-    load_ids(id, topk_ids, first_token, numel);
+    load_ids(id, topk_ids, first_token, min(first_token + slots_per_cta, numel));
     if (expert < EXPERT_SLOTS) count[expert] = 0;
-    if (PREFILL) fill_sentinel(sorted_ids, sorted_capacity, numel, thread, threads);
     __syncthreads();
+    MARK(1);
 
     int rank[TOKENS_PER_THREAD];
-    #pragma unroll
-    for (int k = 0; k < TOKENS_PER_THREAD; ++k) rank[k] = is_expert(id[k]) ? atomicAdd(&count[id[k]], 1) : 0;
+    count_ids(rank, id, count);
+    MARK(2);
     __syncthreads();
+    MARK(3);
 
-    int* const totals = workspace->total[epoch & 1];
-    const int mine = expert < EXPERT_SLOTS ? count[expert] : 0;
-    const int before = mine > 0 ? atomicAdd(&totals[expert], mine) : 0;
-    if (blockIdx.x == 0 && expert < EXPERT_SLOTS) workspace->total[(epoch & 1) ^ 1][expert] = 0;
-    grid_barrier(&workspace->arrivals);   // the totals are complete, and every sentinel written
-
-    const int total = expert < EXPERT_SLOTS ? __ldcg(&totals[expert]) : 0;
+    unsigned* const shared_total = &workspace->total[epoch & 1][expert];
+    int total = 0, before = 0;
+    if (COUNTED) {
+        if (expert < EXPERT_SLOTS) {
+            const unsigned added = ONE_CTA + count[expert];
+            const unsigned old   = atomicAdd(shared_total, added);
+            if (cta == 0) workspace->total[(epoch & 1) ^ 1][expert] = 0;
+            unsigned sum = old + added;
+            while (sum / ONE_CTA != CTAS) sum = load_relaxed(shared_total);
+            before = old % ONE_CTA;
+            total  = sum % ONE_CTA;
+        }
+    } else {
+        const int mine = expert < EXPERT_SLOTS ? count[expert] : 0;
+        if (mine > 0) before = atomicAdd(shared_total, mine);
+        if (cta == 0 && expert < EXPERT_SLOTS) workspace->total[(epoch & 1) ^ 1][expert] = 0;
+        grid_barrier(&workspace->arrivals);   // the totals are complete
+        if (expert < EXPERT_SLOTS) total = __ldcg(shared_total);
+    }
+    MARK(4);
     int post_pad;
     const int expert_start = cta_exclusive_sum(pad_to_blocks(total), warp_totals, post_pad);
     if (expert < EXPERT_SLOTS) {
@@ -88,18 +118,24 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* __restrict__ sorted
         start[expert] = expert_start;
         end[expert]   = expert_start + total;
     }
+    MARK(5);
+    if (EXPERT_LOOP) loop_expert_ids(expert_ids, expert_capacity, post_pad, expert, expert_start, total, cta, thread);
+    fill_tail(sorted_ids, sorted_capacity, numel, post_pad, thread);
+    MARK(6);
     __syncthreads();
+    MARK(7);
 
     #pragma unroll
     for (int k = 0; k < TOKENS_PER_THREAD; ++k)
         if (is_expert(id[k])) sorted_ids[base[id[k]] + rank[k]] = first_token + token_in_cta(k);
-    write_expert_ids(expert_ids, expert_capacity, post_pad, start, thread, threads);
-    if (!PREFILL) {
-        write_padding(sorted_ids, numel, post_pad, start, end, 0, NUM_EXPERTS, thread, threads);
-        for (int place = post_pad + thread; place < sorted_capacity; place += threads) sorted_ids[place] = numel;
-    }
+    MARK(8);
+    // The last warps first, so that other warps do this than search.
+    write_padding(sorted_ids, numel, end, 0, NUM_EXPERTS, spread_thread(cta, WARPS - 1 - threadIdx.x / 32),
+                  CTAS * THREADS);
+    if (!EXPERT_LOOP) search_expert_ids(expert_ids, expert_capacity, post_pad, start, thread);
     if (thread == 0) {
         *num_post_pad = post_pad;
-        workspace->epoch = epoch + 1;   // every CTA read it before the barrier
+        workspace->epoch = epoch + 1;   // every CTA read it before it added to the totals
     }
+    MARK(9);
 }
