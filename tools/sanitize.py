@@ -40,9 +40,7 @@ def run_softmax(cupy: Any) -> None:
             x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
             out = cupy.empty(shape, dtype)
             softmax.softmax_rows(cupy.asarray(x), out)
-            np.testing.assert_allclose(
-                out.get(), softmax.softmax_reference(x), rtol=tolerance, atol=tolerance
-            )
+            np.testing.assert_allclose(out.get(), softmax.softmax_reference(x), rtol=tolerance, atol=tolerance)
 
 
 def run_layer_norm(cupy: Any) -> None:
@@ -51,9 +49,7 @@ def run_layer_norm(cupy: Any) -> None:
         x, weight, bias = (random.standard_normal(s).astype(np.float32) for s in ((rows, cols), cols, cols))
         out, mean, rstd = cupy.empty((rows, cols), np.float32), *(cupy.empty(rows, np.float32) for _ in "ab")
         layer_norm.layer_norm_rows(*map(cupy.asarray, (x, weight, bias)), out, mean, rstd)
-        for actual, expected in zip(
-            (out, mean, rstd), layer_norm.layer_norm_reference(x, weight, bias), strict=True
-        ):
+        for actual, expected in zip((out, mean, rstd), layer_norm.layer_norm_reference(x, weight, bias), strict=True):
             np.testing.assert_allclose(actual.get(), expected, rtol=1e-5, atol=1e-5)
 
 

@@ -60,9 +60,7 @@ def parameters(contract: LaunchContract) -> str:
     declared = []
     for arg in contract.args:
         if arg.dtype not in _C_TYPES:
-            raise SystemExit(
-                f"{contract.kernel_name}: {arg.name} has type {arg.dtype}, which plain C++ lacks"
-            )
+            raise SystemExit(f"{contract.kernel_name}: {arg.name} has type {arg.dtype}, which plain C++ lacks")
         const = "const " if arg.is_const else ""
         star = "*" if arg.kind == "pointer" else ""
         declared.append(f"{const if star else ''}{_C_TYPES[arg.dtype]}{star} {arg.name}")
@@ -128,9 +126,7 @@ def kernel_source(path: pathlib.Path, function: str) -> str:
 def replace_block(text: str, marker: str, language: str, body: str) -> str:
     """The text with the fenced block after `<!-- marker -->` holding `body`."""
     pattern = rf"(<!-- {re.escape(marker)} -->\n```{language}\n).*?(```\n)"
-    changed, count = re.subn(
-        pattern, lambda match: match[1] + body + match[2], text, count=1, flags=re.DOTALL
-    )
+    changed, count = re.subn(pattern, lambda match: match[1] + body + match[2], text, count=1, flags=re.DOTALL)
     if count != 1:
         raise SystemExit(f"README.md has no block `<!-- {marker} -->`")
     return changed
@@ -145,18 +141,12 @@ def all_files() -> Iterator[tuple[pathlib.Path, str]]:
 
 def outdated() -> list[tuple[pathlib.Path, str]]:
     """The files that differ from what is emitted now, with their new text."""
-    return [
-        (path, text)
-        for path, text in all_files()
-        if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    return [(path, text) for path, text in all_files() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit 1 when a file is out of date"
-    )
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 when a file is out of date")
     options = parser.parse_args(arguments)
     changes = outdated()
     for path, text in changes:

@@ -10,21 +10,24 @@ struct LaunchContract {
 };
 
 constexpr LaunchContract vector_add_contract{128, 1, false, 0};
-constexpr LaunchContract moe_align_cluster_contract{1024, 8, false, 12480};
 
-// Constants that the kernels were specialised for.
 namespace vector_add_constants {
 constexpr int BLOCK = 1024;
 }
 
+extern "C" void vector_add(const float* x, const float* y, float* out, int n);
+
+constexpr LaunchContract moe_align_cluster_contract{512, 8, false, 0};
+
 namespace moe_align_cluster_constants {
+constexpr int CLUSTER_SIZE = 8;
+constexpr int FIRST_EXPERT = 0;
 constexpr int NUM_GROUPS = 512;
 constexpr int BLOCK_SIZE = 16;
-constexpr int BLOCK_EXPERT = 1024;
-constexpr int BLOCK_TOKENS = 1024;
+constexpr int SLOT_TILE = 512;
+constexpr int GROUP_TILE = 512;
+constexpr int SEARCH_STEPS = 9;
+constexpr int THREADS = 512;
 }
 
-// Kernels, as the linker sees their host side.
-extern "C" void vector_add(const float* x, const float* y, float* out, int n);
-extern "C" void moe_align_cluster(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_post_pad,
-                                  int numel, int sorted_capacity, int expert_capacity);
+extern "C" void moe_align_cluster(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_post_pad, int numel, int sorted_capacity, int expert_capacity);
