@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import TileType
+from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, Expr, K, all_of, ternary
 from tle2cuda.lowering.evaluate import Evaluator
@@ -22,6 +22,7 @@ from tle2cuda.lowering.memory import (
     MemoryEmitter,
     VectorPlan,
     access_of,
+    filled,
     guarded,
     owner_condition,
     pointee,
@@ -254,8 +255,9 @@ class FusedLoop:
         expr = self.ev.value(value)
         deps = expr.deps
         if K not in deps:
-            fill = self.state.helper("fill_vector")
-            return f"{fill}<{self.vec}>({self.ev.text(expr).text})"
+            element = element_of(value.type)
+            assert isinstance(element, DType)
+            return filled(self.state, element, self.vec, self.ev.text(expr))
         name = self.state.names.fresh(value.name or "packed")
         self.state.helper("vector")
         block = self.ev.run_block

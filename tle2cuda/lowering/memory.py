@@ -191,7 +191,7 @@ class MemoryEmitter:
         condition = all_of(conditions)
         if condition is None:
             return loaded
-        fill = C(f"{self.state.helper('fill_vector')}<{vec}>({self._other_base(access).text})")
+        fill = C(filled(self.state, pointee(access.pointer), vec, self._other_base(access)))
         return ternary(condition, loaded, fill)
 
     def _other_base(self, access: Access) -> C:
@@ -261,6 +261,12 @@ class MemoryEmitter:
         else:
             statement = f"{self.state.helper(f'store_vector{cache}')}({address.text}, {value});"
         return guarded(all_of(conditions), statement)
+
+
+def filled(state: State, dtype: DType, vec: int, value: C) -> str:
+    """A vector of equal elements; narrow integers name their type, as C has no literals of it."""
+    explicit = f", {dtype.cuda}" if dtype.is_int() and dtype.bits < 32 and not dtype.is_bool() else ""
+    return f"{state.helper('fill_vector')}<{vec}{explicit}>({value.text})"
 
 
 def load_helper(op: Op) -> str | None:

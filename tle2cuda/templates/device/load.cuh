@@ -9,12 +9,12 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 // defines: load_edge
 // needs: load_vector
 // Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, T other)
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
 {
     if (valid >= N) return load_vector<N>(pointer);
     Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : other;
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
 }
