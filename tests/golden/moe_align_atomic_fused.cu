@@ -1,0 +1,193 @@
+// moe_align_atomic_fused.cu: emitted by tle2cuda from atomic_fused.py:22 (moe_align_atomic_fused). Do not edit.
+//
+//   target    sm_90a, 256 threads per CTA, 4160 bytes of shared memory
+//   launch    cooperative: all CTAs of the grid resident at once
+//   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
+//             num_post_pad *i32 align 16, totals *i32 align 16, starts *i32 align 16, numel i32,
+//             sorted_capacity i32, expert_capacity i32
+//   constants mesh = DeviceMesh(shape=(16,), names=('block_x',)), FIRST_EXPERT = 0,
+//             NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 256, GROUP_TILE = 512
+
+#include <cooperative_groups.h>
+#include <cub/block/block_scan.cuh>
+
+namespace cg = cooperative_groups;
+
+namespace {
+
+using BlockScan = cub::BlockScan<int, 256, cub::BLOCK_SCAN_WARP_SCANS>;
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int count[512];               // parts.py:26
+    alignas(16) int start[512];               // parts.py:26
+    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of atomic_fused.py:64
+};
+static_assert(sizeof(Shared) <= 4160, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_post_pad,
+                       int* totals, int* starts, const int numel, const int sorted_capacity,
+                       const int expert_capacity)
+{
+    __shared__ Shared shared;
+    const cg::grid_group grid = cg::this_grid();
+    const int thread = threadIdx.x;
+
+    // cta = tl.program_id(0)                                                     atomic_fused.py:39
+    const int cta = blockIdx.x;
+    // ctas = tl.num_programs(0)                                                  atomic_fused.py:40
+    const int ctas = gridDim.x;
+    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    for (int tile = cta; tile < (sorted_capacity + 255) / 256; tile += ctas) {
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        const int place = tile * 256 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        if (place < sorted_capacity) sorted_ids[place] = numel;
+    }
+    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    for (int tile = cta; tile < (expert_capacity + 255) / 256; tile += ctas) {
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        const int place = tile * 256 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        if (place < expert_capacity) expert_ids[place] = 0;
+    }
+    // if cta == 0:                                                               atomic_fused.py:47
+    if (cta == 0) {
+        // group = tl.arange(0, GROUP_TILE)                                       atomic_fused.py:41
+        const int group = 2 * thread;
+        // tl.store(totals + group, 0)                                            atomic_fused.py:48
+        store_vector(totals + group, fill_vector<2>(0));
+    }
+    // group = tl.arange(0, GROUP_TILE)                                           atomic_fused.py:41
+    const int group = 2 * thread;
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                            atomic_fused.py:49
+    store_vector(&shared.count[group], fill_vector<2>(0));
+    // tle.distributed_barrier(mesh)                                              atomic_fused.py:50
+    grid.sync();
+
+    // num_tiles = tl.cdiv(numel, SLOT_TILE)                                      atomic_fused.py:52
+    const int num_tiles = (numel + 255) / 256;
+    // for tile in range(cta, num_tiles, ctas):                                   atomic_fused.py:53
+    for (int tile = cta; tile < num_tiles; tile += ctas) {
+        // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:54
+        const int slot = tile * 256 + thread;
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        const int id = slot < numel ? topk_ids[slot] : -1;
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        const bool is_routed = id >= 0 && id < 512;
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        if (is_routed) atomicAdd(&shared.count[id], 1);
+    }
+    __syncthreads();  // orders the atomics on `count` before the loads of it and the stores to it
+    __threadfence();  // release: what this thread wrote comes before the atomics
+
+    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                         atomic_fused.py:57
+    const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
+    Vector<int, 2> before;
+
+    // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope ...  atomic_fused.py:58
+    #pragma unroll
+    for (int k = 0; k < 2; ++k) before[k] = atomicAdd(totals + group + k, mine[k]);
+    __threadfence();  // acquire: what follows sees what the atomics saw
+
+    // tl.store(tle.gpu.local_ptr(count, (group,)), before)                       atomic_fused.py:59
+    store_vector(&shared.count[group], before);
+    // tle.distributed_barrier(mesh)                                              atomic_fused.py:60
+    grid.sync();
+
+    // if cta == 0:                                                               atomic_fused.py:62
+    if (cta == 0) {
+        // padded = pad_to_blocks(tl.load(totals + group), BLOCK_SIZE)            atomic_fused.py:63
+        const Vector<int, 2> count = load_vector<2>(totals + group);
+
+        // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                  parts.py:32
+        Vector<int, 2> padded;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) padded[k] = (count[k] + 15) / 16 * 16;
+
+        // group_start, post_pad = tle.cumsum(padded, axis=0)                     atomic_fused.py:64
+        int items[2], post_pad;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) items[k] = padded[k];
+        Vector<int, 2> group_start;
+        BlockScan(shared.group_start_scan).ExclusiveSum(items, group_start.element, post_pad);
+
+        // tl.store(starts + group, group_start)                                  atomic_fused.py:65
+        store_vector(starts + group, group_start);
+        // tl.store(num_post_pad, post_pad)                                       atomic_fused.py:66
+        if (thread == 0) *num_post_pad = post_pad;
+    }
+    // tle.distributed_barrier(mesh)                                              atomic_fused.py:67
+    grid.sync();
+
+    // tl.store(tle.gpu.local_ptr(start, (group,)), tl.load(starts + group))      atomic_fused.py:69
+    const Vector<int, 2> starts_value = load_vector<2>(starts + group);
+    store_vector(&shared.start[group], starts_value);
+    // for one_group in range(cta, NUM_GROUPS, ctas):                             atomic_fused.py:70
+    for (int one_group = cta; one_group < 512; one_group += ctas) {
+        // first_place = tl.load(starts + one_group)                              atomic_fused.py:71
+        const int first_place = starts[one_group];
+        // last_place = first_place + tl.load(totals + one_group)                 atomic_fused.py:72
+        const int totals_value = totals[one_group];
+        const int last_place = first_place + totals_value;
+        // for place in range(first_place, last_place, BLOCK_SIZE):               atomic_fused.py:73
+        for (int place = first_place; place < last_place; place += 16) {
+            // tl.store(expert_ids + place // BLOCK_SIZE, one_group + FIRST_ ...  atomic_fused.py:74
+            if (thread == 0) expert_ids[place / 16] = one_group;
+        }
+    }
+    __syncthreads();  // orders the stores to `start` before the loads of it
+
+    // for tile in range(cta, num_tiles, ctas):                                   atomic_fused.py:76
+    for (int tile = cta; tile < num_tiles; tile += ctas) {
+        // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:77
+        const int slot = tile * 256 + thread;
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        const int id = slot < numel ? topk_ids[slot] : -1;
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        const bool is_routed = id >= 0 && id < 512;
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        int rank = 0;
+        if (is_routed) rank = atomicAdd(&shared.count[id], 1);
+        // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ma ...  atomic_fused.py:80
+        const int first_place = is_routed ? shared.start[id] : 0;
+        // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)        atomic_fused.py:81
+        if (is_routed) *(sorted_ids + first_place + rank) = slot;
+    }
+}

@@ -1,0 +1,211 @@
+// moe_align_single_cta.cu: emitted by tle2cuda from single_cta.py:19 (moe_align_single_cta). Do not edit.
+//
+//   target    sm_90a, 512 threads per CTA, 4192 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
+//             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
+//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 4096,
+//             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512
+
+#include <cub/block/block_scan.cuh>
+
+namespace {
+
+using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
+{
+    if (valid >= N) return load_vector<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
+    return result;
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int count[512];               // parts.py:26
+    alignas(16) int start[512];               // parts.py:26
+    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of single_cta.py:49
+};
+static_assert(sizeof(Shared) <= 4192, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(512)
+moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* expert_ids,
+                     int* num_post_pad, const int numel, const int sorted_capacity,
+                     const int expert_capacity)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    Vector<int, 4> id[2];
+    Vector<bool, 4> is_routed[2];
+
+    // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
+        const int slot = 4 * thread + 2048 * run;
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                           parts.py:40
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
+    }
+
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              single_cta.py:42
+    shared.count[thread] = 0;
+    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    for (int tile = 0; tile < (sorted_capacity + 2047) / 2048; ++tile) {
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        const int place = tile * 2048 + 4 * thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+    }
+    __syncthreads();  // orders the stores to `count` before the atomics on it
+    Vector<int, 4> rank[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:47
+            rank[run][k] = 0;
+            if (is_routed[run][k]) rank[run][k] = atomicAdd(&shared.count[id[run][k]], 1);
+        }
+    }
+
+    // tl.debug_barrier()  # also puts the sentinels below the slots                single_cta.py:46
+    __syncthreads();
+
+    // padded = pad_to_blocks(tl.load(tle.gpu.local_ptr(count, (group,))), BLO ...  single_cta.py:48
+    const int count = shared.count[thread];
+    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
+    const int padded = (count + 15) / 16 * 16;
+    // group_start, post_pad = tle.cumsum(padded, axis=0)                           single_cta.py:49
+    int group_start, post_pad;
+    BlockScan(shared.group_start_scan).ExclusiveSum(padded, group_start, post_pad);
+
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:50
+    shared.start[thread] = group_start;
+    __syncthreads();  // orders the stores to `start` before the loads of it
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
+        const int slot = 4 * thread + 2048 * run;
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   single_cta.py:52
+            const int first_place = is_routed[run][k] ? shared.start[id[run][k]] : 0;
+            // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)      single_cta.py:53
+            if (is_routed[run][k]) *(sorted_ids + first_place + rank[run][k]) = slot + k;
+        }
+    }
+
+    // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
+    for (int tile = 0; tile < (expert_capacity + 511) / 512; ++tile) {
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value = shared.start[256];
+        // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
+        const int block = tile * 512 + thread;
+        // place = block * BLOCK_SIZE                                                    parts.py:86
+        const int place = block * 16;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int owner = start_value <= place ? 256 : 0;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate = owner + 128;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_2 = shared.start[candidate];
+        const int owner_2 = start_value_2 <= place ? candidate : owner;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_2 = owner_2 + 64;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_3 = shared.start[candidate_2];
+        const int owner_3 = start_value_3 <= place ? candidate_2 : owner_2;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_3 = owner_3 + 32;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_4 = shared.start[candidate_3];
+        const int owner_4 = start_value_4 <= place ? candidate_3 : owner_3;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_4 = owner_4 + 16;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_5 = shared.start[candidate_4];
+        const int owner_5 = start_value_5 <= place ? candidate_4 : owner_4;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_5 = owner_5 + 8;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_6 = shared.start[candidate_5];
+        const int owner_6 = start_value_6 <= place ? candidate_5 : owner_5;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_6 = owner_6 + 4;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_7 = shared.start[candidate_6];
+        const int owner_7 = start_value_7 <= place ? candidate_6 : owner_6;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_7 = owner_7 + 2;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_8 = shared.start[candidate_7];
+        const int owner_8 = start_value_8 <= place ? candidate_7 : owner_7;
+        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
+        const int candidate_8 = owner_8 + 1;
+        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
+        const int start_value_9 = shared.start[candidate_8];
+        const int owner_9 = start_value_9 <= place ? candidate_8 : owner_8;
+        // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
+        const int expert = place < post_pad ? owner_9 : 0;
+        // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
+        if (block < expert_capacity) expert_ids[block] = expert;
+    }
+    // tl.store(num_post_pad, post_pad)                                             single_cta.py:57
+    if (thread == 0) *num_post_pad = post_pad;
+}

@@ -1,0 +1,117 @@
+// moe_align_count_atomic.cu: emitted by tle2cuda from staged.py:133 (moe_align_count_atomic). Do not edit.
+//
+//   target    sm_90a, 256 threads per CTA, 2048 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
+//             counts *i32 align 16, totals *i32 align 16, numel i32, sorted_capacity i32,
+//             expert_capacity i32
+//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, SLOT_TILE = 256, GROUP_TILE = 512,
+//             FILL_TILE = 1024
+
+namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int count[512];               // parts.py:26
+};
+static_assert(sizeof(Shared) <= 2048, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+moe_align_count_atomic(const int* topk_ids, int* sorted_ids, int* expert_ids, int* counts,
+                       int* totals, const int numel, const int sorted_capacity,
+                       const int expert_capacity)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // program = tl.program_id(0)                                                      staged.py:149
+    const int program = blockIdx.x;
+    // programs = tl.num_programs(0)                                                   staged.py:150
+    const int programs = gridDim.x;
+    // group = tl.arange(0, GROUP_TILE)                                                staged.py:151
+    const int group = 2 * thread;
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 staged.py:153
+    store_vector(&shared.count[group], fill_vector<2>(0));
+    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    for (int tile = program; tile < (sorted_capacity + 1023) / 1024; tile += programs) {
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        const int place = tile * 1024 + 4 * thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+    }
+    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    for (int tile = program; tile < (expert_capacity + 1023) / 1024; tile += programs) {
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        const int place = tile * 1024 + 4 * thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        store_edge(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
+    }
+    __syncthreads();  // orders the stores to `count` before the atomics on it
+
+    // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:157
+    const int slot = program * 256 + thread;
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    const int id = slot < numel ? topk_ids[slot] : -1;
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    const bool is_routed = id >= 0 && id < 512;
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    if (is_routed) atomicAdd(&shared.count[id], 1);
+    __syncthreads();  // orders the atomics on `count` before the loads of it
+
+    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                              staged.py:160
+    const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
+    Vector<int, 2> offset;
+    // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")    staged.py:161
+    #pragma unroll
+    for (int k = 0; k < 2; ++k) offset[k] = atomicAdd(totals + group + k, mine[k]);
+    // tl.store(counts + program * GROUP_TILE + group, offset)                         staged.py:162
+    store_vector(counts + program * 512 + group, offset);
+}

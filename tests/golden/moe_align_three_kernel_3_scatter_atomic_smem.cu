@@ -1,0 +1,82 @@
+// moe_align_scatter_atomic_smem.cu: emitted by tle2cuda from staged.py:166 (moe_align_scatter_atomic_smem). Do not edit.
+//
+//   target    sm_90a, 256 threads per CTA, 2048 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
+//             counts *i32 align 16, starts *i32 align 16, numel i32
+//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 256,
+//             GROUP_TILE = 512
+
+namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int next_rank[512];           // parts.py:26
+};
+static_assert(sizeof(Shared) <= 2048, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(256)
+moe_align_scatter_atomic_smem(const int* topk_ids, int* sorted_ids, int* expert_ids,
+                              const int* __restrict__ counts, const int* starts, const int numel)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // program = tl.program_id(0)                                                      staged.py:180
+    const int program = blockIdx.x;
+    // name_blocks(expert_ids, starts, program, tl.num_programs(0), FIRST_EXPERT, ...  staged.py:184
+    const int programs = gridDim.x;
+    // tle.gpu.copy(row, next_rank, [NUM_GROUPS])                                      staged.py:183
+    const Vector<int, 2> counts_value = load_vector<2>(counts + program * 512 + 2 * thread);
+    store_vector(&shared.next_rank[2 * thread], counts_value);
+    // for group in range(program, NUM_GROUPS, programs):                               staged.py:99
+    for (int group = program; group < 512; group += programs) {
+        // for place in range(tl.load(starts + group), tl.load(starts + group + 1 ...  staged.py:100
+        const int starts_value = starts[group];
+        const int starts_value_2 = starts[group + 1];
+        for (int place = starts_value; place < starts_value_2; place += 16) {
+            // tl.store(expert_ids + place // BLOCK_SIZE, group + FIRST_EXPERT)        staged.py:101
+            if (thread == 0) expert_ids[place / 16] = group;
+        }
+    }
+    __syncthreads();  // orders the stores to `next_rank` before the atomics on it
+
+    // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:185
+    const int slot = program * 256 + thread;
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    const int id = slot < numel ? topk_ids[slot] : -1;
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    const bool is_routed = id >= 0 && id < 512;
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    int rank = 0;
+    if (is_routed) rank = atomicAdd(&shared.next_rank[id], 1);
+    // first_place = tl.load(starts + slot_group, mask=is_routed, other=0)             staged.py:188
+    const int first_place = is_routed ? starts[id] : 0;
+    // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)                 staged.py:189
+    if (is_routed) *(sorted_ids + first_place + rank) = slot;
+}

@@ -1,0 +1,155 @@
+// softmax.cu: emitted by tle2cuda from softmax.py:15 (softmax). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      out *fp16 align 16, x *fp16 align 16, row_stride i32 divisible by 16,
+//             cols i32 divisible by 16
+//   constants BLOCK = 4096
+
+#include <cuda_fp16.h>
+
+namespace {
+
+// Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
+template <typename T, typename Combine>
+__device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
+{
+    #pragma unroll
+    for (int lane_mask = 16; lane_mask > 0; lane_mask >>= 1)
+        value = combine(value, static_cast<T>(__shfl_xor_sync(0xffffffffu, value, lane_mask)));
+    return value;
+}
+
+// Reduce across the WARPS warps of a CTA by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the slots; another
+// one has to follow before they are written again.
+template <int WARPS, typename T, typename Slot, typename Combine>
+__device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
+{
+    value = warp_all_reduce(value, combine);
+    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
+}
+
+// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
+__device__ __forceinline__ float divide_approx(float a, float b)
+{
+    float quotient;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Positive infinity.
+__device__ __forceinline__ float infinity()
+{
+    return __int_as_float(0x7f800000);
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) float max_slots[4];           // scratch of softmax.py:19
+    alignas(16) float total_slots[4];         // scratch of softmax.py:20
+};
+static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+softmax(__half* out, const __half* __restrict__ x, const int row_stride, const int cols)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // row_start = tl.program_id(0).to(tl.int64) * row_stride                          softmax.py:16
+    const int pid_x = blockIdx.x;
+    const long long row_start = static_cast<long long>(pid_x) * row_stride;
+    Vector<float, 8> row[4];
+
+    // tile [4096]: element = 8 * thread + 1024 * run + k;  run < 4, k < 8
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // col = tl.arange(0, BLOCK)                                                   softmax.py:17
+        const int col = 8 * thread + 1024 * run;
+
+        // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
+        const bool inside = col < cols;
+        const Vector<__half, 8> x_value = inside ? load_vector<8>(x + row_start + col) : fill_vector<8>(__float2half(-infinity()));
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) row[run][k] = __half2float(x_value[k]);
+    }
+
+    // weight = tl.exp(row - tl.max(row, axis=0))                                      softmax.py:19
+    float max_ = row[0][0];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) max_ = fmaxf(max_, row[run][k]);
+    }
+    max_ = cta_all_reduce(max_, shared.max_slots, [](float a, float b) { return fmaxf(a, b); });
+    Vector<float, 8> weight[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) weight[run][k] = __expf(row[run][k] - max_);
+    }
+
+    // total = tl.sum(weight, axis=0)                                                  softmax.py:20
+    float total = 0.0f;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) total += weight[run][k];
+    }
+    total = cta_all_reduce(total, shared.total_slots, [](float a, float b) { return a + b; });
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // tl.store(out + row_start + col, weight / total, mask=col < cols)            softmax.py:21
+        Vector<__half, 8> value;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) value[k] = __float2half(divide_approx(weight[run][k], total));
+
+        // col = tl.arange(0, BLOCK)                                                   softmax.py:17
+        const int col = 8 * thread + 1024 * run;
+        // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
+        const bool inside = col < cols;
+        // tl.store(out + row_start + col, weight / total, mask=col < cols)            softmax.py:21
+        if (inside) store_vector(out + row_start + col, value);
+    }
+}
