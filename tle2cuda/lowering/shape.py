@@ -271,7 +271,7 @@ def _emit_shuffles(state: State, op: Op) -> None:
     assert source_layout is not None and target_layout is not None
     source = state.registers.get(value)
     if source is None or source.layout != source_layout or source.single_run:
-        source = state.new_registers(result, "source")
+        source = state.new_registers(value, f"{result.name or 'tile'}_source")
         state.block.add(state.declaration(source, value), op.span)
         assign_tile(state, source, value)
     registers = state.targets.get(result) or state.new_registers(result, "converted")

@@ -1,0 +1,25 @@
+"""Small kernels that together use every operation of the language, with what each must write.
+
+`cases()` imports the families and gives all cases by name. `tests/test_opcases.py` runs them in the interpreter and
+compiles them; `python -m tests.opcases.run_gpu` runs them on the GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+from tests.opcases.case import OpCase, Tolerance, registered_cases
+
+FAMILIES = ("elementwise", "collectives", "memory")
+
+
+@functools.cache
+def cases() -> dict[str, OpCase]:
+    """Every case by name, sorted."""
+    for family in FAMILIES:
+        importlib.import_module(f"tests.opcases.{family}")
+    return registered_cases()
+
+
+__all__ = ["OpCase", "Tolerance", "cases"]
