@@ -188,9 +188,12 @@ class Evaluator:
             self.state.uses_thread = True
         if expression.disjoint:
             return Affine(0, (), expression.terms)
-        text = format_index(expression, self.state.index_names)
-        deps = frozenset(t.source for t in expression.terms if t.source in (K, RUN))
-        return Affine(0, ((C(f"({text})", PRIMARY, deps), 1),))
+        # Fields that share bits with others become one opaque part; the rest, such as `k` in a vector, stay fields.
+        alone = [t for t in expression.terms if not any(_overlap(t, o) for o in expression.terms if o is not t)]
+        mixed = [t for t in expression.terms if t not in alone]
+        text = format_index(mixed, self.state.index_names)
+        deps = frozenset(t.source for t in mixed if t.source in (K, RUN))
+        return Affine(0, ((C(f"({text})", PRIMARY, deps), 1),), tuple(alone))
 
     def _register(self, registers: Registers, grid: Grid, k_zero: bool, value: Value) -> C:
         """Element of a tile in registers, at the register that holds this grid's coordinate."""
@@ -273,6 +276,10 @@ def is_index(value: Value) -> bool:
     """Whether a tile holds integers, which may be a sum of fields."""
     assert isinstance(value.type, TileType)
     return isinstance(value.type.element, DType) and value.type.element.is_int()
+
+
+def _overlap(a: Term, b: Term) -> bool:
+    return bool(a.result_bits & b.result_bits)
 
 
 def expr_at_k0(expr: Expr) -> Expr:

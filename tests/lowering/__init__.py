@@ -1,0 +1,1 @@
+"""Tests of the lowering from tile IR to CUDA text."""

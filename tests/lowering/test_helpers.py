@@ -1,0 +1,152 @@
+"""Device helpers: found, ordered, and compiled for every architecture without a header or a warning."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tle2cuda.errors import InternalError
+from tle2cuda.lowering import helpers
+from tle2cuda.lowering.helpers import Helper, all_helpers, helper_texts
+from tle2cuda.runtime.nvrtc import CompileOptions, compile_source
+
+ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120")
+NEEDS_CLUSTER = ("cluster_barrier_members", "cluster_map", "cluster_rank", "cluster_sync")
+
+ADD = "[](float a, float b) { return a + b; }"
+USES = {
+    "vector": "Vector<float, 4> v; v[0] = f[0]; f[1] = v[0];",
+    "fill_vector": "f[0] = fill_vector<4>(1.0f)[3]; c[0] = fill_vector<8, signed char>(1)[7];",
+    "word": "Word<8>::Type w = make_uint2(1, 2); i[0] = w.x;",
+    "words": "i[0] = Words<float, 8>::COUNT;",
+    "divide_approx": "f[0] = divide_approx(f[1], f[2]);",
+    "exp2_approx": "f[0] = exp2_approx(f[1]);",
+    "sqrt_approx": "f[0] = sqrt_approx(f[1]);",
+    "min_nan": "f[0] = min_nan(f[1], f[2]); d[0] = min_nan(d[1], d[2]);",
+    "max_nan": "f[0] = max_nan(f[1], f[2]);",
+    "infinity": "f[0] = infinity();",
+    "infinity_double": "d[0] = infinity_double();",
+    "quiet_nan": "f[0] = quiet_nan();",
+    "quiet_nan_double": "d[0] = quiet_nan_double();",
+    "bit_cast": "i[0] = bit_cast<int>(f[0]);",
+    "double_bits": "d[0] = bits_as_double(double_as_bits(d[1]) + 1);",
+    "atomic_min_float": "f[0] = atomic_min_float(f + 1, f[2]);",
+    "atomic_max_float": "f[0] = atomic_max_float(f + 1, f[2]);",
+    "atomic_min_double": "d[0] = atomic_min_double(d + 1, d[2]);",
+    "atomic_max_double": "d[0] = atomic_max_double(d + 1, d[2]);",
+    "cluster_sync": "cluster_sync();",
+    "cluster_rank": "i[0] = cluster_rank();",
+    "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
+    "cluster_barrier_members": "__shared__ unsigned count; cluster_barrier_members<0x6u, 1, 2>(count);",
+    "grid_sync": "grid_sync(reinterpret_cast<unsigned*>(i));",
+    "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
+    "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
+    "shuffle_from": "d[0] = shuffle_from(d[1], 5);",
+    "shuffle_previous": "f[0] = shuffle_previous<8, false>(f[1], 2); f[2] = shuffle_previous<32, true>(f[3], 1);",
+    "lanes_all_reduce": f"f[0] = lanes_all_reduce<11>(f[1], {ADD});",
+    "warp_all_reduce": f"f[0] = warp_all_reduce(f[1], {ADD});",
+    "cta_all_reduce": f"__shared__ float slots[4]; f[0] = cta_all_reduce(f[1], slots, {ADD});",
+    "argmax_takes": "i[0] = argmax_takes<true>(f[0], i[1], f[1], i[2]) + argmax_takes<false>(i[3], 0, i[4], 1);",
+    "argmin_takes": "i[0] = argmin_takes<true>(f[0], i[1], f[1], i[2]);",
+    "lanes_scan": f"f[0] = lanes_scan<16, true>(f[1], {ADD});",
+    "warp_exclusive_sum": "f[0] = warp_exclusive_sum<8, true>(f[1], f[2]);",
+    "cta_exclusive_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_sum<4, false>(i[1], i[2], slots);",
+}
+
+
+def _use(name: str) -> str:
+    """Statements that use a helper."""
+    if name in USES:
+        return USES[name]
+    if match := re.fullmatch(r"load_(vector|edge)(_\w+)?", name):
+        if match[1] == "vector":
+            return f"f[0] = {name}<8>(f)[7]; b[0] = {name}<4>(b)[3]; c[0] = {name}<2>(c)[1]; d[0] = {name}<1>(d)[0];"
+        return f"f[0] = {name}<4>(f, i[0], 1.0f)[3]; c[0] = {name}<16>(c, i[1], 0)[1];"
+    if match := re.fullmatch(r"store_(vector|edge)(_\w+)?", name):
+        count = "" if match[1] == "vector" else "i[0], "
+        return f"{name}(f, {count}Vector<float, 4>{{}}); {name}(c, {count}Vector<signed char, 2>{{}});"
+    if name.startswith("load_word"):
+        return f"i[0] = {name}(reinterpret_cast<unsigned*>(i + 1)); i[1] = {name}(reinterpret_cast<uint4*>(i)).w;"
+    if name.startswith("store_word"):
+        return f"{name}(reinterpret_cast<unsigned*>(i), 1u); {name}(reinterpret_cast<uint4*>(i), uint4{{}});"
+    if name.startswith("load"):
+        return f"f[0] = {name}(f + 1); c[0] = {name}(c + 1); d[0] = {name}(d + 1);"
+    if name.startswith("store"):
+        return f"{name}(f, 1.0f); {name}(c, 1); {name}(d, 1.0);"
+    raise AssertionError(f"no use of {name} in this test")
+
+
+def _source(names: list[str]) -> str:
+    """A kernel that uses helpers, one after the other."""
+    texts = "\n\n".join(helper_texts(names))
+    uses = "\n".join(f"    {{ {_use(name)} }}" for name in names)
+    parameters = "float* f, double* d, int* i, signed char* c, bool* b"
+    return f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use({parameters})\n{{\n{uses}\n}}\n'
+
+
+def _primary(arch: str) -> list[str]:
+    names = sorted({helper.names[0] for helper in all_helpers().values()})
+    return [name for name in names if arch != "sm_80" or name not in NEEDS_CLUSTER]
+
+
+@pytest.mark.parametrize("name", sorted(_primary("sm_90a")))
+def test_helper_compiles_alone(name):
+    result = compile_source(_source([name]), f"{name}.cu", CompileOptions("sm_90a"))
+    unused = [w for w in result.warnings if "never used" not in w.text and "never referenced" not in w.text]
+    assert not unused
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_all_helpers_compile_together(arch):
+    result = compile_source(_source(_primary(arch)), "helpers.cu", CompileOptions(arch))
+    assert result.warnings == ()
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_all_helpers_compile_with_nvcc(tmp_path):
+    path = tmp_path / "helpers.cu"
+    path.write_text(_source(_primary("sm_90a")))
+    command = ["nvcc", "-arch=sm_90a", "-std=c++17", "-Werror", "all-warnings", "-cubin", "-o"]
+    done = subprocess.run([*command, str(tmp_path / "out"), str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_needs_come_first_and_only_once():
+    texts = helper_texts({"cta_exclusive_sum", "lanes_scan", "vector"})
+    assert len(texts) == len(set(texts))
+    where = {name: i for i, text in enumerate(texts) for name in ("shuffle_words", "lanes_scan", "cta_exclusive_sum")
+             if f" {name}(" in text.split("{")[0]}
+    assert where["shuffle_words"] < where["lanes_scan"] < where["cta_exclusive_sum"]
+    assert not any("// needs:" in text or "// defines:" in text for text in texts)
+
+
+def test_order_does_not_depend_on_the_set():
+    names = ["store_edge", "argmax_takes", "load_edge", "infinity", "cta_all_reduce"]
+    assert helper_texts(names) == helper_texts(reversed(names)) == helper_texts(set(names))
+
+
+def test_unknown_helper():
+    with pytest.raises(InternalError, match="no device helper defines no_such_helper"):
+        helper_texts({"no_such_helper"})
+
+
+def test_every_need_exists():
+    helper_texts(set(all_helpers()))
+
+
+def test_circle_is_reported(monkeypatch):
+    circle = {
+        "a": Helper(("a",), ("b",), "", "a.cuh"),
+        "b": Helper(("b",), ("a",), "", "b.cuh"),
+    }
+    monkeypatch.setattr(helpers, "all_helpers", lambda: circle)
+    with pytest.raises(InternalError, match="a -> b -> a"):
+        helper_texts({"a"})
+
+
+def test_every_helper_says_what_it_does():
+    for helper in all_helpers().values():
+        assert helper.text.startswith("// "), f"{helper.names[0]} in {helper.file} has no comment"
+        if "asm" in helper.text:
+            assert "PTX ISA" in helper.text, f"{helper.names[0]} in {helper.file} does not cite the PTX ISA"
