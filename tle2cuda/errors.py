@@ -176,6 +176,20 @@ class DeviceAssertFailed(InterpreterError, AssertionError):
     """`tl.device_assert` failed."""
 
 
+class EmulationError(KernelError, RuntimeError):
+    """A fault found while executing an emitted file on the CPU.
+
+    Args:
+        kind: Which check found it, as in `tle2cuda.emulator.Finding`.
+    """
+
+    def __init__(
+        self, message: str, span: Span | None = None, facts: Sequence[str] = (), help: str = "", kind: str = ""
+    ) -> None:
+        super().__init__(message, span, facts, help)
+        self.kind = kind
+
+
 class InternalError(KernelError):
     """A fault of tle2cuda itself, never the user's mistake."""
 

@@ -1,7 +1,8 @@
 """Device helpers: fixed CUDA text of `templates/device/`, emitted only when used.
 
 A `.cuh` file holds one concept in one or more sections. A section starts with `// defines: NAMES` and may go on with
-`// needs: NAMES`; both lines are for this loader and are not emitted.
+`// needs: NAMES`; both lines are for this loader and are not emitted. What follows a line `// twin:` says the same without
+PTX: the emulator compiles it in place of the text above, which alone is emitted.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tle2cuda.errors import InternalError
 DEVICE_DIRECTORY = Path(__file__).resolve().parent.parent / "templates" / "device"
 
 _DEFINES = re.compile(r"^// defines:(?P<names>.*)$", re.MULTILINE)
+_TWIN = re.compile(r"^// twin:\n", re.MULTILINE)
 _NEEDS = re.compile(r"\A// needs:(?P<names>.*)\n")
 
 
@@ -29,12 +31,14 @@ class Helper:
         needs: Names of what it uses.
         text: CUDA text, without a trailing newline.
         file: Name of the file.
+        twin: The same for the emulator; empty where the text itself runs there.
     """
 
     names: tuple[str, ...]
     needs: tuple[str, ...]
     text: str
     file: str
+    twin: str = ""
 
 
 @functools.lru_cache(maxsize=1)
@@ -61,12 +65,16 @@ def _sections(text: str, file: str) -> list[Helper]:
         needs = _NEEDS.match(body)
         if needs is not None:
             body = body[needs.end() :]
+        body, *twins = _TWIN.split(body)
+        if len(twins) > 1:
+            raise InternalError(f"{file}: {match['names'].strip()} has {len(twins)} twins")
         sections.append(
             Helper(
                 tuple(match["names"].split()),
                 tuple(needs["names"].split()) if needs is not None else (),
                 body.strip("\n"),
                 file,
+                twins[0].strip("\n") if twins else "",
             )
         )
     return sections

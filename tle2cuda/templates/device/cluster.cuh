@@ -6,6 +6,12 @@ __device__ __forceinline__ void cluster_sync()
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+// twin:
+__device__ __forceinline__ void cluster_sync()
+{
+    tle2cuda_emulator::tle2cuda_cluster_arrive(true, __LINE__);
+    tle2cuda_emulator::tle2cuda_cluster_wait(true, __LINE__);
+}
 // defines: cluster_rank
 // Rank of this CTA in its cluster (PTX ISA, %cluster_ctarank; sm_90).
 __device__ __forceinline__ int cluster_rank()
@@ -14,6 +20,8 @@ __device__ __forceinline__ int cluster_rank()
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return static_cast<int>(rank);
 }
+// twin:
+__device__ __forceinline__ int cluster_rank() { return static_cast<int>(tle2cuda_emulator::tle2cuda_cluster_rank()); }
 // defines: cluster_map
 // Address of the same shared-memory object in CTA `rank` of the cluster (PTX ISA, mapa; sm_90).
 template <typename T>
@@ -22,6 +30,12 @@ __device__ __forceinline__ T* cluster_map(T* pointer, int rank)
     unsigned long long address;
     asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(pointer), "r"(rank));
     return reinterpret_cast<T*>(address);
+}
+// twin:
+template <typename T>
+__device__ __forceinline__ T* cluster_map(T* pointer, int rank)
+{
+    return static_cast<T*>(tle2cuda_emulator::tle2cuda_map_shared(pointer, static_cast<unsigned>(rank)));
 }
 // defines: cluster_barrier_members
 // needs: cluster_map cluster_rank
@@ -43,6 +57,21 @@ __device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
         unsigned seen = before + 1;
         while (static_cast<int>(seen - wanted) < 0)
             asm volatile("ld.acquire.cluster.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+    }
+    __syncthreads();
+}
+// twin:
+template <unsigned MEMBERS, int LOWEST, int COUNT>
+__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+{
+    using namespace tle2cuda_emulator;
+    __syncthreads();
+    if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
+        unsigned* const arrived = cluster_map(&counter, LOWEST);
+        const unsigned before = atomic(ATOMIC_ADD, arrived, 1u, 0u, ORDER_ACQ_REL, SCOPE_CLUSTER);
+        const unsigned wanted = before - before % COUNT + COUNT;
+        unsigned seen = before + 1;
+        while (static_cast<int>(seen - wanted) < 0) seen = load(arrived, ORDER_ACQUIRE, SCOPE_CLUSTER);
     }
     __syncthreads();
 }

@@ -21,3 +21,20 @@ __device__ __forceinline__ void grid_sync(unsigned* words)
     }
     __syncthreads();
 }
+// twin:
+__device__ __forceinline__ void grid_sync(unsigned* words)
+{
+    using namespace tle2cuda_emulator;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const unsigned ctas = gridDim.x * gridDim.y * gridDim.z;
+        const bool first = blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0;
+        const unsigned amount = first ? 0x80000000u - (ctas - 1) : 1u;
+        const unsigned before = atomic(ATOMIC_ADD, words, amount, 0u, ORDER_ACQ_REL, SCOPE_GPU);
+        unsigned seen;
+        do {
+            seen = load(words, ORDER_ACQUIRE, SCOPE_GPU);
+        } while (((before ^ seen) & 0x80000000u) == 0);
+    }
+    __syncthreads();
+}

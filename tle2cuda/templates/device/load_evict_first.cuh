@@ -76,3 +76,6 @@ __device__ __forceinline__ T load_word_evict_first(const T* pointer)
         return word;
     }
 }
+// twin:
+template <typename T>
+__device__ __forceinline__ T load_word_evict_first(const T* pointer) { return *pointer; }

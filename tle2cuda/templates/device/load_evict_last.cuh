@@ -76,3 +76,6 @@ __device__ __forceinline__ T load_word_evict_last(const T* pointer)
         return word;
     }
 }
+// twin:
+template <typename T>
+__device__ __forceinline__ T load_word_evict_last(const T* pointer) { return *pointer; }

@@ -1,0 +1,203 @@
+"""`emulate`: one call runs a kernel under one or many schedules."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
+from tle2cuda.emulator import launch
+from tle2cuda.emulator.locate import Locator
+from tle2cuda.emulator.results import Emulation
+from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
+from tle2cuda.errors import ArgumentError, LaunchError
+from tle2cuda.runtime.args import specialize
+from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
+from tle2cuda.targets import DEFAULT_TARGET
+
+SCHEDULES = ("forward", "reverse", "random")
+DETECTORS = ("bounds", "counters")
+
+
+@public
+def emulate(
+    kernel: Any,
+    grid: int | Sequence[int],
+    args: Sequence[Any] | Mapping[str, Any],
+    *,
+    schedule: str = "forward",
+    seed: int = 0,
+    seeds: Sequence[int] | None = None,
+    detect: str | Sequence[str] = (),
+    switch_at_accesses: int = 0,
+    num_warps: int = 4,
+    arch: str = DEFAULT_TARGET,
+    headers: str = "toolkit",
+    cluster_dims: tuple[int, int, int] | None = None,
+    cooperative: bool = False,
+    stall_s: float = 30.0,
+) -> Emulation:
+    """Run the emitted file of a kernel on the CPU. Needs a C++ compiler, no CUDA. The arguments stay unchanged.
+
+    Execution is sequential and reproducible: each CUDA thread is a fiber, and a schedule says which one goes on at every
+    barrier, warp collective and repeated volatile load. `forward` lets the first thread that can go on run as far as it
+    can, `reverse` the last, `random` any. What can never go on is a finding, not a hang.
+
+    Args:
+        kernel: An emitted or compiled kernel; or a jit object, which is specialised for the arguments and emitted.
+        grid: The grid in CTAs; for a jit object, as `kernel[grid]` counts it: in clusters.
+        args: Values of the run-time arguments, in order or by name; for a jit object, of all parameters by name.
+        schedule: ``forward``, ``reverse`` or ``random``.
+        seed: Seed of a random schedule, and of the pattern that unwritten shared memory holds.
+        seeds: Several seeds: one run for each, in as many processes as there are processors.
+        detect: Checks that cost time: ``bounds`` (accesses outside of arguments and of shared memory, misaligned
+            accesses), ``counters`` (accesses by kind and memory).
+        switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance.
+        num_warps: Warps of one CTA, for a jit object; the further arguments alike.
+        arch: Architecture to emit for.
+        headers: ``toolkit`` or ``minimal``.
+        cluster_dims: Cluster shape.
+        cooperative: Launch cooperatively although the kernel does not ask for it.
+        stall_s: Processor time after which a thread that runs alone is in an endless loop.
+
+    Returns:
+        Outputs, findings and counters, for each run and together.
+
+    Raises:
+        ArgumentError: The arguments do not fit the kernel.
+        ToolchainError: There is no C++ compiler.
+        NotSupported: The text holds PTX that the emulator has no twin of.
+
+    Example:
+        >>> tle2cuda.emulate(add, 4, {"x": x, "y": y, "out": out, "n": n, "BLOCK": 256}).check().outputs["out"]
+    """
+    detectors = _check_options(schedule, detect)
+    if isinstance(kernel, EmittedKernel) or (hasattr(kernel, "source") and hasattr(kernel, "contract")):
+        emitted, ctas, values = kernel, _grid_of_ctas(kernel.contract, grid), args
+    else:
+        emitted, values = _emit(kernel, args, num_warps, arch, headers, cluster_dims, cooperative)
+        ctas = emitted.contract.launch_grid(grid)
+    start = time.perf_counter()
+    program = Program(emitted)
+    compile_s = time.perf_counter() - start
+    bound = launch.bind(emitted.contract, values, ctas)
+    options = [
+        launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s)
+        for one in (seeds if seeds is not None else (seed,))
+    ]
+    if not options:
+        raise ArgumentError("emulate: seeds is empty")
+    with ThreadPoolExecutor(min(len(options), os.cpu_count() or 1)) as pool:
+        runs = tuple(pool.map(lambda one: program.run(ctas, bound, one), options))
+    return Emulation(runs, emitted.source, compile_s)
+
+
+def emulate_in_place(emitted: Any, ctas: Dim3, args: Sequence[Any], program: Program | None = None) -> None:
+    """Run a kernel as a launch does: results go into the arrays, what it prints to standard output, faults raise.
+
+    Args:
+        emitted: The emitted kernel.
+        ctas: The grid in CTAs.
+        args: Values of the run-time arguments in order.
+        program: The compiled emulation, when it is there already.
+
+    Raises:
+        EmulationError: The kernel is at fault.
+        ToolchainError: There is no C++ compiler.
+    """
+    program = program or Program(emitted)
+    bound = launch.bind(emitted.contract, args, ctas)
+    result = program.run(ctas, bound, launch.RunOptions())
+    sys.stdout.write(result.printed)
+    if result.findings:
+        raise result.findings[0].error()
+    launch.write_back(bound, result.outputs)
+
+
+class Program:
+    """An emitted kernel compiled for the CPU.
+
+    Args:
+        emitted: The emitted kernel.
+    """
+
+    def __init__(self, emitted: Any) -> None:
+        contract: LaunchContract = emitted.contract
+        self.contract = contract
+        self.runner = build_runner()
+        self.library: KernelLibrary = build_kernel(emitted.source, contract.kernel_name, contract.target)
+        line_map = getattr(emitted, "line_map", None)
+        if line_map is None:
+            line_map = emitted.artifact.line_map
+        self.locator = Locator(self.library.path, self.library.file, emitted.source, line_map)
+
+    def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> launch.EmulationRun:
+        """One run."""
+        if 0 in ctas:
+            outputs = {name: array.copy() for name, (array, _, _) in bound.arrays.items()}
+            return launch.EmulationRun(options.schedule, options.seed, outputs)
+        return launch.run(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
+
+
+def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...]:
+    if schedule not in SCHEDULES:
+        raise ArgumentError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
+    names = (detect,) if isinstance(detect, str) else tuple(detect)
+    if "all" in names:
+        names = DETECTORS
+    for name in names:
+        if name not in DETECTORS:
+            raise ArgumentError(f"detect takes {', '.join(DETECTORS)} and all, got {name!r}")
+    return names
+
+
+def _grid_of_ctas(contract: LaunchContract, grid: int | Sequence[int]) -> Dim3:
+    ctas = normalize_grid(grid)
+    check_grid(ctas)
+    for axis, extent, cluster in zip("xyz", ctas, contract.cluster, strict=True):
+        if extent % cluster:
+            raise LaunchError(
+                f"grid extent {axis} = {extent} is not a multiple of the cluster's {cluster} CTAs",
+                facts=(f"cluster of {contract.kernel_name}: {contract.cluster}",),
+                help="the grid of an emitted kernel counts CTAs; that of a jit object counts clusters",
+            )
+    return ctas
+
+
+def _emit(
+    kernel: Any,
+    args: Sequence[Any] | Mapping[str, Any],
+    num_warps: int,
+    arch: str,
+    headers: str,
+    cluster_dims: tuple[int, int, int] | None,
+    cooperative: bool,
+) -> tuple[EmittedKernel, list[Any]]:
+    """The emitted file of a jit object for these arguments, and the values of its run-time arguments."""
+    parameters = kernel_parameters(kernel)
+    name = kernel_function(kernel).__name__
+    given = dict(args) if isinstance(args, Mapping) else dict(zip((p.name for p in parameters), args, strict=False))
+    for parameter in parameters:
+        if parameter.name not in given and parameter.has_default:
+            given[parameter.name] = parameter.default
+    known = [parameter.name for parameter in parameters]
+    wrong = [p for p in known if p not in given] or [p for p in given if p not in known]
+    if wrong:
+        problem = "is missing" if wrong[0] in known else "is no parameter"
+        raise ArgumentError(f"{name}: {wrong[0]} {problem}", facts=(f"parameters: {', '.join(known)}",))
+    values = [given[parameter] for parameter in known]
+    bound = specialize(parameters, values, name)
+    emitted = emit_specialized(
+        kernel,
+        bound.specialization,
+        num_warps=num_warps,
+        arch=arch,
+        headers=headers,
+        cluster_dims=cluster_dims,
+        cooperative=cooperative,
+    )
+    return emitted, [values[index] for index in bound.runtime_indices]

@@ -1,0 +1,37 @@
+// How the runner calls a kernel: an array with the address of each parameter's value, as for `cuLaunchKernel`.
+#pragma once
+
+#include <stddef.h>
+
+#include <type_traits>
+#include <utility>
+
+namespace tle2cuda_emulator {
+
+template <class... Parameters, size_t... Places>
+inline void call(void (*kernel)(Parameters...), void* const* values, std::index_sequence<Places...>)
+{
+    kernel(*static_cast<std::remove_const_t<Parameters>*>(values[Places])...);
+}
+
+template <class... Parameters>
+inline void call(void (*kernel)(Parameters...), void* const* values)
+{
+    call(kernel, values, std::index_sequence_for<Parameters...>());
+}
+
+template <class... Parameters>
+inline unsigned parameter_bytes(void (*)(Parameters...), unsigned index)
+{
+    const unsigned bytes[] = {static_cast<unsigned>(sizeof(Parameters))..., 0};
+    return index < sizeof...(Parameters) ? bytes[index] : 0;
+}
+
+}  // namespace tle2cuda_emulator
+
+#define TLE2CUDA_ENTRY(kernel)                                                                                          \
+    extern "C" void tle2cuda_entry(void* const* values) { ::tle2cuda_emulator::call(kernel, values); }                  \
+    extern "C" unsigned tle2cuda_parameter_bytes(unsigned index)                                                        \
+    {                                                                                                                   \
+        return ::tle2cuda_emulator::parameter_bytes(kernel, index);                                                     \
+    }

@@ -1,0 +1,310 @@
+"""Running a library: arguments go to the runner in one file, results come back in it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tle2cuda.emulator.locate import Locator
+from tle2cuda.emulator.results import Counters, EmulationRun, Finding
+from tle2cuda.emulator.toolchain import KernelLibrary
+from tle2cuda.errors import ArgumentError
+from tle2cuda.interpreter.arguments import as_array
+from tle2cuda.interpreter.dtypes import storage_dtype, value_dtype
+from tle2cuda.ir.types import DType
+from tle2cuda.runtime.contract import ArgSpec, Dim3, LaunchContract
+
+PAGE_BYTES = 4096
+_ALIGNMENT_BYTES = 256  # what of an array's address the emulated address keeps
+_POISON = 0xA5
+
+RESIDENT_CLUSTERS = 4
+"""Clusters that are alive together under a random schedule, though nothing but chance would make them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A piece of memory that arguments point into.
+
+    Attributes:
+        name: The arguments that do.
+        address: Where it lies in this process; None for scratch.
+        data: Its bytes.
+        page_offset: Where in its first page it begins.
+    """
+
+    name: str
+    address: int | None
+    data: bytes
+    page_offset: int
+
+    @property
+    def pages_bytes(self) -> int:
+        """Bytes it takes in the file."""
+        return -(-(self.page_offset + len(self.data)) // PAGE_BYTES) * PAGE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The arguments of a launch.
+
+    Attributes:
+        buffers: Memory.
+        parameters: One line of the request for each kernel parameter.
+        arrays: Array arguments by name, with their buffer and the offset of their first element in it.
+    """
+
+    buffers: tuple[Buffer, ...]
+    parameters: tuple[str, ...]
+    arrays: Mapping[str, tuple[NDArray[Any], int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How one run goes; see `emulate`."""
+
+    schedule: str = "forward"
+    seed: int = 0
+    detect: tuple[str, ...] = ()
+    access_switch: int = 0
+    stall_s: float = 30.0
+
+
+def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas: Dim3) -> Bound:
+    """Arrays and numbers as the runner takes them. Arrays that overlap share a buffer, as they do in memory.
+
+    Raises:
+        ArgumentError: The values do not fit the contract.
+    """
+    names = [spec.name for spec in contract.args]
+    if isinstance(args, Mapping):
+        unknown = [name for name in args if name not in names]
+        missing = [name for name in names if name not in args]
+        if unknown or missing:
+            problem = f"argument {missing[0]} is missing" if missing else f"there is no argument {unknown[0]}"
+            raise ArgumentError(f"{contract.kernel_name}: {problem}", facts=(f"arguments: {', '.join(names)}",))
+        values = [args[name] for name in names]
+    else:
+        values = list(args)
+    if len(values) != len(names):
+        raise ArgumentError(
+            f"{contract.kernel_name} takes {len(names)} arguments, {len(values)} given",
+            facts=(f"arguments: {', '.join(names)}",),
+        )
+    arrays = {
+        spec.name: _checked(spec, as_array(value, spec.name))
+        for spec, value in zip(contract.args, values, strict=True)
+        if spec.kind == "pointer" and value is not None
+    }
+    buffers, places = _buffers(arrays)
+    lines = []
+    for spec, value in zip(contract.args, values, strict=True):
+        if spec.kind == "scalar":
+            lines.append(f"value {_scalar(spec, value).hex()}")
+        elif value is None:
+            lines.append(f"value {bytes(8).hex()}")
+        else:
+            lines.append("pointer {} {}".format(*places[spec.name]))
+    for scratch in contract.scratch:
+        size = scratch.size_bytes(prod(ctas))
+        lines.append(f"pointer {len(buffers)} 0")
+        buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
+    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays})
+
+
+def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
+    """The array, when its elements have the size of the pointer's."""
+    dtype = DType(spec.dtype)
+    if array.dtype.itemsize != storage_dtype(dtype).itemsize:
+        raise ArgumentError(
+            f"argument {spec.name} points to {dtype}, the array holds {array.dtype}",
+            help=f"convert it: x.astype({value_dtype(dtype)})",
+        )
+    return array
+
+
+def _scalar(spec: ArgSpec, value: Any) -> bytes:
+    dtype = value_dtype(DType(spec.dtype))
+    try:
+        if np.dtype(dtype).kind in "iu":
+            number = value.__index__()
+            return np.array(number, dtype).tobytes()
+        return np.array(value).astype(dtype).tobytes()
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        raise ArgumentError(f"argument {spec.name} is {value!r}, which is no {spec.dtype}") from None
+
+
+def _extent(array: NDArray[Any]) -> tuple[int, int]:
+    """First address of an array's elements, and the one behind the last."""
+    low = high = array.__array_interface__["data"][0]
+    if array.size == 0:
+        return low, low
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        if stride < 0:
+            low += stride * (extent - 1)
+        else:
+            high += stride * (extent - 1)
+    return low, high + array.itemsize
+
+
+def _buffers(arrays: Mapping[str, NDArray[Any]]) -> tuple[list[Buffer], dict[str, tuple[int, int]]]:
+    extents = sorted((*_extent(array), name) for name, array in arrays.items())
+    groups: list[tuple[int, int, list[str]]] = []
+    for low, high, name in extents:
+        if groups and low < groups[-1][1]:
+            first, last, names = groups[-1]
+            groups[-1] = (first, max(last, high), [*names, name])
+        else:
+            groups.append((low, high, [name]))
+    buffers, places = [], {}
+    for number, (low, high, names) in enumerate(groups):
+        size = high - low
+        label = ("argument " if len(names) == 1 else "arguments ") + ", ".join(sorted(names))
+        buffers.append(Buffer(label, low, ctypes.string_at(low, size) if size else b"", _page_offset(low, size)))
+        for name in names:
+            places[name] = (number, arrays[name].__array_interface__["data"][0] - low)
+    return buffers, places
+
+
+def _page_offset(address: int, size: int) -> int:
+    """Where in a page a buffer begins: aligned as in this process, its end as near to the page's end as that allows."""
+    room = -size % PAGE_BYTES
+    return (room - (room - address) % _ALIGNMENT_BYTES) % PAGE_BYTES
+
+
+def run(
+    runner: Path,
+    library: KernelLibrary,
+    contract: LaunchContract,
+    ctas: Dim3,
+    bound: Bound,
+    locator: Locator,
+    options: RunOptions,
+) -> EmulationRun:
+    """One execution, in a process of its own: a kernel that writes to wild addresses harms nothing else."""
+    data, report = _anonymous_file("arguments"), _anonymous_file("report")
+    try:
+        offset = 0
+        for buffer in bound.buffers:
+            os.pwrite(data, buffer.data, offset + buffer.page_offset)
+            offset += buffer.pages_bytes
+        os.ftruncate(data, max(offset, 1))
+        request = "\n".join(_request(library, contract, ctas, bound, options, data, report)) + "\n"
+        start = time.perf_counter()
+        done = subprocess.run([str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False)
+        elapsed = time.perf_counter() - start
+        contents, offset = [], 0
+        for buffer in bound.buffers:
+            contents.append(os.pread(data, len(buffer.data), offset + buffer.page_offset))
+            offset += buffer.pages_bytes
+        outcome = os.pread(report, os.fstat(report).st_size, 0)
+    finally:
+        os.close(data)
+        os.close(report)
+    findings, counters = _read_report(outcome, done, locator, options)
+    outputs = {name: _array_in(contents[number], array, at) for name, (array, number, at) in bound.arrays.items()}
+    printed = done.stdout.decode(errors="replace")
+    return EmulationRun(options.schedule, options.seed, outputs, tuple(findings), counters, printed, elapsed)
+
+
+def write_back(bound: Bound, outputs: Mapping[str, Any]) -> None:
+    """Put a run's results into the caller's arrays.
+
+    Raises:
+        ArgumentError: The kernel wrote to an array that is read-only.
+    """
+    for name, (array, _, _) in bound.arrays.items():
+        if array.flags.writeable:
+            array[...] = outputs[name]
+        elif array.tobytes() != outputs[name].tobytes():
+            raise ArgumentError(f"the kernel writes to argument {name}, which is a read-only array")
+
+
+def _array_in(content: bytes, like: NDArray[Any], offset: int) -> NDArray[Any]:
+    memory = bytearray(content)
+    if like.size == 0:
+        return np.empty_like(like)
+    return np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)
+
+
+def _anonymous_file(name: str) -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(f"tle2cuda {name}")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _request(
+    library: KernelLibrary, contract: LaunchContract, ctas: Dim3, bound: Bound, options: RunOptions, data: int, report: int
+) -> Iterator[str]:
+    yield f"library {library.path}"
+    yield "grid {} {} {}".format(*ctas)
+    yield "cluster {} {} {}".format(*contract.cluster)
+    yield f"cta_threads {contract.cta_threads}"
+    yield f"cooperative {int(contract.cooperative)}"
+    yield f"static_shared {contract.shared_static_bytes}"
+    yield f"dynamic_shared {contract.dynamic_shared_bytes}"
+    yield f"stack_bytes {library.stack_bytes}"
+    yield f"schedule {options.schedule} {options.seed}"
+    yield f"resident_clusters {RESIDENT_CLUSTERS if options.schedule == 'random' else 1}"
+    yield f"access_switch {options.access_switch}"
+    yield f"stall_s {options.stall_s}"
+    yield f"detect {' '.join(options.detect)}"
+    yield f"files {data} {report}"
+    for buffer in bound.buffers:
+        yield f"buffer {len(buffer.data)} {buffer.page_offset} {buffer.name}"
+    yield from bound.parameters
+
+
+def _read_report(
+    text: bytes, done: subprocess.CompletedProcess[bytes], locator: Locator, options: RunOptions
+) -> tuple[list[Finding], Counters]:
+    try:
+        report = json.loads(text)
+    except ValueError:
+        code = -done.returncode
+        how = signal.Signals(code).name if code in signal.valid_signals() else f"exit code {done.returncode}"
+        said = done.stderr.decode(errors="replace").strip()
+        message = f"the emulated kernel ended its process ({how})" + (f": {said.splitlines()[-1]}" if said else "")
+        return [Finding("crash", message, fatal=True, schedule=options.schedule, seed=options.seed)], Counters()
+    findings = [_finding(entry, locator, options) for entry in report["findings"]]
+    if report["error"]:
+        findings.insert(0, _finding(report["error"], locator, options, fatal=True))
+    return findings, Counters(**report["counters"])
+
+
+def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fatal: bool = False) -> Finding:
+    location = locator.locate(entry["pcs"], entry.get("line", 0))
+    details = []
+    for state in entry.get("states", ()):
+        at = locator.locate(state["pcs"], state["line"]) if state["state"] != "exited" else None
+        threads = "1 thread" if state["threads"] == 1 else f"{state['threads']} threads"
+        ctas = "1 CTA" if state["ctas"] == 1 else f"{state['ctas']} CTAs"
+        first = f"first CTA {tuple(state['cta'])}, thread {state['thread'][0]}"
+        details.append(f"{threads} of {ctas} ({first}): {state['state']}" + (f" at {at}" if at else ""))
+        location = location or at
+    return Finding(
+        kind=entry["kind"],
+        message=entry["message"],
+        location=location,
+        details=tuple(details),
+        cta=tuple(entry["cta"]) if "cta" in entry else None,
+        thread=tuple(entry["thread"]) if "thread" in entry else None,
+        count=entry.get("count", 1),
+        fatal=fatal,
+        schedule=options.schedule,
+        seed=options.seed,
+    )

@@ -1,0 +1,75 @@
+"""From places in a kernel's library to lines of the emitted file and of the user's Python source."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tle2cuda.emulator.results import Location
+from tle2cuda.runtime.nvrtc import span_of_line
+
+if TYPE_CHECKING:
+    from tle2cuda.ir.span import Span
+
+_TOOLS = ("addr2line", "llvm-addr2line", "llvm-symbolizer")
+
+
+class Locator:
+    """Resolves places of one library. Without a tool that reads debug information, only lines that calls carry are known.
+
+    Args:
+        library: The kernel's library.
+        file: Name of the emitted file in its debug information.
+        source: The emitted file.
+        line_map: Lines of the emitted file with the places in the user's source they come from, ascending.
+    """
+
+    def __init__(self, library: Path, file: str, source: str, line_map: Sequence[tuple[int, Span]]) -> None:
+        self.library = library
+        self.file = file
+        self.lines = source.split("\n")
+        self.line_map = tuple(line_map)
+        self.first_body_line = self._first_body_line()
+        self._known: dict[int, list[int]] = {}
+
+    def locate(self, offsets: Sequence[int], line: int = 0) -> Location | None:
+        """The place of a call chain, innermost first; `line` is what the innermost call says of itself."""
+        chain = [number for offset in offsets for number in self.lines_of(offset)]
+        if line and line not in chain:
+            chain.insert(0, line)
+        if not chain:
+            return None
+        body = next((number for number in chain if number >= self.first_body_line), chain[-1])
+        text = self.lines[body - 1].strip() if 0 < body <= len(self.lines) else ""
+        span = span_of_line(self.line_map, body) if body >= self.first_body_line else None
+        return Location(chain[0], body, text, span)
+
+    def lines_of(self, offset: int) -> list[int]:
+        """Lines of the emitted file at an offset of the library: innermost, then those it is inlined into."""
+        if offset not in self._known:
+            self._known[offset] = self._ask(offset)
+        return self._known[offset]
+
+    def _ask(self, offset: int) -> list[int]:
+        tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
+        if tool is None:
+            return []
+        command = [tool, "-e", str(self.library), "-i", hex(offset)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = []
+        for line in done.stdout.splitlines():
+            match = re.match(rf"(?:.*/)?{re.escape(self.file)}:(\d+)", line)
+            if match:
+                found.append(int(match[1]))
+        return found
+
+    def _first_body_line(self) -> int:
+        """Line on which the kernel's body begins: what comes before are helpers."""
+        for number, text in enumerate(self.lines, 1):
+            if "__global__" in text and not text.lstrip().startswith("//"):
+                return number
+        return 1

@@ -1,0 +1,180 @@
+"""What an emulation returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tle2cuda.errors import EmulationError
+
+if TYPE_CHECKING:
+    from tle2cuda.ir.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in the emitted file.
+
+    Attributes:
+        line: Line of the emitted file, from 1; in a device helper, that of the helper's text.
+        call_line: Line of the kernel's body that leads there; the same as `line` outside of helpers.
+        text: The emitted line `call_line`, without surrounding spaces.
+        span: Place in the user's Python source; None where the emitter knows of none.
+    """
+
+    line: int
+    call_line: int
+    text: str
+    span: Span | None
+
+    def __str__(self) -> str:
+        place = f"line {self.call_line} of the emitted file"
+        if self.line != self.call_line:
+            place += f" (at line {self.line})"
+        return f"{self.span.short()}, {place}" if self.span else place
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a kernel, found in one run.
+
+    Attributes:
+        kind: Which check found it: ``deadlock``, ``endless_wait``, ``endless_loop``, ``divergent_barrier``,
+            ``collective``, ``out_of_bounds``, ``misaligned``, ``division``, ``trap``, ``remote``, ``resources``,
+            ``stack``, ``crash``.
+        message: What happened, in one line.
+        location: Where; None when no line can be told.
+        details: Further lines: who waits where.
+        cta: Index of the CTA whose thread is at fault.
+        thread: Index of the thread.
+        count: How often it happened at this place.
+        fatal: The run ended with it.
+        schedule: The run's schedule.
+        seed: The run's seed.
+    """
+
+    kind: str
+    message: str
+    location: Location | None = None
+    details: tuple[str, ...] = ()
+    cta: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    count: int = 1
+    fatal: bool = False
+    schedule: str = "forward"
+    seed: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        who = f" [CTA {self.cta}, thread {self.thread}]" if self.cta is not None and self.thread is not None else ""
+        return "\n  ".join((f"{where}{self.message}{who}", *self.details))
+
+    def error(self) -> EmulationError:
+        """The finding as an exception."""
+        facts = list(self.details)
+        if self.cta is not None and self.thread is not None:
+            facts.insert(0, f"in CTA {self.cta}, thread {self.thread}")
+        if self.location is not None:
+            facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
+        return EmulationError(self.message, self.location.span if self.location else None, facts, kind=self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What one run did. Accesses are counted only with ``detect=("counters",)``; they are accesses of single threads.
+
+    Attributes:
+        switches: Changes from one thread to another.
+        barriers: Barriers of CTA, cluster and grid that completed.
+        collectives: Warp collectives that completed.
+        global_reads: Loads from global memory; the further names alike.
+        remote_accesses: Accesses to the shared memory of another CTA of the cluster.
+    """
+
+    switches: int = 0
+    barriers: int = 0
+    collectives: int = 0
+    global_reads: int = 0
+    global_writes: int = 0
+    global_atomics: int = 0
+    shared_reads: int = 0
+    shared_writes: int = 0
+    shared_atomics: int = 0
+    global_bytes_read: int = 0
+    global_bytes_written: int = 0
+    remote_accesses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EmulationRun:
+    """One execution of the launch.
+
+    Attributes:
+        schedule: ``forward``, ``reverse`` or ``random``.
+        seed: Seed of the schedule.
+        outputs: Every array argument as the run left it, by name; after a fatal finding, as far as it came.
+        findings: What is wrong.
+        counters: What it did.
+        printed: What the kernel printed.
+        elapsed_s: Time of the execution, without compiling.
+    """
+
+    schedule: str
+    seed: int
+    outputs: Mapping[str, Any]
+    findings: tuple[Finding, ...] = ()
+    counters: Counters = field(default_factory=Counters)
+    printed: str = ""
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """The result of `emulate`: one run for each seed.
+
+    Attributes:
+        runs: The runs, in the order of the seeds.
+        source: The emitted file.
+        compile_s: Time that compiling for the CPU took; nearly nothing when the cache had it.
+    """
+
+    runs: tuple[EmulationRun, ...]
+    source: str = ""
+    compile_s: float = 0.0
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """Array arguments as the first run left them."""
+        return self.runs[0].outputs
+
+    @property
+    def counters(self) -> Counters:
+        """Counters of the first run."""
+        return self.runs[0].counters
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of all runs; what several runs find at one place is listed once."""
+        found: dict[tuple[Any, ...], Finding] = {}
+        for run in self.runs:
+            for finding in run.findings:
+                line = finding.location.line if finding.location else None
+                found.setdefault((finding.kind, line, finding.message if line is None else ""), finding)
+        return tuple(found.values())
+
+    @property
+    def failed(self) -> Finding | None:
+        """The first finding that ended a run."""
+        return next((finding for run in self.runs for finding in run.findings if finding.fatal), None)
+
+    def check(self) -> Emulation:
+        """This emulation, when nothing was found.
+
+        Raises:
+            EmulationError: Something was: the first fatal finding, or the first one.
+        """
+        finding = self.failed or next(iter(self.findings), None)
+        if finding is not None:
+            raise finding.error()
+        return self

@@ -1,0 +1,61 @@
+// The callbacks of ThreadSanitizer's instrumentation (GCC and Clang, -fsanitize=thread), in place of its library.
+#include <string.h>
+
+#include "model.h"
+
+using tle2cuda_emulator::note_access;
+using tle2cuda_emulator::note_volatile_read;
+
+#define TLE2CUDA_HERE __builtin_return_address(0)
+#define TLE2CUDA_CALLBACKS(bytes)                                                                                        \
+    void __tsan_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE); }                       \
+    void __tsan_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }                       \
+    void __tsan_read_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }                  \
+    void __tsan_unaligned_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE); }             \
+    void __tsan_unaligned_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }             \
+    void __tsan_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }              \
+    void __tsan_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }              \
+    void __tsan_unaligned_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }    \
+    void __tsan_unaligned_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }
+
+extern "C" {
+
+TLE2CUDA_CALLBACKS(1)
+TLE2CUDA_CALLBACKS(2)
+TLE2CUDA_CALLBACKS(4)
+TLE2CUDA_CALLBACKS(8)
+TLE2CUDA_CALLBACKS(16)
+
+void __tsan_read_range(void* address, unsigned long bytes)
+{
+    note_access(address, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
+}
+void __tsan_write_range(void* address, unsigned long bytes)
+{
+    note_access(address, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+}
+void* __tsan_memcpy(void* to, const void* from, unsigned long bytes)
+{
+    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    return memcpy(to, from, bytes);
+}
+void* __tsan_memmove(void* to, const void* from, unsigned long bytes)
+{
+    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    return memmove(to, from, bytes);
+}
+void* __tsan_memset(void* to, int value, unsigned long bytes)
+{
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    return memset(to, value, bytes);
+}
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+
+}  // extern "C"

@@ -1,0 +1,366 @@
+// Global and shared memory, and every access to them: kernels are compiled with the instrumentation of ThreadSanitizer, whose
+// callbacks are defined here in place of its library. So each load and store of the unmodified text comes by with its address
+// and size.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "../include/tle2cuda_emulator/numerics.h"
+#include "model.h"
+
+namespace tle2cuda_emulator {
+
+namespace {
+
+constexpr size_t GUARD_BYTES = size_t(4) << 20;
+constexpr size_t PAGE_BYTES = 4096;
+
+enum class Space { GLOBAL, SHARED, LOCAL, OTHER };
+
+struct Place {
+    Space space = Space::OTHER;
+    const Buffer* buffer = nullptr;  // of global memory
+    const Cta* cta = nullptr;        // of shared memory
+    int64_t offset = 0;
+};
+
+struct Counters {
+    uint64_t reads[2] = {}, writes[2] = {}, atomics[2] = {};  // global, shared
+    uint64_t read_bytes[2] = {}, written_bytes[2] = {};
+    uint64_t remote = 0;  // accesses to the shared memory of another CTA
+};
+Counters counters;
+
+const Cta* cta_of_slot(size_t slot)
+{
+    const size_t cluster = slot / launch.cluster_size;
+    return cluster < launch.clusters.size() ? &launch.clusters[cluster]->ctas[slot % launch.cluster_size] : nullptr;
+}
+
+Place locate(const void* pointer)
+{
+    const auto* address = static_cast<const unsigned char*>(pointer);
+    Place place;
+    const size_t shared = static_cast<size_t>(address - launch.shared_base);
+    if (address >= launch.shared_base && shared < launch.shared_stride * launch.max_ctas) {
+        place.space = Space::SHARED;
+        place.cta = cta_of_slot(shared / launch.shared_stride);
+        place.offset = static_cast<int64_t>(shared % launch.shared_stride);
+        return place;
+    }
+    if (current && thread_at(*current, pointer)) {
+        place.space = Space::LOCAL;
+        return place;
+    }
+    for (const Buffer& buffer : launch.request.buffers) {
+        if (address + GUARD_BYTES < buffer.begin || address >= buffer.begin + buffer.bytes + GUARD_BYTES) continue;
+        place.space = Space::GLOBAL;
+        place.buffer = &buffer;
+        place.offset = address - buffer.begin;
+        return place;
+    }
+    return place;
+}
+
+// Bytes of the shared memory that the kernel declared.
+uint64_t shared_bytes() { return std::max(launch.shared_used, launch.request.static_shared) + launch.request.dynamic_shared; }
+
+enum class Kind { READ, WRITE, ATOMIC };
+
+void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc)
+{
+    const Place place = locate(address);
+    if (place.space == Space::LOCAL) return;
+    const char* verb = kind == Kind::READ ? "reads " : kind == Kind::WRITE ? "writes " : "updates ";
+    bool is_inside = false;
+    if (place.space == Space::GLOBAL)
+        is_inside = place.offset >= 0 && uint64_t(place.offset) + bytes <= place.buffer->bytes;
+    else if (place.space == Space::SHARED)
+        is_inside = place.cta && uint64_t(place.offset) + bytes <= shared_bytes();
+    if (!is_inside && place.space != Space::OTHER)
+        add_finding("out_of_bounds", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
+    const unsigned alignment = bytes & (bytes - 1) ? 1 : bytes;
+    if (reinterpret_cast<uintptr_t>(address) % alignment)
+        add_finding("misaligned", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
+}
+
+void count(const void* address, unsigned bytes, Kind kind)
+{
+    const Place place = locate(address);
+    if (place.space != Space::GLOBAL && place.space != Space::SHARED) return;
+    const size_t space = place.space == Space::SHARED;
+    if (space && place.cta != current->cta) ++counters.remote;
+    if (kind == Kind::ATOMIC) {
+        ++counters.atomics[space];
+    } else if (kind == Kind::READ) {
+        ++counters.reads[space];
+        counters.read_bytes[space] += bytes;
+    } else {
+        ++counters.writes[space];
+        counters.written_bytes[space] += bytes;
+    }
+}
+
+// Everything that looks at accesses hangs in here: called in front of each, except those to the thread's own stack.
+inline void access(const void* address, unsigned bytes, Kind kind, const void* pc)
+{
+    if (!current || thread_at(*current, address)) return;
+    if (kind == Kind::WRITE) ++launch.progress;
+    const Request& request = launch.request;
+    if (request.check_bounds) check_bounds(address, bytes, kind, pc);
+    if (request.count) count(address, bytes, kind);
+    if (request.access_switch && launch.random.below(request.access_switch) == 0) yield_ready();
+}
+
+uint64_t peek(const void* address, unsigned bytes)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, address, std::min(bytes, 8u));
+    return bits;
+}
+
+// A load that other threads' writes may change. Reading the same again gives the others a turn.
+void poll(const void* address, unsigned bytes)
+{
+    Thread& thread = *current;
+    if (thread.polled == address && thread.polled_bits == peek(address, bytes)) yield_polling(0);
+    thread.polled = address;
+    thread.polled_bits = peek(address, bytes);
+}
+
+}  // namespace
+
+void note_access(const void* address, unsigned bytes, bool is_write, const void* pc)
+{
+    access(address, bytes, is_write ? Kind::WRITE : Kind::READ, pc);
+}
+void note_volatile_read(const void* address, unsigned bytes, const void* pc)
+{
+    access(address, bytes, Kind::READ, pc);
+    if (current) poll(address, bytes);
+}
+
+bool thread_at(const Thread& thread, const void* address)
+{
+    return static_cast<size_t>(static_cast<const unsigned char*>(address) - thread.stack) < launch.request.stack_bytes;
+}
+
+// ---- Buffers ----
+
+// Each buffer between inaccessible pages, so that what strays far ends the run.
+void map_buffers()
+{
+    uint64_t file_offset = 0;
+    for (Buffer& buffer : launch.request.buffers) {
+        const auto inside = reinterpret_cast<uintptr_t>(buffer.begin);  // where in its first page it starts
+        const size_t pages = (inside + buffer.bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+        void* const memory =
+            mmap(nullptr, pages + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) fail("resources", "cannot reserve memory for argument " + buffer.name);
+        unsigned char* const first = static_cast<unsigned char*>(memory) + GUARD_BYTES;
+        if (pages && mmap(first, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, launch.request.data_file,
+                          static_cast<off_t>(file_offset)) == MAP_FAILED)
+            fail("resources", "cannot map argument " + buffer.name);
+        buffer.begin = first + inside;
+        file_offset += pages;
+    }
+}
+
+std::string describe_address(const void* address)
+{
+    const Place place = locate(address);
+    char text[200];
+    if (place.space == Space::GLOBAL) {
+        const auto bytes = static_cast<long long>(place.buffer->bytes);
+        const long long offset = place.offset;
+        if (offset < 0)
+            snprintf(text, sizeof text, "%s, %lld bytes before its beginning", place.buffer->name.c_str(), -offset);
+        else if (offset >= bytes)
+            snprintf(text, sizeof text, "%s, %lld bytes behind its end (it has %lld bytes)", place.buffer->name.c_str(),
+                     offset - bytes, bytes);
+        else
+            snprintf(text, sizeof text, "%s, byte %lld of %lld", place.buffer->name.c_str(), offset, bytes);
+        return text;
+    }
+    if (place.space == Space::SHARED && place.cta) {
+        const Index cta = place.cta->index;
+        snprintf(text, sizeof text, "shared memory of CTA (%u, %u, %u), byte %lld of %llu", cta.x, cta.y, cta.z,
+                 static_cast<long long>(place.offset), static_cast<unsigned long long>(shared_bytes()));
+        return text;
+    }
+    snprintf(text, sizeof text, "address %p, which belongs to no argument", address);
+    return text;
+}
+
+// ---- Shared memory ----
+
+extern "C" void* tle2cuda_shared(SharedSlot* slot)
+{
+    if (slot->offset_plus_one == 0) {
+        const unsigned offset = (launch.shared_used + slot->alignment - 1) / slot->alignment * slot->alignment;
+        if (offset + slot->bytes > launch.request.static_shared)
+            fail("resources", "the kernel's shared variables take " + std::to_string(offset + slot->bytes) +
+                 " bytes with `" + slot->name + "`, the launch contract says " + std::to_string(launch.request.static_shared));
+        launch.shared_used = offset + slot->bytes;
+        slot->offset_plus_one = offset + 1;
+    }
+    return current->cta->shared + slot->offset_plus_one - 1;
+}
+
+extern "C" void* tle2cuda_dynamic_shared()
+{
+    // Behind the static variables, aligned as CUDA aligns it.
+    return current->cta->shared + (launch.request.static_shared + 127) / 128 * 128;
+}
+
+extern "C" void* tle2cuda_map_shared(const void* address, unsigned rank)
+{
+    const Place place = locate(address);
+    if (place.space != Space::SHARED) fail("remote", "mapped to another CTA: " + describe_address(address) + ", not shared memory");
+    if (rank >= launch.cluster_size)
+        fail("remote", "CTA " + std::to_string(rank) + " of a cluster of " + std::to_string(launch.cluster_size));
+    return cluster_of(*current).ctas[rank].shared + place.offset;
+}
+
+extern "C" int tle2cuda_rank_of(const void* address)
+{
+    const Place place = locate(address);
+    return place.space == Space::SHARED && place.cta ? static_cast<int>(place.cta->rank) : -1;
+}
+
+// ---- Atomics ----
+
+namespace {
+
+template <class T>
+T as(uint64_t bits)
+{
+    T value;
+    memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+template <class T>
+uint64_t bits_of(T value)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+
+template <class T>
+T combined_integers(unsigned kind, T old, T operand, T compare)
+{
+    switch (kind) {
+        case ATOMIC_ADD: return static_cast<T>(old + operand);
+        case ATOMIC_SUB: return static_cast<T>(old - operand);
+        case ATOMIC_AND: return static_cast<T>(old & operand);
+        case ATOMIC_OR: return static_cast<T>(old | operand);
+        case ATOMIC_XOR: return static_cast<T>(old ^ operand);
+        case ATOMIC_MIN: return std::min(old, operand);
+        case ATOMIC_MAX: return std::max(old, operand);
+        case ATOMIC_COMPARE: return old == compare ? operand : old;
+        case ATOMIC_INCREMENT: return old >= operand ? T(0) : static_cast<T>(old + 1);
+        case ATOMIC_DECREMENT: return old == 0 || old > operand ? operand : static_cast<T>(old - 1);
+    }
+    return operand;  // exchange
+}
+
+uint64_t combined(unsigned kind, unsigned type, uint64_t old, uint64_t operand, uint64_t compare)
+{
+    if (kind == ATOMIC_EXCHANGE) return operand;
+    switch (type) {
+        case TYPE_I32:  // sums wrap: computed without a sign, as the bits are the same
+            if (kind == ATOMIC_MIN || kind == ATOMIC_MAX)
+                return bits_of(combined_integers(kind, as<int32_t>(old), as<int32_t>(operand), int32_t(0)));
+            [[fallthrough]];
+        case TYPE_U32: return combined_integers(kind, as<uint32_t>(old), as<uint32_t>(operand), as<uint32_t>(compare));
+        case TYPE_I64:
+            if (kind == ATOMIC_MIN || kind == ATOMIC_MAX)
+                return bits_of(combined_integers(kind, as<int64_t>(old), as<int64_t>(operand), int64_t(0)));
+            [[fallthrough]];
+        case TYPE_U64: return combined_integers(kind, old, operand, compare);
+        case TYPE_U16: return combined_integers(kind, as<uint16_t>(old), as<uint16_t>(operand), as<uint16_t>(compare));
+        case TYPE_F32: return bits_of(as<float>(old) + as<float>(operand));
+        case TYPE_F64: return bits_of(as<double>(old) + as<double>(operand));
+        case TYPE_F16: return Half::round(Half::value(as<uint16_t>(old)) + Half::value(as<uint16_t>(operand)));
+        case TYPE_BF16: return Bfloat16::round(Bfloat16::value(as<uint16_t>(old)) + Bfloat16::value(as<uint16_t>(operand)));
+    }
+    return operand;
+}
+
+unsigned bytes_of(unsigned type)
+{
+    switch (type) {
+        case TYPE_I64:
+        case TYPE_U64:
+        case TYPE_F64: return 8;
+        case TYPE_F16:
+        case TYPE_BF16:
+        case TYPE_U16: return 2;
+    }
+    return 4;
+}
+
+}  // namespace
+
+extern "C" uint64_t tle2cuda_atomic(
+    unsigned kind, unsigned type, void* address, uint64_t operand, uint64_t compare, unsigned, unsigned)
+{
+    const unsigned bytes = bytes_of(type);
+    if (reinterpret_cast<uintptr_t>(address) % bytes) fail("misaligned", "an atomic on " + describe_address(address));
+    access(address, bytes, Kind::ATOMIC, __builtin_return_address(0));
+    const uint64_t old = peek(address, bytes);
+    const uint64_t fresh = combined(kind, type, old, operand, compare);
+    if (fresh == old) {
+        poll(address, bytes);
+        // Others may have run meanwhile.
+        const uint64_t now = peek(address, bytes);
+        if (now != old) {
+            const uint64_t updated = combined(kind, type, now, operand, compare);
+            memcpy(address, &updated, bytes);
+            ++launch.progress;
+        }
+        return now;
+    }
+    memcpy(address, &fresh, bytes);
+    ++launch.progress;
+    return old;
+}
+
+extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsigned)
+{
+    access(address, bytes, Kind::READ, __builtin_return_address(0));
+    if (order == ORDER_ACQUIRE || order == ORDER_VOLATILE) poll(address, bytes);
+    return peek(address, bytes);
+}
+
+extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned, unsigned)
+{
+    access(address, bytes, Kind::WRITE, __builtin_return_address(0));
+    memcpy(address, &bits, bytes);
+}
+
+extern "C" void tle2cuda_fence(unsigned) {}
+
+extern "C" void tle2cuda_pause() { yield_polling(0); }
+
+std::string counters_json()
+{
+    char text[700];
+    snprintf(text, sizeof text,
+             "{\"switches\": %llu, \"barriers\": %llu, \"collectives\": %llu, \"global_reads\": %llu, \"global_writes\": %llu, "
+             "\"global_atomics\": %llu, \"shared_reads\": %llu, \"shared_writes\": %llu, \"shared_atomics\": %llu, "
+             "\"global_bytes_read\": %llu, \"global_bytes_written\": %llu, \"remote_accesses\": %llu}",
+             static_cast<unsigned long long>(launch.switches), static_cast<unsigned long long>(launch.barriers),
+             static_cast<unsigned long long>(launch.collectives), static_cast<unsigned long long>(counters.reads[0]),
+             static_cast<unsigned long long>(counters.writes[0]), static_cast<unsigned long long>(counters.atomics[0]),
+             static_cast<unsigned long long>(counters.reads[1]), static_cast<unsigned long long>(counters.writes[1]),
+             static_cast<unsigned long long>(counters.atomics[1]), static_cast<unsigned long long>(counters.read_bytes[0]),
+             static_cast<unsigned long long>(counters.written_bytes[0]), static_cast<unsigned long long>(counters.remote));
+    return text;
+}
+
+}  // namespace tle2cuda_emulator

@@ -1,0 +1,243 @@
+// What a launch consists of while it runs: threads, warps, CTAs, clusters, and who waits for what.
+#pragma once
+
+#include <stdint.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../include/tle2cuda_emulator/abi.h"
+#include "fiber.h"
+
+namespace tle2cuda_emulator {
+
+constexpr unsigned WARP_LANES = 32;
+constexpr unsigned CTA_BARRIERS = 16;  // PTX ISA, barrier{.cta}: barriers 0 to 15
+
+struct Cta;
+struct Cluster;
+
+enum class State : uint8_t {
+    READY,    // can go on
+    WAITING,  // at a collective, see `Wait`
+    POLLING,  // read the same value again; goes on when the others did
+    EXITED,
+};
+
+enum class WaitKind : uint8_t { NONE, CTA_BARRIER, CLUSTER_BARRIER, GRID_BARRIER, WARP, POLL };
+
+struct Wait {
+    WaitKind kind = WaitKind::NONE;
+    uint8_t barrier = 0;     // number of a CTA barrier
+    uint8_t reduction = 0;   // BarrierReduction
+    uint8_t collective = 0;  // Collective
+    int line = 0;            // of the call
+    unsigned mask = 0;       // warp collectives: who takes part
+    unsigned width = 0;
+    int other = 0;
+    uint64_t value = 0;  // this thread's operand
+};
+
+struct Thread {
+    Context context;
+    unsigned char* stack = nullptr;  // its lowest byte
+    Cta* cta = nullptr;
+    Index index{};
+    unsigned linear = 0;  // in its CTA
+    State state = State::EXITED;
+    bool has_arrived_in_cluster = false;
+    Wait wait;
+    uint64_t result = 0;               // of the collective it waited at
+    uint64_t cluster_generation = 0;   // of its last arrival
+    const void* polled = nullptr;      // what it read last by a volatile or acquiring load, and found there
+    uint64_t polled_bits = 0;
+};
+
+struct Warp {
+    uint32_t present = 0;  // lanes that the CTA has
+    uint32_t waiting = 0;  // lanes at a warp collective
+    uint32_t exited = 0;
+};
+
+struct CtaBarrier {
+    unsigned arrived = 0;
+    unsigned expected = 0;  // of the call that came first
+    unsigned true_count = 0;
+    int line = 0;
+    bool has_other_line = false;
+};
+
+// A barrier whose arrival and wait are two calls, among all threads that have not exited.
+struct SplitBarrier {
+    uint64_t live = 0;
+    uint64_t arrived = 0;
+    uint64_t generation = 0;
+    int line = 0;  // of the call that came first
+};
+
+struct Cta {
+    Cluster* cluster = nullptr;
+    unsigned rank = 0;  // in its cluster
+    unsigned slot = 0;  // place among the CTAs that are alive
+    Index index{};
+    unsigned live = 0;  // threads that have not exited
+    unsigned char* shared = nullptr;
+    unsigned char* stacks = nullptr;
+    std::vector<Thread> threads;
+    std::vector<Warp> warps;
+    CtaBarrier barriers[CTA_BARRIERS];
+};
+
+struct Cluster {
+    std::vector<Cta> ctas;
+    SplitBarrier barrier;
+    unsigned live_ctas = 0;
+};
+
+enum class Schedule : uint8_t { FORWARD, REVERSE, RANDOM };
+
+// A part of global memory that an argument leads to.
+struct Buffer {
+    std::string name;
+    unsigned char* begin = nullptr;
+    uint64_t bytes = 0;
+};
+
+// What the host asked for.
+struct Request {
+    std::string library;
+    Index grid{1, 1, 1};
+    Index cluster{1, 1, 1};
+    unsigned cta_threads = 1;
+    bool cooperative = false;
+    unsigned static_shared = 0;
+    unsigned dynamic_shared = 0;
+    size_t stack_bytes = 64 * 1024;
+    Schedule schedule = Schedule::FORWARD;
+    uint64_t seed = 0;
+    unsigned resident_clusters = 1;  // how many start together when they need not
+    unsigned access_switch = 0;      // switch threads at one in so many accesses; 0 never
+    double stall_s = 30;             // processor time after which one thread's running alone is an endless loop
+    bool check_bounds = false;
+    bool count = false;
+    int data_file = -1;
+    int report_file = -1;
+    std::vector<Buffer> buffers;
+    std::vector<std::vector<unsigned char>> values;  // of the parameters, in order
+};
+
+// SplitMix64: small, seeded, the same everywhere.
+class Random {
+public:
+    explicit Random(uint64_t seed) : state_(seed) {}
+    uint64_t next()
+    {
+        uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+        return z ^ z >> 31;
+    }
+    uint64_t below(uint64_t bound) { return next() % bound; }
+
+private:
+    uint64_t state_;
+};
+
+// Threads that are ready, as a bit each, with a summary of which words are not zero.
+class ReadySet {
+public:
+    void resize(size_t bits);
+    void add(size_t bit)
+    {
+        words_[bit / 64] |= uint64_t(1) << bit % 64;
+        summary_[bit / 4096] |= uint64_t(1) << bit / 64 % 64;
+    }
+    void remove(size_t bit)
+    {
+        if ((words_[bit / 64] &= ~(uint64_t(1) << bit % 64)) == 0) summary_[bit / 4096] &= ~(uint64_t(1) << bit / 64 % 64);
+    }
+    // The first, the last or any ready thread; -1 when there is none.
+    int64_t first() const;
+    int64_t last() const;
+    int64_t any(Random& random) const;
+
+private:
+    std::vector<uint64_t> words_;
+    std::vector<uint64_t> summary_;
+};
+
+struct Launch {
+    Request request;
+    void (*entry)(void* const*) = nullptr;
+    std::vector<void*> parameters;
+    uintptr_t library_base = 0;
+
+    std::vector<std::unique_ptr<Cluster>> clusters;  // those that are alive, by slot
+    std::vector<uint64_t> order;                     // in which clusters start
+    size_t started = 0;
+    unsigned cluster_size = 1;
+    unsigned padded_threads = 64;  // bits of one CTA in `ready`
+    SplitBarrier grid_barrier;
+
+    unsigned char* shared_base = nullptr;  // the shared memory of slot 0, the others behind it
+    size_t shared_stride = 0;
+    size_t max_ctas = 0;
+    unsigned shared_used = 0;  // bytes that `__shared__` variables take so far
+
+    ReadySet ready;
+    std::vector<Thread*> polling;
+    Context host;  // the scheduler's own
+    Random random{0};
+    uint64_t switches = 0;
+    uint64_t progress = 0;  // grows whenever something happens that a waiting thread might wait for
+    uint64_t barriers = 0;
+    uint64_t collectives = 0;
+};
+
+extern Launch launch;
+extern Thread* current;
+
+// ---- scheduler.cpp ----
+
+void run_launch();
+// Leave the processor: the thread's state says when it goes on.
+void leave();
+// Make a waiting thread ready.
+void wake(Thread& thread);
+// Go on later, when others had their turn.
+void yield_ready();
+void yield_polling(int line);
+bool thread_at(const Thread& thread, const void* address);
+
+inline Cluster& cluster_of(const Thread& thread) { return *thread.cta->cluster; }
+inline Warp& warp_of(const Thread& thread) { return thread.cta->warps[thread.linear / WARP_LANES]; }
+inline unsigned lane_of(const Thread& thread) { return thread.linear % WARP_LANES; }
+
+// ---- warp.cpp, barriers.cpp ----
+
+// A lane is gone: who waits for it may be able to go on.
+void warp_lane_exited(Thread& thread);
+void split_barriers_exited(Thread& thread);
+
+// ---- report.cpp ----
+
+// Write the report and end the process. `thread` is the one at fault, or nullptr; its own stack is walked.
+[[noreturn]] void fail(const char* kind, const std::string& message, int line = 0, bool with_states = false);
+[[noreturn]] void fail_in_signal(const char* kind, const std::string& message, uintptr_t pc, uintptr_t frame_pointer);
+void write_success();
+// A finding does not stop the launch; the first of each place is kept.
+void add_finding(const char* kind, const std::string& message, const void* pc);
+
+// ---- memory.cpp ----
+
+void map_buffers();
+// Called in front of every load and store of the kernel (callbacks.cpp); `pc` is behind the call, in the kernel's code.
+void note_access(const void* address, unsigned bytes, bool is_write, const void* pc);
+void note_volatile_read(const void* address, unsigned bytes, const void* pc);
+std::string describe_address(const void* address);
+std::string counters_json();
+
+const char* collective_name(unsigned kind);
+
+}  // namespace tle2cuda_emulator

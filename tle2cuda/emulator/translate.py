@@ -1,0 +1,129 @@
+"""From an emitted file to the C++ that is compiled in its place.
+
+The text stays as it is, line for line, so that every place in it has the number it has in the emitted file, but for two
+things that C++ cannot express by headers alone:
+
+- Device helpers of ours that hold PTX are replaced by their twins, which stand beside them in `templates/device/*.cuh`.
+- `__shared__` declarations become references into the shared memory of the calling thread's CTA. A macro in front of a
+  declaration can give a variable one instance for the process or for each operating-system thread, and CTAs are neither:
+  those of a cluster live at the same time, and all run in one thread, so that schedules can be reproduced.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tle2cuda.errors import NotSupported
+from tle2cuda.lowering.helpers import Helper, all_helpers
+from tle2cuda.targets import parse_target
+
+_SHARED = re.compile(
+    r"(?P<extern>extern\s+)?__shared__\s+(?:(?:__align__|alignas)\s*\((?P<alignment>\d+)\)\s+)?"
+    r"(?P<type>[^;=]+?)\s*\b(?P<name>\w+)\s*(?P<extents>(?:\[[^\];]*\]\s*)*);"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_PTX = re.compile(r"\basm\b|\b__asm__\b")
+_ENTRY_FILE = "the emulator's entry"
+
+
+def translation_unit(source: str, kernel: str, target: str, file: str) -> str:
+    """The C++ text that stands for an emitted file.
+
+    Args:
+        source: The emitted file.
+        kernel: Name of its kernel.
+        target: Architecture that it was emitted for, which `__CUDA_ARCH__` tells.
+        file: Name under which the compiler and debug information know the text.
+
+    Raises:
+        NotSupported: The text holds PTX of its own, or a shared declaration of a form that is not known.
+    """
+    text = with_twins(source)
+    text = with_shared_memory(text)
+    bare = without_comments(text)
+    if found := _PTX.search(bare):
+        raise NotSupported(
+            f"line {_line_of(bare, found.start())} of the emitted file holds inline PTX, which the emulator cannot execute",
+            help="run this kernel on a GPU, or in the interpreter",
+        )
+    major, minor = parse_target(target).capability
+    return (
+        f"#define __CUDA_ARCH__ {100 * major + 10 * minor}\n"
+        f'#line 1 "{file}"\n'
+        f"{text.rstrip()}\n"
+        f'#line 1 "{_ENTRY_FILE}"\n'
+        f"TLE2CUDA_ENTRY({kernel})\n"
+    )
+
+
+def helpers_with_twins() -> list[Helper]:
+    """Device helpers that the emulator replaces, each once, by file and place."""
+    return [helper for helper in dict.fromkeys(all_helpers().values()) if helper.twin]
+
+
+def with_twins(source: str) -> str:
+    """Every helper that holds PTX replaced by its twin, in as many lines."""
+    for helper in helpers_with_twins():
+        position = source.find(helper.text)
+        if position >= 0:
+            twin = _in_lines(helper.twin, helper.text.count("\n"))
+            source = source[:position] + twin + source[position + len(helper.text) :]
+    return source
+
+
+def with_shared_memory(source: str) -> str:
+    """Every `__shared__` declaration as a reference into the CTA's shared memory.
+
+    Raises:
+        NotSupported: One has a form that is not known.
+    """
+    bare = without_comments(source)
+    pieces, last = [], 0
+    for match in _SHARED.finditer(bare):
+        pieces += [source[last : match.start()], _declaration(match)]
+        last = match.end()
+    pieces.append(source[last:])
+    result = "".join(pieces)
+    if "__shared__" in (bare := without_comments(result)):
+        line = _line_of(bare, bare.index("__shared__"))
+        raise NotSupported(
+            f"line {line} of the emitted file: the emulator does not know this form of `__shared__`",
+            help="declare one variable at a time, without an initialiser: __shared__ float tile[32][33];",
+        )
+    return result
+
+
+def _declaration(match: re.Match[str]) -> str:
+    """The replacement of one declaration, on as many lines."""
+    type_, name, extents = match["type"].strip(), match["name"], match["extents"].strip()
+    newlines = "\n" * match.group().count("\n")
+    if match["extern"]:
+        base = "::tle2cuda_emulator::tle2cuda_dynamic_shared()"
+        return f"{type_}* const {name} = reinterpret_cast<{type_}*>({base});{newlines}"
+    alignment = f"alignof({name}_emulated)"
+    if match["alignment"]:
+        alignment = f"({alignment} > {match['alignment']} ? {alignment} : {match['alignment']})"
+    return (
+        f"typedef {type_} {name}_emulated{extents}; "
+        f"static ::tle2cuda_emulator::SharedSlot {name}_slot = "
+        f'{{static_cast<unsigned>(sizeof({name}_emulated)), static_cast<unsigned>({alignment}), 0, "{name}"}}; '
+        f"{name}_emulated& {name} = ::tle2cuda_emulator::shared_variable<{name}_emulated>({name}_slot);{newlines}"
+    )
+
+
+def without_comments(source: str) -> str:
+    """The text with comments blanked out: every other character and every line stays in its place."""
+    return _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), source)
+
+
+def _in_lines(text: str, newlines: int) -> str:
+    """A text made to have exactly so many line breaks: padded, or its last lines joined."""
+    lines = text.split("\n")
+    if len(lines) - 1 > newlines:
+        lines = [re.sub(r"//.*", "", line) for line in lines]
+        lines[newlines:] = [" ".join(line.strip() for line in lines[newlines:])]
+    return "\n".join(lines) + "\n" * (newlines + 1 - len(lines))
+
+
+def _line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
