@@ -8,15 +8,15 @@ using tle2cuda_emulator::note_volatile_read;
 
 #define TLE2CUDA_HERE __builtin_return_address(0)
 #define TLE2CUDA_CALLBACKS(bytes)                                                                                        \
-    void __tsan_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE); }                       \
-    void __tsan_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }                       \
-    void __tsan_read_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }                  \
-    void __tsan_unaligned_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE); }             \
-    void __tsan_unaligned_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }             \
+    void __tsan_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, bytes); }                     \
+    void __tsan_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }                       \
+    void __tsan_read_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }                  \
+    void __tsan_unaligned_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, 1); }          \
+    void __tsan_unaligned_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, 1); }          \
     void __tsan_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }              \
-    void __tsan_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }              \
+    void __tsan_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }              \
     void __tsan_unaligned_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }    \
-    void __tsan_unaligned_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE); }
+    void __tsan_unaligned_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }
 
 extern "C" {
 
@@ -28,27 +28,27 @@ TLE2CUDA_CALLBACKS(16)
 
 void __tsan_read_range(void* address, unsigned long bytes)
 {
-    note_access(address, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
+    note_access(address, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);
 }
 void __tsan_write_range(void* address, unsigned long bytes)
 {
-    note_access(address, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    note_access(address, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
 }
 void* __tsan_memcpy(void* to, const void* from, unsigned long bytes)
 {
-    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
     return memcpy(to, from, bytes);
 }
 void* __tsan_memmove(void* to, const void* from, unsigned long bytes)
 {
-    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE);
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
     return memmove(to, from, bytes);
 }
 void* __tsan_memset(void* to, int value, unsigned long bytes)
 {
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE);
+    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
     return memset(to, value, bytes);
 }
 

@@ -69,7 +69,7 @@ uint64_t shared_bytes() { return std::max(launch.shared_used, launch.request.sta
 
 enum class Kind { READ, WRITE, ATOMIC };
 
-void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc)
+void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
 {
     const Place place = locate(address);
     if (place.space == Space::LOCAL) return;
@@ -81,7 +81,6 @@ void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc
         is_inside = place.cta && uint64_t(place.offset) + bytes <= shared_bytes();
     if (!is_inside && place.space != Space::OTHER)
         add_finding("out_of_bounds", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
-    const unsigned alignment = bytes & (bytes - 1) ? 1 : bytes;
     if (reinterpret_cast<uintptr_t>(address) % alignment)
         add_finding("misaligned", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
 }
@@ -104,12 +103,12 @@ void count(const void* address, unsigned bytes, Kind kind)
 }
 
 // Everything that looks at accesses hangs in here: called in front of each, except those to the thread's own stack.
-inline void access(const void* address, unsigned bytes, Kind kind, const void* pc)
+inline void access(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
 {
     if (!current || thread_at(*current, address)) return;
     if (kind == Kind::WRITE) ++launch.progress;
     const Request& request = launch.request;
-    if (request.check_bounds) check_bounds(address, bytes, kind, pc);
+    if (request.check_bounds) check_bounds(address, bytes, kind, pc, alignment);
     if (request.count) count(address, bytes, kind);
     if (request.access_switch && launch.random.below(request.access_switch) == 0) yield_ready();
 }
@@ -132,13 +131,13 @@ void poll(const void* address, unsigned bytes)
 
 }  // namespace
 
-void note_access(const void* address, unsigned bytes, bool is_write, const void* pc)
+void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment)
 {
-    access(address, bytes, is_write ? Kind::WRITE : Kind::READ, pc);
+    access(address, bytes, is_write ? Kind::WRITE : Kind::READ, pc, alignment);
 }
 void note_volatile_read(const void* address, unsigned bytes, const void* pc)
 {
-    access(address, bytes, Kind::READ, pc);
+    access(address, bytes, Kind::READ, pc, bytes);
     if (current) poll(address, bytes);
 }
 
@@ -311,7 +310,7 @@ extern "C" uint64_t tle2cuda_atomic(
 {
     const unsigned bytes = bytes_of(type);
     if (reinterpret_cast<uintptr_t>(address) % bytes) fail("misaligned", "an atomic on " + describe_address(address));
-    access(address, bytes, Kind::ATOMIC, __builtin_return_address(0));
+    access(address, bytes, Kind::ATOMIC, __builtin_return_address(0), bytes);
     const uint64_t old = peek(address, bytes);
     const uint64_t fresh = combined(kind, type, old, operand, compare);
     if (fresh == old) {
@@ -332,14 +331,14 @@ extern "C" uint64_t tle2cuda_atomic(
 
 extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsigned)
 {
-    access(address, bytes, Kind::READ, __builtin_return_address(0));
+    access(address, bytes, Kind::READ, __builtin_return_address(0), bytes);
     if (order == ORDER_ACQUIRE || order == ORDER_VOLATILE) poll(address, bytes);
     return peek(address, bytes);
 }
 
 extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned, unsigned)
 {
-    access(address, bytes, Kind::WRITE, __builtin_return_address(0));
+    access(address, bytes, Kind::WRITE, __builtin_return_address(0), bytes);
     memcpy(address, &bits, bytes);
 }
 

@@ -233,7 +233,7 @@ void add_finding(const char* kind, const std::string& message, const void* pc);
 
 void map_buffers();
 // Called in front of every load and store of the kernel (callbacks.cpp); `pc` is behind the call, in the kernel's code.
-void note_access(const void* address, unsigned bytes, bool is_write, const void* pc);
+void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment);
 void note_volatile_read(const void* address, unsigned bytes, const void* pc);
 std::string describe_address(const void* address);
 std::string counters_json();
