@@ -128,7 +128,7 @@ def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) 
     code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuse")
     assert (code, out) == (0, "// IR after fuse\nkernel @add fused {\n}\n")
     code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir")
-    assert out == "// IR after frontend\nkernel @add {\n}\n// IR after fuse\nkernel @add fused {\n}\n"
+    assert out == "// IR after trace\nkernel @add {\n}\n// IR after fuse\nkernel @add fused {\n}\n"
     assert {call["dump_ir"] for call in emitted} == {"all"}
     code, out, err = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuze")
     assert (code, out) == (2, "")
@@ -309,7 +309,7 @@ def test_real_kernel_from_file_to_cubin(capsys: Any, tmp_path: Path) -> None:
     code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--dump-cu", "--dump-ir")
     assert (code, err) == (0, "")
     assert 'extern "C" __global__' in out
-    assert "// IR after frontend" in out
+    assert "// IR after trace" in out
     pytest.importorskip("cupy")
     code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--report")
     assert (code, err) == (0, "")
