@@ -62,7 +62,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def emit(fn: Any, **options: Any) -> samples.Sample:
         calls.append({"fn": fn, **options})
-        dumps = {"frontend": "kernel @add {\n}\n", "fuse": "kernel @add fused {\n}\n"}
+        dumps = {"trace": "kernel @add {\n}\n", "fuse": "kernel @add fused {\n}\n"}
         return replace(samples.ADD, ir_dumps=dumps if options["dump_ir"] else {})
 
     from tle2cuda import compiler
@@ -132,7 +132,7 @@ def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) 
     assert {call["dump_ir"] for call in emitted} == {"all"}
     code, out, err = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuze")
     assert (code, out) == (2, "")
-    assert err == "tle2cuda: there is no pass 'fuze'\n  passes: frontend, fuse\n"
+    assert err == "tle2cuda: there is no pass 'fuze'\n  passes: trace, fuse\n"
 
 
 @pytest.mark.usefixtures("emitted")
