@@ -150,6 +150,8 @@ class _Fuse:
         space, other_space = _space(op), _space(earlier)
         if (space == GLOBAL) != (other_space == GLOBAL):
             return True
+        if op.operands[0] is earlier.operands[0] and not self._is_replicated(op):
+            return True  # each thread meets the very elements that it has accessed before
         if space != GLOBAL:  # shared memory: other buffers are no matter, the same one may need a barrier between
             mine, theirs = self.roots.of(op.operands[0]), self.roots.of(earlier.operands[0])
             return None not in mine and None not in theirs and not set(mine) & set(theirs)
@@ -159,6 +161,10 @@ class _Fuse:
             one_step = layout.num_registers == layout.vector()[1]
             return one_step or (self._offset(op) is not None and self._offset(op) is self._offset(earlier))
         return op.name == "store" and earlier.name == "store"
+
+    def _is_replicated(self, op: Op) -> bool:
+        layout = _layout_of(op)
+        return layout is None or layout.is_replicated
 
     def _offset(self, op: Op) -> Value | None:
         """The offset tile of `base + offset` with a uniform base."""
