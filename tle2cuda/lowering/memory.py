@@ -11,7 +11,7 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout
 from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, TERNARY, C, all_of, binary, ternary
-from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
@@ -49,16 +49,26 @@ def pointee(pointer: Value) -> DType:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A check `index < limit`, or `index <= limit` when `slack` is 1, in the coordinates of `grid`."""
+
+    index: Value
+    limit: Value
+    slack: int
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """What a vector access has to test.
 
     Attributes:
         conditions: Conditions that hold or fail for the whole vector.
-        valid: Numbers of leading elements that are in bounds, one per bound check; None entries never occur.
+        bounds: Checks that may fail for the last elements of the vector only.
     """
 
     conditions: tuple[Value, ...]
-    bounds: tuple[tuple[Value, Value, int], ...]  # index tile, limit scalar, slack (1 for <=)
+    bounds: tuple[Bound, ...]
 
 
 class VectorPlan:
@@ -66,6 +76,7 @@ class VectorPlan:
 
     def __init__(self, state: State, layout: Layout) -> None:
         self.state = state
+        self.layout = layout
         self.axis, self.vec = layout.vector()
 
     def guard(self, op: Op) -> Guard | None:
@@ -84,7 +95,7 @@ class VectorPlan:
         if access.mask is None:
             return Guard((), ())
         conditions: list[Value] = []
-        bounds: list[tuple[Value, Value, int]] = []
+        bounds: list[Bound] = []
         for part in self._conjuncts(access.mask):
             mask_info = self.state.info.get(part)
             if not is_tile(part) or (mask_info is not None and mask_info.constancy[self.axis] >= self.vec):
@@ -101,27 +112,36 @@ class VectorPlan:
             return [part for operand in op.operands for part in self._conjuncts(operand)]
         return [mask]
 
-    def _bound(self, mask: Value) -> tuple[Value, Value, int] | None:
-        """(index, limit, slack) of a check `index < limit` on neighbouring indices against a uniform limit.
+    def _bound(self, mask: Value) -> Bound | None:
+        """The check `index < limit` on neighbouring indices against a limit that is the same for the whole vector.
 
-        Shape operations between the comparison and here keep neighbours neighbours only along the same axis, which
-        the contiguity of the compared index tells; so they are looked through with it.
+        Broadcasts and new axes between the comparison and the access are looked through: neighbours stay neighbours.
         """
+        grid, axis = Grid.of(self.layout, self.vec), self.axis
         op = self.state.definitions.get(mask)
+        while op is not None and op.name in ("broadcast", "expand_dims", "trans"):
+            inner = op.operands[0]
+            grid = grid.operand(op, inner)
+            if op.name == "expand_dims":
+                axis -= axis > op.attrs["axis"]
+            elif op.name == "trans":
+                axis = op.attrs["perm"][axis]
+            op = self.state.definitions.get(inner)
         if op is None or op.name != "cmp":
             return None
         predicate = op.attrs["predicate"]
-        a, b = op.operands
+        index, limit = op.operands
         if predicate in ("gt", "ge"):
-            a, b, predicate = b, a, {"gt": "lt", "ge": "le"}[predicate]
-        if predicate not in ("lt", "le"):
+            index, limit, predicate = limit, index, {"gt": "lt", "ge": "le"}[predicate]
+        element = element_of(index.type)
+        if predicate not in ("lt", "le") or not isinstance(element, DType) or element.kind != "int":
+            return None  # the room `limit - index` of unsigned numbers would wrap past the limit
+        info, limit_info = self.state.info.get(index), self.state.info.get(limit)
+        if info is None or limit_info is None:
             return None
-        info, limit_info = self.state.info.get(a), self.state.info.get(b)
-        if info is None or limit_info is None or info.contiguity[self.axis] < self.vec:
+        if info.contiguity[axis] < self.vec or limit_info.constancy[axis] < self.vec:
             return None
-        if limit_info.constancy[self.axis] < self.vec:
-            return None
-        return a, b, 1 if predicate == "le" else 0
+        return Bound(index, limit, 1 if predicate == "le" else 0, grid)
 
 
 _CACHE_LOADS: Mapping[str, str] = {".ca": "load_ca", ".cg": "load_cg", ".cs": "load_cs", ".cv": "load_cv"}
@@ -212,11 +232,11 @@ class MemoryEmitter:
 
     def _valid(self, guard: Guard) -> C:
         result: C | None = None
-        for index, limit, slack in guard.bounds:
-            start = self.ev.value(index, k_zero=True)
-            room = binary("-", ADD, self.ev.c(limit, k_zero=True), self.ev.text(start))
-            if slack:
-                room = binary("+", ADD, room, C(str(slack)))
+        for bound in guard.bounds:
+            start = self.ev.value(bound.index, bound.grid, k_zero=True)
+            room = binary("-", ADD, self.ev.c(bound.limit, bound.grid, k_zero=True), self.ev.text(start))
+            if bound.slack:
+                room = binary("+", ADD, room, C(str(bound.slack)))
             result = room if result is None else C(f"min({result.text}, {room.text})", PRIMARY)
         assert result is not None
         return result
