@@ -316,7 +316,8 @@ def _case(
     def cast(inputs: Inputs) -> Mapping[str, Array]:
         return {key: value.astype(inputs[key].dtype) for key, value in expect(inputs).items()}
 
-    add_case(OpCase(name, family, kernel, grid, make, cast, constants, num_warps, tolerance))
+    uses_stack = kernel in (printing, hinted)
+    add_case(OpCase(name, family, kernel, grid, make, cast, constants, num_warps, tolerance, uses_stack=uses_stack))
 
 
 def _where(inputs: Inputs, values: Array, keep: Array) -> dict[str, Array]:

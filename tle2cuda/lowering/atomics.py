@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tle2cuda.errors import CapabilityError, InternalError
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, PointerType, element_of
+from tle2cuda.ir.types import BF16, F16, F32, F64, I16, I32, I64, U16, U32, U64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import PRIMARY, C
 from tle2cuda.lowering.state import State
 
@@ -29,7 +29,7 @@ _NATIVE = {
     "min": (I32, U32, I64, U64),
     "max": (I32, U32, I64, U64),
     "xchg": (I32, U32, U64, F32),
-    "cas": (I32, U32, U64),
+    "cas": (I32, U32, U64, U16),
 }
 # Reinterpreted as another type of the same width, where the operation does not care about the sign.
 _AS_OTHER = {
@@ -42,6 +42,9 @@ _AS_OTHER = {
     ("cas", I64): U64,
     ("cas", F32): U32,
     ("cas", F64): U64,
+    ("cas", I16): U16,
+    ("cas", F16): U16,
+    ("cas", BF16): U16,
 }
 
 
@@ -86,6 +89,8 @@ def _cast_call(state: State, function: str, dtype: DType, other: DType, address:
     to, back = {
         F32: ("__float_as_uint", "__uint_as_float"),
         F64: ("double_as_bits", "bits_as_double"),
+        F16: ("__half_as_ushort", "__ushort_as_half"),
+        BF16: ("__bfloat16_as_ushort", "__ushort_as_bfloat16"),
     }[dtype]
     if dtype is F64:
         state.helper("double_bits")

@@ -85,7 +85,9 @@ def _stage(state: State, value: Value, target_name: str) -> None:
         state.registers[value] = registers
         return
     name = state.names.fresh(f"{target_name}_next")
-    state.block.add(f"const {state.variable_type(value)} {name} = {scalar_text(state, value).text};")
+    type_ = state.variable_type(value)
+    constant = f"{type_} const" if isinstance(value.type, PointerType) else f"const {type_}"
+    state.block.add(f"{constant} {name} = {scalar_text(state, value).text};")
     state.scalars[value] = C(name)
 
 

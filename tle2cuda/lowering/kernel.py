@@ -141,7 +141,8 @@ def _prologue(state: State, has_shared: bool, dynamic: bool) -> Block:
     if state.uses_grid:
         state.includes.add("cooperative_groups.h")
         block.add("const cg::grid_group grid = cg::this_grid();")
-    if state.uses_thread:
+    # Index terms may cancel out after they asked for the thread, so the text decides.
+    if state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in state.block.lines):
         block.add("const int thread = threadIdx.x;")
     if block.lines and state.block.lines:
         block.blank()
