@@ -114,9 +114,7 @@ def test_report(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
     for flags in (("--report",), ()):
         code, out, _ = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, *flags)
         assert code == 0
-        lines = dict(
-            line.split(None, 1) for line in out.splitlines() if not line.startswith(("local", "shared", "emit"))
-        )
+        lines = dict(line.split(None, 1) for line in out.splitlines() if not line.startswith(("local", "shared", "emit")))
         assert lines["kernel"] == "add for sm_90a, 8 lines of CUDA"
         assert lines["spills"] == "0 bytes stored, 0 bytes loaded"
         assert lines["occupancy"] == "16 CTAs per SM, 100 % of its warps, limited by warps"
@@ -254,9 +252,7 @@ def test_kernel_file_may_import_its_neighbours(capsys: Any, kernel_file: Path, e
         (ToolchainError("missing"), 3),
     ],
 )
-def test_exit_codes(
-    capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
-) -> None:
+def test_exit_codes(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int) -> None:
     def emit(*_: Any, **__: Any) -> None:
         raise error
 

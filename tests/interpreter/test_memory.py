@@ -83,9 +83,7 @@ def test_scalar_accesses_out_of_bounds(op: str, verb: str) -> None:
 
 def test_memory_stays_as_it_was_before_a_fault() -> None:
     x = np.zeros(4, np.int32)
-    body = (
-        "%r = arange {start = 0, end = 8} : i32[8] %s = splat %x : *i32[8] %p = ptr_add %s, %r : *i32[8] store %p, %r"
-    )
+    body = "%r = arange {start = 0, end = 8} : i32[8] %s = splat %x : *i32[8] %p = ptr_add %s, %r : *i32[8] store %p, %r"
     with pytest.raises(OutOfBounds):
         execute("%x: *i32", body + " store %p, %r", x)
     assert not x.any()
