@@ -26,6 +26,7 @@ from tle2cuda.ir.types import (
     is_pointer,
 )
 from tle2cuda.layout import Layout
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.names import Names
@@ -141,11 +142,20 @@ class State:
         block.add(source_comment(span, block.depth), span)
 
     @contextlib.contextmanager
-    def nested(self) -> Iterator[None]:
-        """A `{ ... }` scope of the emitted text at one level deeper."""
+    def writing_to(self, block: Block) -> Iterator[Block]:
+        """Statements written inside go to a block of their own, which a template places later."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    @contextlib.contextmanager
+    def nested(self) -> Iterator[Block]:
+        """The body of a `{ ... }` scope: names and what is computed once are its own; yields its block."""
         self.hoisted.append({})
-        with self.names.scope(), self.block.indented():
-            yield
+        with self.names.scope(), self.writing_to(Block(self.block.depth + 1)) as body:
+            yield body
         self.hoisted.pop()
 
     # ---- values -----------------------------------------------------------------------------------------------------
@@ -204,8 +214,22 @@ class State:
 
     def declaration(self, registers: Registers, value: Value) -> str:
         """`Vector<float, 4> row[4];`"""
+        type_, name = self._declarator(registers, value)
+        return f"{type_} {name};"
+
+    def declare_registers(self, registers: Registers, value: Value, span: Span | None = None) -> None:
+        """Write the declaration of a tile's registers."""
+        statements.variable(self.block, *self._declarator(registers, value), span)
+
+    def _declarator(self, registers: Registers, value: Value) -> tuple[str, str]:
+        """C type of one run of a tile, and its variable with the number of runs."""
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
-        return f"{self.tile_type(value, registers.vec)} {registers.name}{extent};"
+        return self.tile_type(value, registers.vec), registers.name + extent
+
+    def define_constant(self, value: Value, name: str, text: str, span: Span | None = None) -> None:
+        """Write `const int name = text;` for a scalar, `float* const name = text;` for a scalar pointer."""
+        form = statements.constant_pointer if isinstance(value.type, PointerType) else statements.constant
+        form(self.block, self.variable_type(value), name, text, span)
 
 
 def is_scalar(value: Value) -> bool:
