@@ -166,10 +166,10 @@ shared_ranks(const int* __restrict__ x, int* out, int* rank, const int n)
     const Vector<int, 2> totals = load_vector<2>(&shared.counts[2 * thread]);
 
     // before, _ = tle.cumsum(totals, axis=0)                                          shared.py:184
-    int sum = 0, _;
+    int sum = 0, value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) sum += totals[k];
-    int before_sum = cta_exclusive_sum<8, false>(sum, _, shared.before_scan);
+    int before_sum = cta_exclusive_sum<8, false>(sum, value, shared.before_scan);
     Vector<int, 2> before;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -182,7 +182,7 @@ shared_ranks(const int* __restrict__ x, int* out, int* rank, const int n)
     __syncthreads();  // orders the stores to `counts` before the loads of it
 
     // tl.store(rank + i, tl.where(i < n, 0, mine))                                    shared.py:188
-    Vector<int, 4> value;
+    Vector<int, 4> value_2;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         // place = tl.load(tle.gpu.local_ptr(counts, (key,))) + mine                   shared.py:186
@@ -192,7 +192,7 @@ shared_ranks(const int* __restrict__ x, int* out, int* rank, const int n)
         const bool inside_2 = i + k < n;
         // tl.store(out + place, key, mask=i < n)                                      shared.py:187
         if (inside_2) out[place] = key[k];
-        value[k] = inside_2 ? 0 : mine[k];
+        value_2[k] = inside_2 ? 0 : mine[k];
     }
-    store_vector(rank + i, value);
+    store_vector(rank + i, value_2);
 }

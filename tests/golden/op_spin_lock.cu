@@ -115,9 +115,13 @@ spin_lock(int* lock, int* out)
 
     // i = tl.arange(0, N)                                                            atomics.py:120
     const int i = thread % 64;
+
     // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:123
     const int out_value = load_cv(out + i);
-    if (thread < 64) out[i] = out_value + i;
+    const int value = out_value + i;
+    __syncthreads();  // orders the loads of `out` before the stores to it
+    if (thread < 64) out[i] = value;
+
     // tl.debug_barrier()                                                             atomics.py:124
     __syncthreads();
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.hazards import may_tear_copies
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
-from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
@@ -154,6 +155,8 @@ class _Fuse:
         space, other_space = _space(op), _space(earlier)
         if (space == GLOBAL) != (other_space == GLOBAL):
             return True
+        if space == GLOBAL and self._may_tear_copies(op, earlier):
+            return False  # a barrier will stand between
         if op.operands[0] is earlier.operands[0] and not self._is_replicated(op):
             # Each thread meets the very elements that it has accessed before, and in shared memory, where accesses are
             # ordered, nobody else does.
@@ -168,6 +171,10 @@ class _Fuse:
             one_step = layout.num_registers == layout.vector()[1]
             return one_step or (self._offset(op) is not None and self._offset(op) is self._offset(earlier))
         return op.name == "store" and earlier.name == "store"
+
+    def _may_tear_copies(self, op: Op, earlier: Op) -> bool:
+        mine, theirs = effects(op, self.roots), effects(earlier, self.roots)
+        return any(may_tear_copies(a, b) for a in theirs for b in mine)
 
     def _addresses(self) -> Addresses:
         """The addresses of the kernel, found out when first asked for."""
