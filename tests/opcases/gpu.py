@@ -38,7 +38,7 @@ def to_gpu(value: Any) -> tuple[Any, Any]:
         array = cupy.asarray(value)
         return array, array
     raw = cupy.asarray(value.view(f"u{value.dtype.itemsize}"))
-    typed = raw.view(_typed_array())
+    typed = _typed_array()(raw.shape, raw.dtype, memptr=raw.data)
     typed.says = value.dtype
     return typed, raw
 
