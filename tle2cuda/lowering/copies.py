@@ -22,10 +22,4 @@ def assign_tile(state: State, target: Registers, value: Value) -> None:
     with state.names.scope():
         expr = ev.c(value)
         statements.assign(body, target.element("run", "k"), expr.text)
-    # What the element needs is named in the innermost loop; without, each loop holds one statement.
-    braces = len(body.lines) > 1
-    for depth, (index, count) in reversed(list(enumerate(loops))):
-        outer = Block(state.block.depth + depth)
-        statements.loop(outer, index, count, body, braces=braces and depth == len(loops) - 1)
-        body = outer
-    state.block.splice(body)
+    statements.loop_nest(state.block, loops, body, short=True)

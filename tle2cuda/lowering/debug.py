@@ -10,8 +10,8 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32, DType, PointerType, element_of
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
-from tle2cuda.lowering.cexpr import AND, Affine, C, binary, negate
-from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.cexpr import AND, C, binary, negate
+from tle2cuda.lowering.evaluate import Evaluator, linear_index
 from tle2cuda.lowering.memory import owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
@@ -112,14 +112,6 @@ def _printed(state: State, op: Op, value: Value | None, text: C | None) -> tuple
     if element.bits < 32 and element.is_floating():
         text = convert(state, text, element, F32)
     return conversion, f", ({wanted}){text.at(15)}"
-
-
-def linear_index(ev: Evaluator) -> Affine:
-    """Row-major index of an element in its tile."""
-    total = Affine()
-    for axis, extent in enumerate(ev.grid.shape):
-        total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
-    return total
 
 
 def over_registers(state: State, ev: Evaluator, body: Callable[[], None]) -> None:

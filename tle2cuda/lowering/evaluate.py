@@ -14,6 +14,7 @@ from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType
 from tle2cuda.layout import Layout, Term, f2, format_index, linear_terms
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
@@ -244,7 +245,7 @@ class Evaluator:
         block, cache, depth = self._home(deps)
         name = state.names.fresh(value.name or ("inside" if is_bool(value) else "index"), depth)
         state.comment(state.definitions[value].span, block)
-        block.add(f"const {state.declare_type(value.type)} {name} = {text.text};", value.span)
+        statements.constant(block, state.declare_type(value.type), name, text.text, value.span)
         named: Expr = C(name, PRIMARY, deps)
         if rest:
             named = Affine(0, ((C(name, PRIMARY, deps), 1),), rest)
@@ -270,6 +271,14 @@ class Evaluator:
         if RUN in deps and self.runs > 1:
             return self.run_block, self._run_cache, names.depth
         return self.outer, self.state.hoisted[-1], self.outer_depth
+
+
+def linear_index(ev: Evaluator) -> Affine:
+    """Row-major index, in its tile, of the element that a loop is at."""
+    total = Affine()
+    for axis, extent in enumerate(ev.grid.shape):
+        total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
+    return total
 
 
 def is_index(value: Value) -> bool:

@@ -214,14 +214,14 @@ class State:
 
     def declaration(self, registers: Registers, value: Value) -> str:
         """`Vector<float, 4> row[4];`"""
-        type_, name = self._declarator(registers, value)
+        type_, name = self.declarator(registers, value)
         return f"{type_} {name};"
 
     def declare_registers(self, registers: Registers, value: Value, span: Span | None = None) -> None:
         """Write the declaration of a tile's registers."""
-        statements.variable(self.block, *self._declarator(registers, value), span)
+        statements.variable(self.block, *self.declarator(registers, value), span)
 
-    def _declarator(self, registers: Registers, value: Value) -> tuple[str, str]:
+    def declarator(self, registers: Registers, value: Value) -> tuple[str, str]:
         """C type of one run of a tile, and its variable with the number of runs."""
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
         return self.tile_type(value, registers.vec), registers.name + extent

@@ -5,6 +5,7 @@ Statements that belong to one family stand in that family's template.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle2cuda.ir.span import Span
@@ -79,3 +80,15 @@ def line_loop(
 ) -> None:
     """An unrolled loop and its only statement on one line, comments above it."""
     write(block, LOOPS, "line_loop", LoopView(index, count, statement), span, comments=comments)
+
+
+def loop_nest(
+    block: Block, loops: Sequence[tuple[str, int]], body: Block, span: Span | None = None, short: bool = False
+) -> None:
+    """Unrolled loops, the outermost first, around a body whose depth fits; `short` omits braces around one statement."""
+    braces = not short or len(body.lines) > 1
+    for level, (index, count) in reversed(list(enumerate(loops))):
+        outer = Block(block.depth + level)
+        loop(outer, index, count, body, span, braces)
+        body, braces = outer, not short
+    block.splice(body)
