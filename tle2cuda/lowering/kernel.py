@@ -16,6 +16,7 @@ from tle2cuda.lowering import control, dispatch, distributed
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
+from tle2cuda.lowering.names import kernel_name
 from tle2cuda.lowering.places import Place
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
@@ -73,7 +74,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
     file = KernelFile(
-        name=kernel.name,
+        name=contract.kernel_name,
         source=kernel.span.short(),
         header=tuple(_header(kernel, contract, shared_bytes)),
         includes=tuple(_includes(state)),
@@ -83,7 +84,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         members=tuple(_member_lines(members)),
         shared_bytes=shared_bytes,
         qualifiers=_qualifiers(kernel),
-        parameters=_wrapped(kernel.name, parameters),
+        parameters=_wrapped(contract.kernel_name, parameters),
         body=text,
     )
     source = render_template("kernel.cu.j2", kernel.span, file=file)
@@ -284,7 +285,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
-        kernel_name=kernel.name,
+        kernel_name=kernel_name(kernel.name),
         source_file=kernel.span.file_name,
         source_line=kernel.span.line,
         target=kernel.target,
