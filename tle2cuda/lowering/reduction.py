@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import (
     Combiner,
@@ -298,13 +299,13 @@ class _Reducer:
         text = self.combiner.results(name)[position]
         target = state.scalar_targets.get(result)
         if target is not None:
-            state.block.add(f"{target} = {text};", self.op.span)
+            statements.assign(state.block, target, text, self.op.span)
             state.scalars[result] = C(target)
         elif self.combiner.is_plain:
             state.scalars[result] = C(name)
         elif state.use_count(result):
             own = state.names.fresh(result.name or self.op.attrs["kind"])
-            state.block.add(f"const {state.declare_type(result.type)} {own} = {text};", self.op.span)
+            state.define_constant(result, own, text, self.op.span)
             state.scalars[result] = C(own)
 
     def _bind_tile(self, name: str, position: int, result: Value) -> None:
@@ -315,7 +316,7 @@ class _Reducer:
             return
         else:
             registers = state.new_registers(result, self.op.attrs["kind"])
-            state.block.add(state.declaration(registers, result), self.op.span)
+            state.declare_registers(registers, result, self.op.span)
             text = self.combiner.results(self._partial(name))[position]
             images = [1 << bit for bit in range(self.runs.bit_length() - 1)]
             assign_run(state, registers, images, text, self.runs, self.op)
@@ -329,9 +330,4 @@ class _Reducer:
 
 def assign_run(state: State, target: Registers, images: Sequence[int], text: str, runs: int, op: Op) -> None:
     """`target[run] = text` for every run."""
-    statement = f"{register_element(target, images)} = {text};"
-    if runs == 1:
-        state.block.add(statement, op.span)
-        return
-    state.block.add("#pragma unroll", op.span)
-    state.block.add(f"for (int run = 0; run < {runs}; ++run) {statement}", op.span)
+    statements.assign_each_run(state.block, register_element(target, images), text, runs, op.span)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.layout import Layout, format_index, linear_terms
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD
 from tle2cuda.lowering.combine import (
     Combiner,
@@ -292,7 +293,7 @@ class _Scanner:
                 if not state.use_count(result):
                     continue
                 registers = state.new_registers(result, "scanned")
-                state.block.add(state.declaration(registers, result), self.op.span)
+                state.declare_registers(registers, result, self.op.span)
                 self._copy(registers, self.combiner.results(_whole(scanned))[position])
             target = state.targets.get(result)
             if target is not None:
@@ -302,12 +303,8 @@ class _Scanner:
 
     def _copy(self, target: Registers, text: str) -> None:
         """`target = text` for all registers, counted by `run`."""
-        count = target.layout.num_registers
-        statement = f"{_whole(target)} = {text};"
-        if count > 1:
-            self.state.block.add("#pragma unroll", self.op.span)
-            statement = f"for (int run = 0; run < {count}; ++run) {statement}"
-        self.state.block.add(statement, self.op.span)
+        runs = target.layout.num_registers
+        statements.assign_each_run(self.state.block, _whole(target), text, runs, self.op.span)
 
 
 def _whole(registers: Registers) -> str:

@@ -24,6 +24,7 @@ class StatementView:
     name: str = ""
     value: str = ""
     condition: str = ""
+    runs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,12 @@ def constant_pointer(block: Block, type_: str, name: str, value: str, span: Span
 def assign(block: Block, name: str, value: str, span: Span | None = None, condition: str = "") -> None:
     """`a = 1;`, or only if a condition holds."""
     write(block, TEMPLATE, "assign", StatementView("", name, value, condition), span)
+
+
+def assign_each_run(block: Block, name: str, value: str, runs: int, span: Span | None = None) -> None:
+    """`a[run] = b[run];` for each run, without a loop when there is one."""
+    form = "assign_each_run" if runs > 1 else "assign"
+    write(block, TEMPLATE, form, StatementView("", name, value, runs=runs), span)
 
 
 def add(block: Block, name: str, value: str, span: Span | None = None) -> None:
