@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -168,10 +170,12 @@ USAGE = [
      "--signature '*fp32:16, *fp32:16, i32, 1024'"),
     (["compile", "--dump-cu", "FILE::add"], "--dump-cu took 'FILE::add' for its file, so the kernel is missing\n"
      "  help: put PATH::KERNEL before --dump-cu"),
+    (["compile", "--constants", "B=1", "FILE::add"], "--constants took 'FILE::add' for a constant, so the kernel is "
+     "missing\n  help: put PATH::KERNEL before --constants"),
     (["compile", "nowhere.py::add"], "there is no kernel file 'nowhere.py'\n"
      "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE::ad"], "add_file.py: `ad` is not there\n  kernels: add\n  help: did you mean `add`?"),
-    (["compile", "FILE::number"], "add_file.py: `number` is a int, not a kernel\n  kernels: add"),
+    (["compile", "FILE::number"], "add_file.py: `number` is of type int, not a kernel\n  kernels: add"),
     (["compile", "FILE::add", "--constants", "B"], "a constant is written NAME=VALUE, got 'B'"),
     (["compile", "FILE::add", "--num-warps", "3"], "--num-warps is a power of two between 1 and 32, got 3"),
     (["run", "script.py"], "running scripts whose triton imports are served by tle2cuda (`tle2cuda run`) "
@@ -223,6 +227,18 @@ def test_file_that_fails(capsys: Any, tmp_path: Path) -> None:
     assert code == 1
     assert err.startswith("fails.py:2:")
     assert "the file fails when it is run: ZeroDivisionError: division by zero\n\n  2 | bad = 1 / 0\n" in err
+
+
+def test_file_that_ends_the_program_does_not_pass_for_success(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("import sys\n\nsys.exit(0)\n")
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "i32")
+    assert (code, out) == (1, "")
+    assert err == (
+        "script.py:3:1: the file ends the program when it is run: SystemExit(0)\n\n"
+        "  3 | sys.exit(0)\n    | ^^^^^^^^^^^\n"
+        '  help: put what is not part of a kernel under `if __name__ == "__main__":`\n'
+    )
 
 
 def test_file_that_imports_what_is_not_there(capsys: Any, tmp_path: Path) -> None:
@@ -310,6 +326,32 @@ def test_real_kernel_from_file_to_cubin(capsys: Any, tmp_path: Path) -> None:
     code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--report")
     assert (code, err) == (0, "")
     assert "spills        0 bytes stored, 0 bytes loaded" in out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_dumps_do_not_depend_on_the_locale(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL.replace("i = ", "名 = ").replace(" + i,", " + 名,").replace("i < n", "名 < n"), "utf-8")
+    arguments = [sys.executable, "-m", "tle2cuda", "compile", f"{path}::add", "--signature"]
+    arguments += ["*fp32:16, *fp32:16, *fp32:16, i32, 1024", "--dump-cu"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    shown = subprocess.run(arguments, env=environment, capture_output=True, check=True).stdout
+    assert b"// \\u540d = tl.program_id(0)" in shown
+    target = tmp_path / "add.cu"
+    subprocess.run([*arguments, str(target)], env=environment, check=True)
+    assert "// 名 = tl.program_id(0)" in target.read_text("utf-8")
+
+
+def test_unwritable_cache_is_one_plain_warning(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL)
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(path / "cache"))
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "*fp32:16, *fp32:16, *fp32:16, i32, 1024")
+    assert code == 0
+    assert re.fullmatch(r"tle2cuda: warning: cannot write to the cache directory .*\n", err)
+    kept = re.search(r"^emitted file  (.*)$", out, re.MULTILINE)
+    assert kept and 'extern "C" __global__' in Path(kept[1]).read_text()
 
 
 def test_real_kernel_with_a_wrong_signature(capsys: Any, tmp_path: Path) -> None:
