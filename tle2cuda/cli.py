@@ -13,7 +13,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
@@ -64,9 +64,16 @@ def exit_code(error: KernelError) -> int:
     return EXIT_USAGE if isinstance(error, ArgumentError) else EXIT_KERNEL
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Print a warning as what it is, without the line of ours that raised it."""
-    print(f"tle2cuda: warning: {message}", file=sys.stderr)
+    print(f"tle2cuda: warning: {message}", file=file or sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

@@ -172,7 +172,10 @@ def test_a_table_of_pointers() -> None:
     with pytest.raises(OutOfBounds) as caught:
         execute("%t: *i64, %o: *fp32", TABLE, table, out)
     assert "which lies in no known array" in caught.value.message
-    assert caught.value.help == "pass arrays that are reached only through a table of pointers as `memory`"
+    assert caught.value.help == (
+        "an array that is reached through a table of pointers must be an argument of the kernel as well, "
+        "or be given to tle2cuda.interpreter.run as `memory`"
+    )
 
 
 def test_a_null_pointer() -> None:

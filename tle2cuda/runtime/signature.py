@@ -187,6 +187,11 @@ def parse_signature(
         _check_name(name, names, "constants", kernel)
     if isinstance(signature, str):
         entries = _assign_entries(parameters, split_signature(signature), given, kernel)
+    elif not isinstance(signature, Mapping):
+        raise ArgumentError(
+            f"the signature of {kernel} is a string or a mapping, got {type(signature).__name__}",
+            help=f"give one entry for each of {', '.join(names)}, such as '*fp32:16, i32, 1024'",
+        )
     else:
         entries = dict(signature)
         for name in entries:
