@@ -11,6 +11,7 @@ from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RELATIONAL, C, negate
 from tle2cuda.lowering.copies import assign_tile
+from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import Registers, State
@@ -272,9 +273,14 @@ def start_variable(state: State, param: Value, init: Value) -> None:
         return
     if isinstance(param.type, TileType):
         registers = state.new_registers(param, init.name or "carried")
-        state.declare_registers(registers, param, param.span)
-        assign_tile(state, registers, init)
+        if registers.runs == registers.vec == 1:
+            start = Evaluator(state, registers.layout, 1).c(init).text
+            statements.started(state.block, state.variable_type(param), registers.name, start, param.span)
+        else:
+            state.declare_registers(registers, param, param.span)
+            assign_tile(state, registers, init)
         state.registers[param] = registers
+        state.levels[param] = state.level + 1
         return
     name = state.names.fresh(param.name or init.name or "carried")
     if isinstance(param.type, PointerType) and init not in state.scalars:
@@ -284,6 +290,7 @@ def start_variable(state: State, param: Value, init: Value) -> None:
         text = scalar_text(state, init).text
     statements.started(state.block, state.variable_type(param), name, text, param.span)
     state.scalars[param] = C(name)
+    state.levels[param] = state.level + 1  # it changes from step to step of the loop
 
 
 def emit_for(state: State, op: Op) -> None:
@@ -304,6 +311,7 @@ def emit_for(state: State, op: Op) -> None:
     with state.names.scope():
         name = state.names.fresh(induction.name or "i")
         state.scalars[induction] = C(name)
+        state.levels[induction] = state.level + 1
         descends = step_value is not None and step_value < 0
         view = ForView(
             type=type_,
@@ -314,7 +322,7 @@ def emit_for(state: State, op: Op) -> None:
             unroll=op.attrs.get("unroll") or 0,
         )
         update_in_place(state, region, carried, region.terminator.operands)
-        with state.nested() as body:
+        with state.nested(is_loop=True) as body:
             emit_ops(state, region.body)
             assign_all(state, list(carried), list(region.terminator.operands))
     write(state.block, TEMPLATE, "for_loop", view, op.span, body=body)
@@ -343,9 +351,10 @@ def emit_while(state: State, op: Op) -> None:
             variable = param
         share(state, param, variable)
         share(state, result, variable)
+        state.levels[param] = state.level + 1
         if isinstance(param.type, BufferType):
             state.buffers[param] = state.buffers[result] = state.buffers[value]
-    with state.nested() as body:
+    with state.nested(is_loop=True) as body:
         tested = Block(body.depth)
         with state.writing_to(tested):
             emit_ops(state, before.body)

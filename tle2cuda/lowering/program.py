@@ -27,8 +27,8 @@ def emit_index(state: State, op: Op) -> None:
     if not state.use_count(value):
         return
     key = (op.name, axis)
-    if key in state.hoisted[0]:
-        known = state.hoisted[0][key]
+    if key in state.scopes[0].known:
+        known = state.scopes[0].known[key]
         assert isinstance(known, C)
         state.scalars[value] = known
         return
@@ -37,5 +37,5 @@ def emit_index(state: State, op: Op) -> None:
     name = state.names.fresh(value.name or fallback)
     write(state.block, "program.cu.j2", "index", IndexView(name, source, axis), op.span)
     state.scalars[value] = C(name)
-    if len(state.hoisted) == 1:
-        state.hoisted[0][key] = C(name)
+    if state.level == 0:
+        state.scopes[0].known[key] = C(name)

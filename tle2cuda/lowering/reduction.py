@@ -25,6 +25,7 @@ from tle2cuda.lowering.combine import (
 )
 from tle2cuda.lowering.evaluate import Grid
 from tle2cuda.lowering.memory import tile_layout
+from tle2cuda.lowering.naming import reduced_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
 from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
@@ -133,7 +134,7 @@ class _Reducer:
     def _variable(self) -> tuple[str, str]:
         """Name and declaration of the partial results."""
         state, result = self.state, self.op.results[0]
-        hint = result.name or self.op.attrs["kind"]
+        hint = result.name or reduced_name(state, self.op)
         if self.direct:
             self.partials = state.new_registers(result, hint)
             return self.partials.name, state.declaration(self.partials, result)
@@ -294,6 +295,11 @@ class _Reducer:
             else:
                 self._bind_scalar(name, position, result)
 
+    def _result_name(self, position: int) -> str:
+        """Name of a result that is taken apart from the partial results."""
+        name = self.op.results[position].name or reduced_name(self.state, self.op)
+        return f"{name}_value" if not self.op.results[position].name and position == 0 and self.combiner.is_struct else name
+
     def _bind_scalar(self, name: str, position: int, result: Value) -> None:
         state = self.state
         text = self.combiner.results(name)[position]
@@ -304,7 +310,7 @@ class _Reducer:
         elif self.combiner.is_plain:
             state.scalars[result] = C(name)
         elif state.use_count(result):
-            own = state.names.fresh(result.name or self.op.attrs["kind"])
+            own = state.names.fresh(self._result_name(position))
             state.define_constant(result, own, text, self.op.span)
             state.scalars[result] = C(own)
 
@@ -315,7 +321,7 @@ class _Reducer:
         elif not state.use_count(result):
             return
         else:
-            registers = state.new_registers(result, self.op.attrs["kind"])
+            registers = state.new_registers(result, self._result_name(position))
             state.declare_registers(registers, result, self.op.span)
             text = self.combiner.results(self._partial(name))[position]
             images = [1 << bit for bit in range(self.runs.bit_length() - 1)]

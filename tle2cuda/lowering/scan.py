@@ -21,6 +21,7 @@ from tle2cuda.lowering.combine import (
 from tle2cuda.lowering.evaluate import flatten
 from tle2cuda.lowering.exclusive_sum import emit_exclusive_sum
 from tle2cuda.lowering.memory import tile_layout
+from tle2cuda.lowering.naming import scanned_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
 
@@ -180,9 +181,9 @@ class _Scanner:
         """The registers that are scanned: the result's, when nothing needs to be converted."""
         state, result = self.state, self.op.results[0]
         if self.combiner.is_plain:
-            registers = state.new_registers(result, "scanned")
+            registers = state.new_registers(result, scanned_name(state, self.op))
             return registers, state.declaration(registers, result)
-        name = state.names.fresh("scanned")
+        name = state.names.fresh(f"{scanned_name(state, self.op)}_partial")
         registers = Registers(name, self.layout, 1)
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
         return registers, f"{self.combiner.type} {name}{extent};"
@@ -292,7 +293,7 @@ class _Scanner:
             if not self.combiner.is_plain:
                 if not state.use_count(result):
                     continue
-                registers = state.new_registers(result, "scanned")
+                registers = state.new_registers(result, scanned_name(state, self.op))
                 state.declare_registers(registers, result, self.op.span)
                 self._copy(registers, self.combiner.results(_whole(scanned))[position])
             target = state.targets.get(result)

@@ -19,6 +19,7 @@ from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import elements_at, grid_of, register_element, thread_condition
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Grid
+from tle2cuda.lowering.naming import converted_name
 from tle2cuda.lowering.scalars import define
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
@@ -78,7 +79,7 @@ def emit_convert_layout(state: State, op: Op) -> None:
     if way == "none":
         if _may_change(state, value):
             state.comment(op.span)
-            registers = _new(state, result)
+            registers = _new(state, op)
             assign_tile(state, registers, value)
             state.registers[result] = registers
         return
@@ -106,12 +107,13 @@ def _may_change(state: State, value: Value) -> bool:
     return False
 
 
-def _new(state: State, result: Value) -> Registers:
+def _new(state: State, op: Op) -> Registers:
     """The result's registers, declared here unless they exist already."""
+    result = op.results[0]
     target = state.targets.get(result)
     if target is not None:
         return target
-    registers = state.new_registers(result, "converted")
+    registers = state.new_registers(result, converted_name(state, op))
     state.declare_registers(registers, result, result.span)
     return registers
 
@@ -183,7 +185,7 @@ def _emit_shared(state: State, op: Op) -> None:
     offsets = conversion(source, target).offset_map(element_bytes(value.type))
     slots = state.buffers[op.operands[-1]].text
     stored_type = _stored_type(state, value)
-    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     declaration = "" if result in state.targets else state.declaration(registers, result)
     depth = state.names.depth
     writing, reading = _access(state, source, offsets), _access(state, target, offsets)
@@ -288,7 +290,7 @@ def _emit_shuffles(state: State, op: Op) -> None:
         source = state.new_registers(value, f"{result.name or 'tile'}_source")
         state.declare_registers(source, value, op.span)
         assign_tile(state, source, value)
-    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     rounds = conversion(source_layout, target_layout).rounds
     guarded = any(step.guard is not None for step in rounds)
     same_receiver = all(step.receive.images == rounds[0].receive.images for step in rounds)

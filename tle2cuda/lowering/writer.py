@@ -28,6 +28,7 @@ class Block:
 
     depth: int = 1
     lines: list[Line] = field(default_factory=list)
+    commented: tuple[str, int] | None = None  # the user's line that was shown last in this block
 
     def add(self, text: str, span: Span | None = None, bodies: Mapping[str, Block] | None = None) -> None:
         """Append text, which may have several lines with their own relative indentation.
