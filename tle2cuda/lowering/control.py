@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, TileType
@@ -85,7 +86,10 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
     """`variables = values`, all at once: what would be overwritten before it is read goes through a copy."""
     pending: list[tuple[Value, Value]] = []
     for variable, value in zip(variables, values, strict=True):
-        if isinstance(variable.type, BufferType) or _same_storage(state, variable, value):
+        if isinstance(variable.type, BufferType):
+            _bind_buffer(state, variable, value)
+            continue
+        if _same_storage(state, variable, value):
             continue
         pending.append((variable, value))
     names = [_variable_name(state, variable) for variable, _ in pending]
@@ -106,6 +110,24 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
             state.scalars[value] = scalars[value]
         if value in registers:
             state.registers[value] = registers[value]
+
+
+def _bind_buffer(state: State, variable: Value, value: Value) -> None:
+    """Let a merged or carried buffer stand for `value`: the same bytes on every way there.
+
+    Raises:
+        NotSupported: Which buffer it is would be known at run time only.
+    """
+    found = state.buffers[value]
+    if state.buffers.setdefault(variable, found) != found:
+        name = variable.name or value.name or "the buffer"
+        raise NotSupported(
+            f"which buffer `{name}` is would be known at run time only, which this version does not support",
+            variable.span or value.span,
+            facts=(f"one way it is {state.buffers[variable].text}, another way {found.text}",),
+            help="use pointers instead, p = tle.gpu.local_ptr(buffer, (0,)): an `if` or a loop may change which one "
+            "a name holds; or index one buffer with a leading axis",
+        )
 
 
 def _stage(state: State, value: Value, target_name: str) -> None:
