@@ -25,6 +25,7 @@ _NOUNS: Mapping[str, str] = {
     "shr": "shifted",
 }
 _REDUCED: Mapping[str, str] = {"or": "any", "and": "all", "custom": "combined"}
+_UNNAMED: Mapping[str, str] = {"max": "largest", "min": "smallest", "prod": "product"}
 _SCANNED: Mapping[str, str] = {"sum": "cumsum", "prod": "cumprod"}
 _SAME_ELEMENTS = SHAPE | {"convert_layout", "cast", "hint"}
 
@@ -76,10 +77,19 @@ def operand_name(state: State, value: Value) -> str:
     return value.name
 
 
-def reduced_name(state: State, op: Op) -> str:
-    """A name for what a reduction yields: `row_max`; `max` when the operand has no name."""
-    kind = op.attrs["kind"]
-    return _with_operand(state, op, _REDUCED.get(kind, kind))
+def reduced_name(state: State, op: Op, position: int | None = None) -> str:
+    """A name for what a reduction yields: `row_max`; without a name of the operand `largest`.
+
+    Args:
+        state: The kernel.
+        op: The reduction.
+        position: Which of several results, for `row_max` and `row_argmax`; None for all of them together.
+    """
+    kind = str(op.attrs["kind"])
+    if position == 0 and len(op.results) > 1:
+        kind = kind.removeprefix("arg")
+    name = operand_name(state, op.operands[0])
+    return f"{name}_{_REDUCED.get(kind, kind)}" if name else _UNNAMED.get(kind, _REDUCED.get(kind, kind))
 
 
 def scanned_name(state: State, op: Op) -> str:

@@ -297,8 +297,7 @@ class _Reducer:
 
     def _result_name(self, position: int) -> str:
         """Name of a result that is taken apart from the partial results."""
-        name = self.op.results[position].name or reduced_name(self.state, self.op)
-        return f"{name}_value" if not self.op.results[position].name and position == 0 and self.combiner.is_struct else name
+        return self.op.results[position].name or reduced_name(self.state, self.op, position)
 
     def _bind_scalar(self, name: str, position: int, result: Value) -> None:
         state = self.state
