@@ -25,12 +25,12 @@ def layer_norm(x, weight, bias, out, mean_out, rstd_out, row_stride, cols, eps, 
     centred = tl.where(mask, value - mean, 0.0)
     variance = tl.sum(centred * centred, axis=0) / cols
     rstd = tl.rsqrt(variance + eps)
-    tl.store(mean_out + row, mean)
-    tl.store(rstd_out + row, rstd)
 
     scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)
     shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)
     tl.store(out + row_start + col, centred * rstd * scale + shift, mask=mask)
+    tl.store(mean_out + row, mean)
+    tl.store(rstd_out + row, rstd)
 
 
 def layer_norm_rows(

@@ -20,12 +20,8 @@ DEVICE_MARKERS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tle2cuda")
-    group.addoption(
-        "--update-golden", action="store_true", help="rewrite tests/golden/*.cu to what is emitted now"
-    )
-    group.addoption(
-        "--require-gpu", action="store_true", help="fail instead of skipping when there is no GPU"
-    )
+    group.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.cu to what is emitted now")
+    group.addoption("--require-gpu", action="store_true", help="fail instead of skipping when there is no GPU")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -48,9 +48,7 @@ class GoldenCase:
 _CASES: dict[str, GoldenCase] = {}
 
 
-def golden_case(
-    name: str, targets: tuple[str, ...] = TARGETS
-) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
+def golden_case(name: str, targets: tuple[str, ...] = TARGETS) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
     """Registers `emit(arch) -> text` as the golden case `name`, valid for `targets`."""
 
     def register(emit: Callable[[str], str]) -> Callable[[str], str]:
@@ -80,9 +78,7 @@ def check_golden(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
         return
     if not path.exists():
-        pytest.fail(
-            f"{path.name} does not exist yet: run pytest --update-golden and review it", pytrace=False
-        )
+        pytest.fail(f"{path.name} does not exist yet: run pytest --update-golden and review it", pytrace=False)
     expected = path.read_text(encoding="utf-8")
     if text != expected:
         diff = difflib.unified_diff(

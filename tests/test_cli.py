@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -62,7 +64,7 @@ def emitted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def emit(fn: Any, **options: Any) -> samples.Sample:
         calls.append({"fn": fn, **options})
-        dumps = {"frontend": "kernel @add {\n}\n", "fuse": "kernel @add fused {\n}\n"}
+        dumps = {"trace": "kernel @add {\n}\n", "fuse": "kernel @add fused {\n}\n"}
         return replace(samples.ADD, ir_dumps=dumps if options["dump_ir"] else {})
 
     from tle2cuda import compiler
@@ -114,9 +116,7 @@ def test_report(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
     for flags in (("--report",), ()):
         code, out, _ = run(capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, *flags)
         assert code == 0
-        lines = dict(
-            line.split(None, 1) for line in out.splitlines() if not line.startswith(("local", "shared", "emit"))
-        )
+        lines = dict(line.split(None, 1) for line in out.splitlines() if not line.startswith(("local", "shared", "emit")))
         assert lines["kernel"] == "add for sm_90a, 8 lines of CUDA"
         assert lines["spills"] == "0 bytes stored, 0 bytes loaded"
         assert lines["occupancy"] == "16 CTAs per SM, 100 % of its warps, limited by warps"
@@ -128,11 +128,11 @@ def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) 
     code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuse")
     assert (code, out) == (0, "// IR after fuse\nkernel @add fused {\n}\n")
     code, out, _ = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir")
-    assert out == "// IR after frontend\nkernel @add {\n}\n// IR after fuse\nkernel @add fused {\n}\n"
+    assert out == "// IR after trace\nkernel @add {\n}\n// IR after fuse\nkernel @add fused {\n}\n"
     assert {call["dump_ir"] for call in emitted} == {"all"}
     code, out, err = run(capsys, "compile", reference, "--signature", SIGNATURE, "--dump-ir", "fuze")
     assert (code, out) == (2, "")
-    assert err == "tle2cuda: there is no pass 'fuze'\n  passes: frontend, fuse\n"
+    assert err == "tle2cuda: there is no pass 'fuze'\n  passes: trace, fuse\n"
 
 
 @pytest.mark.usefixtures("emitted")
@@ -170,10 +170,12 @@ USAGE = [
      "--signature '*fp32:16, *fp32:16, i32, 1024'"),
     (["compile", "--dump-cu", "FILE::add"], "--dump-cu took 'FILE::add' for its file, so the kernel is missing\n"
      "  help: put PATH::KERNEL before --dump-cu"),
+    (["compile", "--constants", "B=1", "FILE::add"], "--constants took 'FILE::add' for a constant, so the kernel is "
+     "missing\n  help: put PATH::KERNEL before --constants"),
     (["compile", "nowhere.py::add"], "there is no kernel file 'nowhere.py'\n"
      "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE::ad"], "add_file.py: `ad` is not there\n  kernels: add\n  help: did you mean `add`?"),
-    (["compile", "FILE::number"], "add_file.py: `number` is a int, not a kernel\n  kernels: add"),
+    (["compile", "FILE::number"], "add_file.py: `number` is of type int, not a kernel\n  kernels: add"),
     (["compile", "FILE::add", "--constants", "B"], "a constant is written NAME=VALUE, got 'B'"),
     (["compile", "FILE::add", "--num-warps", "3"], "--num-warps is a power of two between 1 and 32, got 3"),
     (["run", "script.py"], "running scripts whose triton imports are served by tle2cuda (`tle2cuda run`) "
@@ -227,6 +229,18 @@ def test_file_that_fails(capsys: Any, tmp_path: Path) -> None:
     assert "the file fails when it is run: ZeroDivisionError: division by zero\n\n  2 | bad = 1 / 0\n" in err
 
 
+def test_file_that_ends_the_program_does_not_pass_for_success(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text("import sys\n\nsys.exit(0)\n")
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "i32")
+    assert (code, out) == (1, "")
+    assert err == (
+        "script.py:3:1: the file ends the program when it is run: SystemExit(0)\n\n"
+        "  3 | sys.exit(0)\n    | ^^^^^^^^^^^\n"
+        '  help: put what is not part of a kernel under `if __name__ == "__main__":`\n'
+    )
+
+
 def test_file_that_imports_what_is_not_there(capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "imports.py"
     path.write_text("import no_such_module.inner\n")
@@ -254,9 +268,7 @@ def test_kernel_file_may_import_its_neighbours(capsys: Any, kernel_file: Path, e
         (ToolchainError("missing"), 3),
     ],
 )
-def test_exit_codes(
-    capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int
-) -> None:
+def test_exit_codes(capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int) -> None:
     def emit(*_: Any, **__: Any) -> None:
         raise error
 
@@ -309,11 +321,37 @@ def test_real_kernel_from_file_to_cubin(capsys: Any, tmp_path: Path) -> None:
     code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--dump-cu", "--dump-ir")
     assert (code, err) == (0, "")
     assert 'extern "C" __global__' in out
-    assert "// IR after frontend" in out
+    assert "// IR after trace" in out
     pytest.importorskip("cupy")
     code, out, err = run(capsys, "compile", f"{path}::add", "--signature", signature, "--report")
     assert (code, err) == (0, "")
     assert "spills        0 bytes stored, 0 bytes loaded" in out
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_dumps_do_not_depend_on_the_locale(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL.replace("i = ", "名 = ").replace(" + i,", " + 名,").replace("i < n", "名 < n"), "utf-8")
+    arguments = [sys.executable, "-m", "tle2cuda", "compile", f"{path}::add", "--signature"]
+    arguments += ["*fp32:16, *fp32:16, *fp32:16, i32, 1024", "--dump-cu"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    shown = subprocess.run(arguments, env=environment, capture_output=True, check=True).stdout
+    assert b"// \\u540d = tl.program_id(0)" in shown
+    target = tmp_path / "add.cu"
+    subprocess.run([*arguments, str(target)], env=environment, check=True)
+    assert "// 名 = tl.program_id(0)" in target.read_text("utf-8")
+
+
+def test_unwritable_cache_is_one_plain_warning(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    path = tmp_path / "real_add.py"
+    path.write_text(ADD_KERNEL)
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(path / "cache"))
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "*fp32:16, *fp32:16, *fp32:16, i32, 1024")
+    assert code == 0
+    assert re.fullmatch(r"tle2cuda: warning: cannot write to the cache directory .*\n", err)
+    kept = re.search(r"^emitted file  (.*)$", out, re.MULTILINE)
+    assert kept and 'extern "C" __global__' in Path(kept[1]).read_text()
 
 
 def test_real_kernel_with_a_wrong_signature(capsys: Any, tmp_path: Path) -> None:

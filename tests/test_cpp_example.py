@@ -37,9 +37,7 @@ def test_example_builds_without_warnings(tmp_path: pathlib.Path) -> None:
 def test_example_computes_what_it_should(tmp_path: pathlib.Path) -> None:
     build(tmp_path)
     for program in PROGRAMS:
-        done = subprocess.run(
-            [str(tmp_path / program)], capture_output=True, text=True, check=False, timeout=60
-        )
+        done = subprocess.run([str(tmp_path / program)], capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -81,9 +81,7 @@ def test_relative_links_lead_somewhere(page: pathlib.Path) -> None:
     prose = re.sub(r"```.*?```|`[^`\n]*`", "code", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", prose)
     broken = [
-        target
-        for target in targets
-        if not re.match(r"[a-z]+:", target) and not (page.parent / target).resolve().exists()
+        target for target in targets if not re.match(r"[a-z]+:", target) and not (page.parent / target).resolve().exists()
     ]
     assert not broken
 

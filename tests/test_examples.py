@@ -20,10 +20,7 @@ def test_kernel_source_has_decorators_and_no_docstring(tmp_path: pathlib.Path) -
 
 
 def test_a_block_without_its_marker_is_an_error() -> None:
-    assert (
-        replace_block("<!-- m -->\n```cuda\nold\n```\n", "m", "cuda", "new\n")
-        == "<!-- m -->\n```cuda\nnew\n```\n"
-    )
+    assert replace_block("<!-- m -->\n```cuda\nold\n```\n", "m", "cuda", "new\n") == "<!-- m -->\n```cuda\nnew\n```\n"
     with pytest.raises(SystemExit, match="no block `<!-- n -->`"):
         replace_block("text", "n", "cuda", "new\n")
 

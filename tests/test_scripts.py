@@ -14,9 +14,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "tools").glob("*.sh"))
 
 
-def run_script(
-    name: str, *arguments: str, cwd: pathlib.Path, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run_script(name: str, *arguments: str, cwd: pathlib.Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = ["/bin/sh", str(ROOT / "tools" / name), *arguments]
     environment = {**os.environ, **variables}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)

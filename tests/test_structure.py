@@ -39,9 +39,11 @@ def source_files() -> list[pathlib.Path]:
 
 
 def template_inputs(template: pathlib.Path) -> tuple[set[str], set[str]]:
-    """The names a template takes from outside, and the attributes it reads of them."""
+    """The names a template and its macros take from outside, and the attributes they read of them."""
     tree = jinja2.Environment().parse(template.read_text(encoding="utf-8"))
     inputs = jinja2.meta.find_undeclared_variables(tree)
+    for macro in tree.find_all(jinja2.nodes.Macro):
+        inputs |= {argument.name for argument in macro.args if argument.name == "view"}
     reads = tree.find_all(jinja2.nodes.Getattr)
     return inputs, {read.attr for read in reads if isinstance(read.node, jinja2.nodes.Name) and read.node.name in inputs}
 
@@ -75,6 +77,24 @@ def test_every_template_is_rendered_by_a_lowering() -> None:
         if not any(re.search(rf"""["'/]{path.name}["']""", text) for text in texts)
     ]
     assert not strays, f"templates that nothing renders: {strays}"
+
+
+def test_every_form_of_a_template_is_written_or_imported() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (PACKAGE / "lowering").glob("*.py")]
+    templates = sorted((PACKAGE / "templates").glob("*.cu.j2"))
+    imports = {
+        name
+        for path in templates
+        for imported in jinja2.Environment().parse(path.read_text("utf-8")).find_all(jinja2.nodes.FromImport)
+        for name in imported.names
+    }
+    strays = [
+        f"{path.name}: {macro.name}"
+        for path in templates
+        for macro in jinja2.Environment().parse(path.read_text("utf-8")).find_all(jinja2.nodes.Macro)
+        if macro.name not in imports and not any(f'"{macro.name}"' in text for text in texts)
+    ]
+    assert not strays, f"macros that nothing uses: {strays}"
 
 
 @pytest.mark.parametrize("template", sorted((PACKAGE / "templates").glob("*.cu.j2")), ids=lambda path: path.name)

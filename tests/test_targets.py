@@ -77,3 +77,8 @@ def test_target_of_a_device() -> None:
     assert target_of_capability(8, 0).name == "sm_80"
     with pytest.raises(ArgumentError):
         target_of_capability(3, 5)
+
+
+def test_a_target_is_named_by_a_string() -> None:
+    with pytest.raises(ArgumentError, match="a target architecture is a name, got 90"):
+        parse_target(90)  # type: ignore[arg-type]

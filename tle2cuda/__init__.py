@@ -27,9 +27,7 @@ _LAZY = {
     "set_allocator": "tle2cuda.runtime.scratch",
 }
 _SUBMODULES = ("compiler", "errors", "interpreter", "language", "runtime", "targets")
-_ERRORS = tuple(
-    name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)
-)
+_ERRORS = tuple(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception))
 
 
 def cdiv(x: int, y: int) -> int:

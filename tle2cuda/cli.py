@@ -6,12 +6,14 @@ Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the ma
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
@@ -30,11 +32,16 @@ _LATER = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a kernel's letters may not exist in the terminal's encoding
+            stream.reconfigure(errors="backslashreplace")
     if arguments and arguments[0] in _LATER:
         return _fail(f"{_LATER[arguments[0]]} (`tle2cuda {arguments[0]}`) is not supported in this version", EXIT_USAGE)
     try:
         options = _parser().parse_args(arguments)
-        code: int = options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code: int = options.command(options)
         sys.stdout.flush()
         return code
     except SystemExit as exit_:  # argparse has printed its message
@@ -55,6 +62,18 @@ def exit_code(error: KernelError) -> int:
     if isinstance(error, ToolchainError) and not isinstance(error, DeviceCodeError):
         return EXIT_MACHINE
     return EXIT_USAGE if isinstance(error, ArgumentError) else EXIT_KERNEL
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as what it is, without the line of ours that raised it."""
+    print(f"tle2cuda: warning: {message}", file=file or sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:
@@ -175,7 +194,8 @@ def _compile(options: argparse.Namespace) -> int:
         _write(built.asm[name], target, name, shown > 1)
     if options.report or not (wanted or options.dump_ir):
         print(built.report.render())
-        print(f"{'emitted file':<14}{built.source_path}")
+        if built.source_path.exists():
+            print(f"{'emitted file':<14}{built.source_path}")
     return EXIT_DONE
 
 
@@ -192,6 +212,12 @@ def _check_options(options: argparse.Namespace) -> None:
                 raise ArgumentError(
                     f"--dump-{name} took {value!r} for its file, so the kernel is missing",
                     help=f"put PATH::KERNEL before --dump-{name}",
+                )
+        for constant in options.constants:
+            if "::" in constant or constant.endswith(".py"):
+                raise ArgumentError(
+                    f"--constants took {constant!r} for a constant, so the kernel is missing",
+                    help="put PATH::KERNEL before --constants",
                 )
         raise ArgumentError("the kernel is missing", help="name it as PATH::KERNEL, such as add.py::add")
     parse_target(options.arch)
@@ -226,7 +252,7 @@ def _write(text: str, target: str, name: str, titled: bool) -> None:
         print(text.rstrip("\n"))
         return
     try:
-        Path(target).write_text(text)
+        Path(target).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise ArgumentError(f"cannot write {target}: {error.strerror or error}") from None
 

@@ -23,9 +23,7 @@ class KernelError(Exception):
         help: What to write or do instead; empty when there is nothing useful to say.
     """
 
-    def __init__(
-        self, message: str, span: Span | None = None, facts: Sequence[str] = (), help: str = ""
-    ) -> None:
+    def __init__(self, message: str, span: Span | None = None, facts: Sequence[str] = (), help: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.span = span
@@ -140,9 +138,7 @@ class OutOfResources(KernelError):
         facts: Sequence[str] = (),
         help: str = "",
     ) -> None:
-        super().__init__(
-            f"out of resource: {name}, required {required}, limit {limit}", span, facts, help
-        )
+        super().__init__(f"out of resource: {name}, required {required}, limit {limit}", span, facts, help)
         self.required = required
         self.limit = limit
         self.name = name

@@ -90,9 +90,7 @@ class JitFunction:
             LaunchError: Always.
         """
         name = self.fn.__name__
-        raise LaunchError(
-            f"{name} is a kernel and cannot be called from Python", help=f"launch it with {name}[grid](...)"
-        )
+        raise LaunchError(f"{name} is a kernel and cannot be called from Python", help=f"launch it with {name}[grid](...)")
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
@@ -245,9 +243,7 @@ class JitFunction:
                 known = self._launches[key] = self._make_launch(bound, options)
             return known
 
-    def _make_launch(
-        self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]
-    ) -> _GPULaunch | _HostLaunch:
+    def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> _GPULaunch | _HostLaunch:
         if bound.device == HOST or (bound.device is None and not _has_gpu()):
             settings = _Options(self.fn.__name__, options, DEFAULT_TARGET)
             kernel = trace_specialized(
@@ -262,9 +258,7 @@ class JitFunction:
         compiled = self._compile(bound.specialization, options, bound.device)
         return _GPULaunch(compiled, bound)
 
-    def _compile(
-        self, specialization: Specialization, options: tuple[tuple[str, Any], ...], device: int | None
-    ) -> Any:
+    def _compile(self, specialization: Specialization, options: tuple[tuple[str, Any], ...], device: int | None) -> Any:
         from tle2cuda.runtime import CompileOptions, build
 
         arch = current_arch(device)
@@ -320,9 +314,7 @@ def _check_cluster(kernel: str, dims: Any, arch: str) -> Dim3:
         raise InvalidArgument(f"{kernel}: cluster_dims must be three positive ints, got {dims!r}")
     x, y, z = dims
     if x * y * z > 1 and not parse_target(arch).has("cluster"):
-        raise InvalidArgument(
-            f"{kernel}: cluster_dims={tuple(dims)} requires NVIDIA SM90+, the target is {arch}"
-        )
+        raise InvalidArgument(f"{kernel}: cluster_dims={tuple(dims)} requires NVIDIA SM90+, the target is {arch}")
     return x, y, z
 
 

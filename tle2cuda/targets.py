@@ -234,6 +234,8 @@ def parse_target(name: str) -> Target:
     Raises:
         ArgumentError: The name is not that of a known architecture.
     """
+    if not isinstance(name, str):
+        raise ArgumentError(f"a target architecture is a name, got {name!r}", help="write it as 'sm_90a'")
     match = re.fullmatch(r"sm_(\d+)(\d)([af]?)", name)
     if match:
         target = Target(int(match[1]), int(match[2]), match[3])

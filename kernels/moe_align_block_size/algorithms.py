@@ -320,9 +320,7 @@ def _wide_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]:
 def _atomic_fused(sizes: Sizes, tuning: Tuning) -> Recipe:
     constants = {"mesh": grid_mesh(tuning.ctas), **_tile_constants(sizes, tuning)}
     arguments = (*OUTPUTS, "totals", "starts", *SIZES)
-    step = Step(
-        moe_align_atomic_fused, (tuning.ctas,), tuning.threads // 32, arguments, constants, cooperative=True
-    )
+    step = Step(moe_align_atomic_fused, (tuning.ctas,), tuning.threads // 32, arguments, constants, cooperative=True)
     return Recipe((step,), dict.fromkeys(("totals", "starts"), constants["GROUP_TILE"]))
 
 

@@ -63,7 +63,7 @@ def moe_align_cluster(
 
     total = tl.zeros((GROUP_TILE,), tl.int32)
     before = tl.zeros((GROUP_TILE,), tl.int32)
-    for peer in tl.static_range(CLUSTER_SIZE):
+    for peer in range(CLUSTER_SIZE):
         peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh), (group,)))
         total += peer_count
         before += tl.where(peer < cta, peer_count, 0)

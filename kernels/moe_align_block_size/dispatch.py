@@ -102,9 +102,7 @@ def choose(
     """
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(f"no algorithm {algorithm!r}; there are {', '.join(ALGORITHMS)}")
-    names = (
-        [name for limit, name in FASTEST if sizes.num_slots <= limit] if algorithm is None else [algorithm]
-    )
+    names = [name for limit, name in FASTEST if sizes.num_slots <= limit] if algorithm is None else [algorithm]
     for name in names:
         if algorithm is None and name.startswith("cluster") and not clusters:
             continue

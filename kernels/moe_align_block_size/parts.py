@@ -54,7 +54,7 @@ def owner_of(place, start, SEARCH_STEPS: tl.constexpr):
     It is the last group that starts at or before `place`: an empty group starts where the next one does.
     """
     owner = tl.zeros_like(place)
-    for step in tl.static_range(SEARCH_STEPS):
+    for step in range(SEARCH_STEPS):
         candidate = owner + (1 << (SEARCH_STEPS - 1 - step))
         owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= place, candidate, owner)
     return owner

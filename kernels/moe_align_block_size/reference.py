@@ -151,6 +151,5 @@ def _require_equal(name: str, actual: NDArray[np.integer], expected: NDArray[np.
     if wrong.size:
         place = int(wrong[0])
         raise MismatchError(
-            f"{name}[{place}] is {actual[place]}, expected {expected[place]}; "
-            f"{wrong.size} of {actual.size} differ"
+            f"{name}[{place}] is {actual[place]}, expected {expected[place]}; {wrong.size} of {actual.size} differ"
         )

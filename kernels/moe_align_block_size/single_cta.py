@@ -51,7 +51,5 @@ def moe_align_single_cta(
 
     first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_routed, other=0)
     tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)
-    write_expert_ids(
-        expert_ids, start, post_pad, expert_capacity, 0, 1, FIRST_EXPERT, BLOCK_SIZE, SEARCH_STEPS, THREADS
-    )
+    write_expert_ids(expert_ids, start, post_pad, expert_capacity, 0, 1, FIRST_EXPERT, BLOCK_SIZE, SEARCH_STEPS, THREADS)
     tl.store(num_post_pad, post_pad)

@@ -83,9 +83,7 @@ def test_scalar_accesses_out_of_bounds(op: str, verb: str) -> None:
 
 def test_memory_stays_as_it_was_before_a_fault() -> None:
     x = np.zeros(4, np.int32)
-    body = (
-        "%r = arange {start = 0, end = 8} : i32[8] %s = splat %x : *i32[8] %p = ptr_add %s, %r : *i32[8] store %p, %r"
-    )
+    body = "%r = arange {start = 0, end = 8} : i32[8] %s = splat %x : *i32[8] %p = ptr_add %s, %r : *i32[8] store %p, %r"
     with pytest.raises(OutOfBounds):
         execute("%x: *i32", body + " store %p, %r", x)
     assert not x.any()
@@ -174,7 +172,10 @@ def test_a_table_of_pointers() -> None:
     with pytest.raises(OutOfBounds) as caught:
         execute("%t: *i64, %o: *fp32", TABLE, table, out)
     assert "which lies in no known array" in caught.value.message
-    assert caught.value.help == "pass arrays that are reached only through a table of pointers as `memory`"
+    assert caught.value.help == (
+        "an array that is reached through a table of pointers must be an argument of the kernel as well, "
+        "or be given to tle2cuda.interpreter.run as `memory`"
+    )
 
 
 def test_a_null_pointer() -> None:

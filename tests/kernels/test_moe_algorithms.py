@@ -38,10 +38,7 @@ def run(name, tuning, problem, arrays_of=lambda array: array, runs=2):
     scratch = {role: arrays_of(np.zeros(words, np.int32)) for role, words in recipe.scratch.items()}
     ids = arrays_of(np.ascontiguousarray(problem.ids).reshape(-1))
     for _ in range(runs):
-        outputs = [
-            arrays_of(np.full(n, 0x7B7B7B7B, np.int32))
-            for n in (sizes.sorted_capacity, sizes.expert_capacity, 1)
-        ]
+        outputs = [arrays_of(np.full(n, 0x7B7B7B7B, np.int32)) for n in (sizes.sorted_capacity, sizes.expert_capacity, 1)]
         names = ("sorted_ids", "expert_ids", "num_post_pad")
         run_steps(recipe, {"topk_ids": ids, **dict(zip(names, outputs, strict=True)), **scratch}, sizes)
         result = AlignedBlocks(*(np.asarray(out.get() if hasattr(out, "get") else out) for out in outputs))
@@ -117,9 +114,7 @@ def test_dispatcher_writes_to_given_outputs():
 
 def test_dispatcher_refuses_outputs_of_another_length():
     with pytest.raises(ValueError, match=r"out: sorted_token_ids must be int32 \[35\]"):
-        moe_align_block_size(
-            np.zeros(20, np.int32), 4, 5, out=tuple(np.empty(n, np.int32) for n in (9, 9, 1))
-        )
+        moe_align_block_size(np.zeros(20, np.int32), 4, 5, out=tuple(np.empty(n, np.int32) for n in (9, 9, 1)))
 
 
 @pytest.mark.parametrize("ids", [np.zeros(4, np.float32), np.zeros(4, np.uint8)], ids=["float32", "uint8"])

@@ -22,10 +22,7 @@ def random_layout(random: Random, shape: tuple[int, ...], warp_bits: int, genera
     missing = max(0, bits - LANE_BITS - warp_bits)
     register_bits = missing + random.randint(0, 2)
     slots = register_bits + LANE_BITS + warp_bits
-    spare = [
-        random.getrandbits(bits) if general and bits and random.random() < 0.5 else 0
-        for _ in range(slots - bits)
-    ]
+    spare = [random.getrandbits(bits) if general and bits and random.random() < 0.5 else 0 for _ in range(slots - bits)]
     images = vectors + spare
     if random.random() < 0.7:
         random.shuffle(images)
@@ -46,9 +43,7 @@ def mutate(random: Random, layout: Layout) -> Layout:
             images[first], images[second] = images[second], images[first]
         else:
             images[first] ^= images[second]
-    return Layout.from_flat(
-        layout.shape, images[:own], images[own : own + LANE_BITS], images[own + LANE_BITS :]
-    )
+    return Layout.from_flat(layout.shape, images[:own], images[own : own + LANE_BITS], images[own + LANE_BITS :])
 
 
 @st.composite

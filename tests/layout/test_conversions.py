@@ -29,10 +29,7 @@ from tle2cuda.layout import (
 
 def held(layout: Layout) -> list[list[int]]:
     """What each thread holds in each register, as row-major indices."""
-    return [
-        [layout.flat_index(r, t % 32, t // 32) for r in range(layout.num_registers)]
-        for t in range(layout.num_threads)
-    ]
+    return [[layout.flat_index(r, t % 32, t // 32) for r in range(layout.num_registers)] for t in range(layout.num_threads)]
 
 
 def common_vector_elems(source: Layout, target: Layout, element_bytes: int) -> int:
@@ -84,9 +81,7 @@ def test_conversion_plans_deliver_the_right_elements(pair):
     before, wanted = held(source), held(target)
     for register in range(target.num_registers):
         for lane, warp in ((0, 0), (19, 0), (31, target.num_warps - 1)):
-            assert source.coords(*change.source_slot(register, lane, warp)) == target.coords(
-                register, lane, warp
-            )
+            assert source.coords(*change.source_slot(register, lane, warp)) == target.coords(register, lane, warp)
     if change.kind == "identity":
         assert before == wanted and change.num_shuffles == 0
     elif change.kind == "registers":
@@ -109,8 +104,7 @@ def test_kind_is_the_cheapest_possible(pair):
     in_thread = all(set(w) <= set(b) for b, w in zip(before, wanted, strict=True))
     warps = range(source.num_warps)
     in_warp = all(
-        {e for t in wanted[32 * w : 32 * w + 32] for e in t}
-        <= {e for t in before[32 * w : 32 * w + 32] for e in t}
+        {e for t in wanted[32 * w : 32 * w + 32] for e in t} <= {e for t in before[32 * w : 32 * w + 32] for e in t}
         for w in warps
     )
     assert (kind != "shared") == in_warp

@@ -106,9 +106,7 @@ def test_vector_registers_are_aligned_neighbours_in_every_thread(layout):
 
 # ---- constructors -------------------------------------------------------------------------------
 
-ranks_and_orders = shapes().flatmap(
-    lambda shape: st.tuples(st.just(shape), st.permutations(range(len(shape))))
-)
+ranks_and_orders = shapes().flatmap(lambda shape: st.tuples(st.just(shape), st.permutations(range(len(shape)))))
 
 
 @settings(deadline=None)

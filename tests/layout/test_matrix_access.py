@@ -27,9 +27,7 @@ def simulate_ldmatrix(layout: Layout, offset_map: SharedLayout) -> list[list[int
     for base, matrices in zip(plan.offsets_elems, plan.instructions, strict=True):
         assert len(matrices) == plan.matrices
         for warp in range(layout.num_warps):
-            addresses = [
-                f2.apply(plan.address_images, 32 * warp + lane) ^ base for lane in range(8 * plan.matrices)
-            ]
+            addresses = [f2.apply(plan.address_images, 32 * warp + lane) ^ base for lane in range(8 * plan.matrices)]
             assert all(address % row == 0 for address in addresses)
             for matrix, packed in enumerate(matrices):
                 rows = addresses[8 * matrix : 8 * matrix + 8]

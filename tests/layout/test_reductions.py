@@ -19,10 +19,7 @@ def simulate(layout: Layout, axis: int, values: dict[tuple[int, ...], int]) -> l
             sums[thread][f2.apply(plan.register_images, register)] += value
     for step in (*plan.lane_steps, *plan.warp_steps):
         sums = [
-            [
-                value + sums[thread ^ step.thread_xor][r ^ step.register_xor]
-                for r, value in enumerate(registers)
-            ]
+            [value + sums[thread ^ step.thread_xor][r ^ step.register_xor] for r, value in enumerate(registers)]
             for thread, registers in enumerate(sums)
         ]
     return sums

@@ -82,9 +82,7 @@ def test_offsets_print_as_fields_of_the_coordinates():
 
 
 def test_column_access_conflicts_are_known():
-    column_of_lanes = Layout(
-        (32, 32), tuple((0, 1 << b) for b in range(5)), tuple((1 << b, 0) for b in range(5)), ()
-    )
+    column_of_lanes = Layout((32, 32), tuple((0, 1 << b) for b in range(5)), tuple((1 << b, 0) for b in range(5)), ())
     plain = SharedLayout.plain((32, 32), 4)
     assert bank_conflict_degree(column_of_lanes, plain, 4) == 32
     swizzled = SharedLayout.swizzled((32, 32), 4, 128)

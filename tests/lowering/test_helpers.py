@@ -16,6 +16,7 @@ NEEDS_CLUSTER = ("cluster_barrier_members", "cluster_map", "cluster_rank", "clus
 
 ADD = "[](float a, float b) { return a + b; }"
 USES = {
+    "assertion_failed": 'if (i[0] < 0) assertion_failed("message", "kernel.py", 3);',
     "vector": "Vector<float, 4> v; v[0] = f[0]; f[1] = v[0];",
     "fill_vector": "f[0] = fill_vector<4>(1.0f)[3]; c[0] = fill_vector<8, signed char>(1)[7];",
     "word": "Word<8>::Type w = make_uint2(1, 2); i[0] = w.x;",
@@ -115,8 +116,12 @@ def test_all_helpers_compile_with_nvcc(tmp_path):
 def test_needs_come_first_and_only_once():
     texts = helper_texts({"cta_exclusive_sum", "lanes_scan", "vector"})
     assert len(texts) == len(set(texts))
-    where = {name: i for i, text in enumerate(texts) for name in ("shuffle_words", "lanes_scan", "cta_exclusive_sum")
-             if f" {name}(" in text.split("{")[0]}
+    where = {
+        name: i
+        for i, text in enumerate(texts)
+        for name in ("shuffle_words", "lanes_scan", "cta_exclusive_sum")
+        if f" {name}(" in text.split("{")[0]
+    }
     assert where["shuffle_words"] < where["lanes_scan"] < where["cta_exclusive_sum"]
     assert not any("// needs:" in text or "// defines:" in text for text in texts)
 

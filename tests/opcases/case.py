@@ -61,7 +61,7 @@ class OpCase:
         tolerance: How close floats must be, on the GPU and in the interpreter.
         needs: What the GPU must offer: nothing, "cluster" or "cooperative".
         any_order: Arrays whose elements may come in any order, because several CTAs or threads race for places.
-        may_spill: The tile is larger than the register file by intention.
+        uses_stack: CUDA's own functions in it need local memory, such as printf and the slow path of sinf.
     """
 
     name: str
@@ -75,7 +75,7 @@ class OpCase:
     tolerance: Tolerance = EXACT
     needs: str = ""
     any_order: tuple[str, ...] = ()
-    may_spill: bool = False
+    uses_stack: bool = False
 
     def inputs(self) -> Inputs:
         """The inputs, the same ones every time."""

@@ -80,6 +80,7 @@ def _elementwise(
             {"FN": fn, "BLOCK": block},
             num_warps,
             tolerance,
+            uses_stack=fn in (tl.sin, tl.cos),
         )
     )
 

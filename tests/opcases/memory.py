@@ -112,6 +112,29 @@ def reverse_in_place(x, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def increment_scalar(counter, out, rounds, N: tl.constexpr):
+    """A scalar that is loaded, then overwritten, is the same in all threads; so is what is loaded behind."""
+    p = tl.program_id(0)
+    i = tl.arange(0, N)
+    for step in range(rounds):
+        value = tl.load(counter + p)
+        tl.store(counter + p, value + 1)
+        again = tl.load(counter + p)
+        tl.store(out + (p * rounds + step) * N + i, i * value + again)
+
+
+@tle2cuda.jit
+def increment_copies(x, out, M: tl.constexpr, N: tl.constexpr):
+    """The same of a tile that several warps hold: all their copies are loaded before any element is overwritten."""
+    i = tl.arange(0, M)
+    value = tl.load(x + i)
+    tl.store(x + i, value + 1)
+    total = tl.sum(value, axis=0)
+    largest = tl.max(tl.load(x + i), axis=0)
+    tl.store(out + tl.arange(0, N), total + largest * tl.arange(0, N))
+
+
+@tle2cuda.jit
 def store_twice(out, BLOCK: tl.constexpr):
     """The later store wins where both write."""
     i = tl.arange(0, BLOCK)
@@ -316,7 +339,8 @@ def _case(
     def cast(inputs: Inputs) -> Mapping[str, Array]:
         return {key: value.astype(inputs[key].dtype) for key, value in expect(inputs).items()}
 
-    add_case(OpCase(name, family, kernel, grid, make, cast, constants, num_warps, tolerance))
+    uses_stack = kernel in (printing, hinted)
+    add_case(OpCase(name, family, kernel, grid, make, cast, constants, num_warps, tolerance, uses_stack=uses_stack))
 
 
 def _where(inputs: Inputs, values: Array, keep: Array) -> dict[str, Array]:
@@ -495,6 +519,27 @@ def _register_addresses() -> None:
             {"BLOCK": block},
             warps,
         )
+    _case(
+        "increment_scalar",
+        increment_scalar,
+        lambda rng: {"counter": numbers(rng, 3, "i4"), "out": poison((3, 20, 256), "i4"), "rounds": 20},
+        _increment_scalar,
+        {"N": 256},
+        8,
+        (3,),
+    )
+    for m, warps in ((1, 4), (16, 4), (32, 8), (64, 8)):
+        _case(
+            f"increment_copies_{m}",
+            increment_copies,
+            lambda rng, m=m: {"x": rng.integers(-99, 99, m, "i4"), "out": poison(512, "i4")},
+            lambda inputs: {
+                "x": inputs["x"] + 1,
+                "out": inputs["x"].sum() + (inputs["x"].max() + 1) * np.arange(512),
+            },
+            {"M": m, "N": 512},
+            warps,
+        )
     for label, dtype in (("i32", "i4"), ("i64", "i8"), ("u16", "u2")):
         for kernel, name in ((gather, "gather"), (scatter, "scatter")):
             for n, block in ((777, 256), (10, 32)):
@@ -546,6 +591,11 @@ def _register_addresses() -> None:
         2,
         (3,),
     )
+
+
+def _increment_scalar(inputs: Inputs) -> dict[str, Array]:
+    value = inputs["counter"][:, None, None] + np.arange(20, dtype="i4")[None, :, None]
+    return {"counter": inputs["counter"] + 20, "out": np.arange(256, dtype="i4") * value + value + 1}
 
 
 def _scalars_reference(inputs: Inputs) -> dict[str, Array]:

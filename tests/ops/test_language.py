@@ -15,9 +15,7 @@ from tle2cuda.ops.core import MEANINGS
 
 
 def functions_of(module):
-    return {
-        name: value for name, value in ((n, getattr(module, n)) for n in module.__all__) if inspect.isfunction(value)
-    }
+    return {name: value for name, value in ((n, getattr(module, n)) for n in module.__all__) if inspect.isfunction(value)}
 
 
 def test_every_function_is_marked_and_documented():

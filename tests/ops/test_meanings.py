@@ -187,9 +187,9 @@ def test_float_to_integer():
 )
 def test_narrowing_rounds_to_nearest_even(dtype, kind):
     with np.errstate(over="ignore"):
-        values = np.concatenate(
-            [RNG.normal(size=512), RNG.normal(size=256) * 1e-4, RNG.normal(size=256) * 1e-8]
-        ).astype(np.float32)
+        values = np.concatenate([RNG.normal(size=512), RNG.normal(size=256) * 1e-4, RNG.normal(size=256) * 1e-8]).astype(
+            np.float32
+        )
         want = values.astype(kind)
     got = run(lambda x: x.to(dtype), (values, tl.float32))
     np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32))
@@ -200,9 +200,7 @@ def test_overflow_of_narrow_floats():
     for dtype, limit in ((tl.float8e4nv, 448.0), (tl.float8e5, 57344.0)):
         got = run(lambda x, d=dtype: x.to(d), (values, tl.float32)).astype(np.float32)
         np.testing.assert_array_equal(got, [limit, -limit, limit, np.nan])
-    np.testing.assert_array_equal(
-        run(lambda x: x.to(tl.float16), (values, tl.float32)), [np.inf, -np.inf, np.inf, np.nan]
-    )
+    np.testing.assert_array_equal(run(lambda x: x.to(tl.float16), (values, tl.float32)), [np.inf, -np.inf, np.inf, np.nan])
 
 
 def test_round_towards_zero():
@@ -305,9 +303,7 @@ def test_shape_operations():
     assert np.array_equal(run(lambda v: v[:, None, :], (x, tl.int32)), x[:, None, :])
     assert np.array_equal(run(lambda v: tl.expand_dims(v, (0, -1)), (x, tl.int32)), x[None, :, :, None])
     row = np.arange(8, dtype=np.int32)
-    assert np.array_equal(
-        run(lambda v: tl.broadcast_to(v[None, :], (4, 8)), (row, tl.int32)), np.broadcast_to(row, (4, 8))
-    )
+    assert np.array_equal(run(lambda v: tl.broadcast_to(v[None, :], (4, 8)), (row, tl.int32)), np.broadcast_to(row, (4, 8)))
     one = run(lambda v: tl.reshape(v, ()), (np.array([5]), tl.int32))
     assert one.shape == () and one == 5
     cube = np.arange(16).reshape(2, 2, 4)

@@ -153,8 +153,7 @@ def races(kernel: Kernel, rng: random.Random, offsets: dict[Value, int] | None =
             if earlier.kind == event.kind and event.kind in ("read", "atomic"):
                 continue
             if any(
-                key in event.touched and len(threads | event.touched[key]) > 1
-                for key, threads in earlier.touched.items()
+                key in event.touched and len(threads | event.touched[key]) > 1 for key, threads in earlier.touched.items()
             ):
                 found.append((earlier.op, event.op))
         since_barrier.append(event)

@@ -138,8 +138,7 @@ def test_disjoint_slices_need_none(start: int, expected: int) -> None:
     maker = KernelMaker()
     buffer = maker.alloc("buffer", 2 * COUNT)
     views = [
-        maker.op("buffer_view", (buffer,), BufferType((COUNT,), I32), kind="subslice", start=s, dim=0)
-        for s in (0, start)
+        maker.op("buffer_view", (buffer,), BufferType((COUNT,), I32), kind="subslice", start=s, dim=0) for s in (0, start)
     ]
     maker.store(maker.whole(views[0], LAYOUT))
     maker.load(maker.whole(views[1], OTHER))
@@ -161,8 +160,7 @@ def test_slots_with_a_run_time_index_may_be_the_same() -> None:
     n = maker.argument("n", I32)
     ring = maker.op("alloc", (), BufferType((3, COUNT), I32), name="ring")
     first, second = (
-        maker.op("buffer_view", (ring, index), BufferType((COUNT,), I32), kind="slot")
-        for index in (maker.constant(0), n)
+        maker.op("buffer_view", (ring, index), BufferType((COUNT,), I32), kind="slot") for index in (maker.constant(0), n)
     )
     maker.store(maker.whole(first, LAYOUT))
     maker.load(maker.whole(second, OTHER))
@@ -479,9 +477,7 @@ def guarded(barrier: str, source: str, cluster: int = 1, **attrs: object) -> Ker
         "program_id": lambda: maker.op("program_id", (), I32, axis=0),
         "cluster_rank": lambda: maker.op("cluster_rank", (), I32),
         "argument": lambda: maker.argument("n", I32),
-        "cluster index": lambda: maker.op(
-            "idiv", (maker.op("program_id", (), I32, axis=0), maker.constant(cluster)), I32
-        ),
+        "cluster index": lambda: maker.op("idiv", (maker.op("program_id", (), I32, axis=0), maker.constant(cluster)), I32),
     }[source]()
     condition = maker.op("cmp", (index, maker.constant(0)), BOOL, predicate="eq")
     with maker.branch(condition) as branch:

@@ -380,9 +380,7 @@ def test_exact_casts_are_exact(source: DType, target: DType) -> None:
     elif source.is_bool():
         values = np.array([False, True])
     else:
-        low, high = (
-            (-(1 << (source.bits - 1)), 1 << (source.bits - 1)) if source.is_int_signed() else (0, 1 << source.bits)
-        )
+        low, high = (-(1 << (source.bits - 1)), 1 << (source.bits - 1)) if source.is_int_signed() else (0, 1 << source.bits)
         numbers = [low, low + 1, -1, 0, 1, high // 2 + 1, high - 2, high - 1]
         values = np.array([v for v in numbers if low <= v < high], as_values(0, source).dtype)
     if preserves(source, target):

@@ -228,9 +228,7 @@ def test_launch_from_another_thread(cupy: ModuleType, cache: KernelCache) -> Non
 
 @pytest.mark.parametrize("sample", [samples.ADD, samples.SHARED, samples.COOPERATIVE, samples.BLOCK_SCAN])
 @pytest.mark.parametrize("target", ["native"])
-def test_occupancy_matches_the_driver(
-    cupy: ModuleType, cache: KernelCache, sample: samples.Sample, target: str
-) -> None:
+def test_occupancy_matches_the_driver(cupy: ModuleType, cache: KernelCache, sample: samples.Sample, target: str) -> None:
     from tle2cuda.runtime.occupancy import max_resident_ctas
 
     kernel = build(sample, cache=cache)

@@ -272,3 +272,9 @@ def test_bad_constant_of_the_command_line() -> None:
     with pytest.raises(ArgumentError) as info:
         parse_constant("BLOCK")
     assert str(info.value) == "a constant is written NAME=VALUE, got 'BLOCK'"
+
+
+@pytest.mark.parametrize("signature", [None, ("*fp32", "i32"), 3])
+def test_a_signature_is_text_or_a_mapping(signature: Any) -> None:
+    with pytest.raises(ArgumentError, match="the signature of add is a string or a mapping, got "):
+        parse_signature([], signature, kernel="add")

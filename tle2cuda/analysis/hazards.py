@@ -1,4 +1,4 @@
-"""Which accesses to shared memory must not overtake each other, and whether given barriers keep them apart.
+"""Which accesses to memory must not overtake each other, and whether given barriers keep them apart.
 
 The kernel becomes a tree of the operations that matter (`Sequence`, `Item`). Every access has a number; sets
 of accesses are bit masks, so asking again with other barriers is cheap. A set of pending accesses (made since
@@ -11,6 +11,10 @@ Two accesses need a barrier unless one of these holds:
 2. their bytes are disjoint (`byte_range`, and the offsets of the allocations once they have some);
 3. thread 0 alone makes both;
 4. every byte that both touch is touched by the same thread in both: `same_thread_elements`.
+
+Of global memory one thing alone is guaranteed: a value is the same wherever it is held. A scalar, or a tile that several
+threads hold, is loaded by each of them; a barrier keeps such a load apart from stores and atomics through the same
+argument, so that no thread reads before them and another behind.
 
 Beside every pending access stands whether it is *stale*: made in an earlier iteration of a loop on which its
 index depends. The index expression then had another value, and rule 4 no longer applies.
@@ -25,7 +29,7 @@ from tle2cuda.analysis.addresses import Addresses, Bytes
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.effects import ATOMIC, READ, CtaBarrier, Effect, Roots, effects, steps
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import BufferType, TileType
 
@@ -35,7 +39,7 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One numbered access to shared memory.
+    """One numbered access to shared memory, or to global memory where `Hazards.contested` says so.
 
     Attributes:
         number: Its bit in masks.
@@ -127,6 +131,7 @@ class Hazards:
         self.roots = Roots(kernel)
         self.definitions = definitions(kernel.body)
         self.addresses = Addresses(axis_info(kernel), self.definitions)
+        self.contested = _contested(kernel, self.roots)
         self.overlay = frozenset(overlay)
         self.accesses: list[Access] = []
         self.sequences: list[Sequence] = []
@@ -159,13 +164,19 @@ class Hazards:
                 continue
             mask = 0
             for effect in step:
-                if effect.is_shared:
+                if self._matters(effect):
                     mask |= 1 << self._add(effect).number
             if mask:
                 result.append(mask)
         if op.name == "fused":
             self._check_fused(op)
         return tuple(result)
+
+    def _matters(self, effect: Effect) -> bool:
+        """Whether a barrier may have to stand before or behind an access."""
+        if effect.is_shared:
+            return True
+        return effect.root in self.contested and (effect.kind != READ or loads_copies(effect))
 
     def _add(self, effect: Effect) -> Access:
         access = self._describe(len(self.accesses), effect)
@@ -187,9 +198,11 @@ class Hazards:
         return Access(number, effect, self._name(root), bytes_, key, leaves)
 
     def _name(self, root: Value | None) -> str:
-        op = self.definitions.get(root) if root is not None else None
-        if root is None or op is None:
-            return "shared memory through unknown pointers"
+        if root is None:
+            return "memory through unknown pointers"
+        op = self.definitions.get(root)
+        if op is None:
+            return f"`{root.name}`"
         name = op.attrs.get("name") or root.name or "unnamed"
         return f"the scratch `{name}`" if op.attrs.get("scratch") else f"`{name}`"
 
@@ -204,12 +217,12 @@ class Hazards:
         """A fused loop cannot hold a barrier, so nothing inside may need one."""
         earlier: list[Access] = []
         for inner in op.regions[0].body:
-            mine = [self._describe(-1, e) for e in effects(inner, self.roots) if e.is_shared]
+            mine = [self._describe(-1, e) for e in effects(inner, self.roots) if self._matters(e)]
             for a in earlier:
                 for b in mine:
                     if self.must_wait(a, b, is_stale=False):
                         raise InternalError(
-                            "a fused loop holds accesses to shared memory that need a barrier between them",
+                            "a fused loop holds accesses to memory that need a barrier between them",
                             b.effect.op.span,
                             (f"first: {a.effect.op!r}", f"second: {b.effect.op!r}"),
                         )
@@ -240,6 +253,8 @@ class Hazards:
         a, b = earlier.effect, later.effect
         if a.kind == READ and b.kind == READ:
             return False
+        if not a.is_shared or not b.is_shared:
+            return may_tear_copies(a, b)
         same_root = a.root is not None and a.root is b.root
         if a.kind == ATOMIC and b.kind == ATOMIC and same_root:
             return False
@@ -372,6 +387,33 @@ class Hazards:
 
 class _FoundHazardError(Exception):
     """Ends a flow that only asks whether there is any hazard."""
+
+
+def loads_copies(effect: Effect) -> bool:
+    """Whether several threads load the same element: a scalar, or a tile that is held more than once."""
+    if effect.kind != READ or effect.one_thread or effect.pointer is None:
+        return False
+    if not isinstance(effect.pointer.type, TileType):
+        return True
+    layout = effect.pointer.type.layout
+    return layout is not None and layout.is_replicated
+
+
+def may_tear_copies(a: Effect, b: Effect) -> bool:
+    """Whether one of two accesses to global memory may change what the other loads for several threads."""
+    if a.is_shared or b.is_shared or (a.kind == READ) == (b.kind == READ):
+        return False
+    load = a if a.kind == READ else b
+    return loads_copies(load) and (a.root is b.root or a.root is None or b.root is None)
+
+
+def _contested(kernel: Kernel, roots: Roots) -> frozenset[Value | None]:
+    """Arguments that some operation loads for several threads and some operation writes."""
+    found = [e for op in walk(kernel.body) for e in effects(op, roots) if not e.is_shared]
+    loads = [e for e in found if loads_copies(e)]
+    writes = [e for e in found if e.kind != READ]
+    pairs = [(load, write) for load in loads for write in writes if may_tear_copies(load, write)]
+    return frozenset(effect.root for pair in pairs for effect in pair)
 
 
 def same_thread_elements(a: Access, b: Access) -> bool:

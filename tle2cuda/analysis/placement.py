@@ -129,8 +129,7 @@ class _Placement:
 
     def _contains(self, item: Item, sequence: int) -> bool:
         return any(
-            part.number == sequence or any(self._contains(inner, sequence) for inner in part.items)
-            for part in item.parts
+            part.number == sequence or any(self._contains(inner, sequence) for inner in part.items) for part in item.parts
         )
 
     def _may_wait(self, item: Item) -> bool:

@@ -159,17 +159,13 @@ class _Uniformity:
         for result, value in zip(op.results, passed[1:], strict=True):
             self.found[result] = self.get(value).meet(self.get(passed[0]))
 
-    def _iterate(
-        self, params: tuple[Value, ...], inits: tuple[Value, ...], once: Callable[[], None], body: Region
-    ) -> None:
+    def _iterate(self, params: tuple[Value, ...], inits: tuple[Value, ...], once: Callable[[], None], body: Region) -> None:
         current = [self.get(v) for v in inits]
         while True:
             for param, known in zip(params, current, strict=True):
                 self.found[param] = known
             once()
-            merged = [
-                known.meet(self.get(value)) for known, value in zip(current, body.terminator.operands, strict=True)
-            ]
+            merged = [known.meet(self.get(value)) for known, value in zip(current, body.terminator.operands, strict=True)]
             if merged == current:
                 return
             current = merged

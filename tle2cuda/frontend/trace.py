@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -395,11 +396,20 @@ def _check_launch(builder: TracingBuilder, span: Span) -> None:
             place,
             help="use either a cluster mesh or a grid mesh in one kernel",
         )
-    if not parse_target(builder.target).has("cluster"):
+    target = parse_target(builder.target)
+    if not target.has("cluster"):
         raise CapabilityError(
             f"a cluster of {dims} CTAs requires NVIDIA SM90+, the target is {builder.target}",
             place,
             help="compile for sm_90 or later, or use a kernel without clusters",
+        )
+    size, limit = math.prod(dims), target.limits.max_cluster_size
+    if size > limit:
+        raise MeshError(
+            f"a cluster of {' x '.join(map(str, dims))} = {size} CTAs is larger than the {limit} "
+            f"that {builder.target} allows",
+            place,
+            help=f"use at most {limit} CTAs; up to 8 work on every GPU with clusters",
         )
 
 

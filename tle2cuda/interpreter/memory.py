@@ -317,7 +317,8 @@ class CTAMemory:
                 f"{op.name} {verb} {what}",
                 op.span,
                 facts=self._context.facts(),
-                help="pass arrays that are reached only through a table of pointers as `memory`",
+                help="an array that is reached through a table of pointers must be an argument of the kernel as well, "
+                "or be given to tle2cuda.interpreter.run as `memory`",
             )
         offsets = part - np.uint64(region.base)
         inside = (offsets <= np.uint64(max(region.size_bytes - size, 0))) & (region.size_bytes >= size)

@@ -189,8 +189,7 @@ class Scheduler:
         for cta in ctas:
             if isinstance(cta.request, Spin):
                 return Deadlock(
-                    f"livelock: program {cta.context.program_id} repeats a loop, but no CTA will change "
-                    "what it waits for",
+                    f"livelock: program {cta.context.program_id} repeats a loop, but no CTA will change what it waits for",
                     cta.request.op.span,
                     facts=_states(ctas),
                     help="check that another CTA of the launch writes the value the loop waits for",

@@ -206,9 +206,7 @@ def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
     result: list[Step] = []
     for number, kind in enumerate(_SCRATCH_PHASES[op.name]):
         phase = tuple(
-            Effect(kind, SHARED, root, None, op, is_scratch=True)
-            for buffer in scratch
-            for root in roots.of(buffer)
+            Effect(kind, SHARED, root, None, op, is_scratch=True) for buffer in scratch for root in roots.of(buffer)
         )
         result += [own + phase] if number == 0 else [CTA_BARRIER, phase]
     return tuple(result)

@@ -137,9 +137,7 @@ def check_constant(op: Op) -> None:
     elif element.is_floating():
         _need(isinstance(value, float), f"value {value!r} is no float")
     else:
-        low, high = (
-            (-(1 << element.bits - 1), 1 << element.bits - 1) if element.is_int_signed() else (0, 1 << element.bits)
-        )
+        low, high = (-(1 << element.bits - 1), 1 << element.bits - 1) if element.is_int_signed() else (0, 1 << element.bits)
         _need(is_int(value) and low <= value < high, f"value {value!r} does not fit {element}")
 
 

@@ -44,9 +44,7 @@ def _checked_order(order: Sequence[int], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _take_exactly(
-    filler: _Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str
-) -> list[int]:
+def _take_exactly(filler: _Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str) -> list[int]:
     """Take thread bits, greedily in order or as many along each axis as `counts` says."""
     if counts is None:
         return _padded(filler.take_in_order(order, bits), bits)
@@ -100,9 +98,7 @@ def blocked(
     return Layout.from_flat(tile, registers, lanes, warps)
 
 
-def coalesced(
-    shape: Sequence[int], num_warps: int, element_bits: int, order: Sequence[int] | None = None
-) -> Layout:
+def coalesced(shape: Sequence[int], num_warps: int, element_bits: int, order: Sequence[int] | None = None) -> Layout:
     """Return the layout for loads and stores of a tile that is contiguous in memory along `order[0]`.
 
     A thread takes neighbours along that axis, as many as 16 bytes allow, but no more than leave work

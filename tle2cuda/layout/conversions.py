@@ -154,11 +154,7 @@ class Conversion:
         if self.kind in ("identity", "registers"):
             return 0
         through_shared = self.shared_cost(element_bytes)
-        return (
-            min(through_shared, self.shuffle_cost(element_bytes))
-            if self.kind == "shuffle"
-            else through_shared
-        )
+        return min(through_shared, self.shuffle_cost(element_bytes)) if self.kind == "shuffle" else through_shared
 
     def shuffle_cost(self, element_bytes: int) -> int:
         """Return the cost of the shuffle plan per warp: a shuffle moves up to 4 bytes of each lane."""
@@ -189,8 +185,7 @@ def conversion(source: Layout, target: Layout) -> Conversion:
     """
     if source.shape != target.shape or source.num_warps != target.num_warps:
         raise LayoutError(
-            f"no conversion from {source.shape} on {source.num_warps} warps "
-            f"to {target.shape} on {target.num_warps} warps"
+            f"no conversion from {source.shape} on {source.num_warps} warps to {target.shape} on {target.num_warps} warps"
         )
     solver = _ColumnSolver(source)
     columns = [

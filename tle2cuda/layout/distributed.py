@@ -109,9 +109,7 @@ class Layout:
             object.__setattr__(self, f"flat_{name}", tuple(flatten(image, self.shape) for image in images))
         reached = f2.rank(self.flat_images)
         if reached != bits:
-            raise LayoutError(
-                f"layout holds {2**reached} of the {2**bits} elements of its tile {self.shape}: {self}"
-            )
+            raise LayoutError(f"layout holds {2**reached} of the {2**bits} elements of its tile {self.shape}: {self}")
 
     @classmethod
     def from_flat(
@@ -164,11 +162,7 @@ class Layout:
 
     def flat_index(self, register: int, lane: int, warp: int) -> int:
         """Return the row-major index of the element held in one register of one thread."""
-        return (
-            f2.apply(self.flat_registers, register)
-            ^ f2.apply(self.flat_lanes, lane)
-            ^ f2.apply(self.flat_warps, warp)
-        )
+        return f2.apply(self.flat_registers, register) ^ f2.apply(self.flat_lanes, lane) ^ f2.apply(self.flat_warps, warp)
 
     def coords(self, register: int, lane: int, warp: int) -> Coordinate:
         """Return the coordinate of the element held in one register of one thread."""
@@ -206,9 +200,7 @@ class Layout:
         default = (max(self.rank - 1, 0), 1)
         for axis in range(self.rank):
             width = 0
-            while width < len(self.registers) and self.registers[width] == axis_unit(
-                self.shape, axis, 1 << width
-            ):
+            while width < len(self.registers) and self.registers[width] == axis_unit(self.shape, axis, 1 << width):
                 width += 1
             others = (*self.lanes, *self.warps, *self.registers[width:])
             while width and any(image[axis] & ((1 << width) - 1) for image in others):
@@ -266,9 +258,7 @@ class Layout:
         """Return the layout without register bits of zero image."""
         if all(self.flat_registers):
             return self
-        return Layout(
-            self.shape, tuple(image for image in self.registers if any(image)), self.lanes, self.warps
-        )
+        return Layout(self.shape, tuple(image for image in self.registers if any(image)), self.lanes, self.warps)
 
     # ---- tile operations: the layout of the result ----------------------------------------------------
 
@@ -283,9 +273,7 @@ class Layout:
         order = tuple(normalize_axis(axis, self.rank) for axis in perm)
         if sorted(order) != list(range(self.rank)):
             raise LayoutError(f"{tuple(perm)} is not a permutation of {self.rank} axes")
-        return self._map(
-            [self.shape[axis] for axis in order], lambda image: tuple(image[axis] for axis in order)
-        )
+        return self._map([self.shape[axis] for axis in order], lambda image: tuple(image[axis] for axis in order))
 
     def untranspose(self, perm: Sequence[int]) -> Layout:
         """Return the layout wanted of the operand when this one is wanted of its `transpose(perm)`."""
@@ -301,12 +289,8 @@ class Layout:
         """Return the layout without an axis of extent 1; the registers stay what they are."""
         at = normalize_axis(axis, self.rank)
         if self.shape[at] != 1:
-            raise LayoutError(
-                f"axis {axis} of a tile of shape {self.shape} has extent {self.shape[at]}, not 1"
-            )
-        return self._map(
-            (*self.shape[:at], *self.shape[at + 1 :]), lambda image: (*image[:at], *image[at + 1 :])
-        )
+            raise LayoutError(f"axis {axis} of a tile of shape {self.shape} has extent {self.shape[at]}, not 1")
+        return self._map((*self.shape[:at], *self.shape[at + 1 :]), lambda image: (*image[:at], *image[at + 1 :]))
 
     def unexpand_dims(self, axis: int) -> Layout:
         """Return the layout wanted of the operand when this one is wanted of its `expand_dims(axis)`."""
@@ -321,9 +305,7 @@ class Layout:
         at = normalize_axis(axis, self.rank)
         shape = (*self.shape[:at], 1, *self.shape[at + 1 :])
         dropped = self._map(shape, lambda image: (*image[:at], 0, *image[at + 1 :]))
-        result = Layout.from_flat(
-            shape, f2.independent(dropped.flat_registers), dropped.flat_lanes, dropped.flat_warps
-        )
+        result = Layout.from_flat(shape, f2.independent(dropped.flat_registers), dropped.flat_lanes, dropped.flat_warps)
         return result if keep else result.squeeze_axis(at)
 
     def broadcast_source(self, source_shape: Sequence[int]) -> Layout:
@@ -338,18 +320,14 @@ class Layout:
             raise LayoutError(f"a tile of shape {source} does not broadcast to {self.shape}")
         mapped = self._map(
             source,
-            lambda image: tuple(
-                0 if extent == 1 else position for position, extent in zip(image, source, strict=True)
-            ),
+            lambda image: tuple(0 if extent == 1 else position for position, extent in zip(image, source, strict=True)),
         )
         return mapped.drop_replicated_registers()
 
     def broadcast_to(self, shape: Sequence[int]) -> Layout:
         """Return the layout of the broadcast tile: each new extent becomes further (high) register bits."""
         wanted = tuple(shape)
-        if len(wanted) != self.rank or any(
-            old not in (1, new) for old, new in zip(self.shape, wanted, strict=True)
-        ):
+        if len(wanted) != self.rank or any(old not in (1, new) for old, new in zip(self.shape, wanted, strict=True)):
             raise LayoutError(f"a tile of shape {self.shape} does not broadcast to {wanted}")
         extra = []
         for axis in reversed(range(self.rank)):
@@ -442,6 +420,4 @@ class Layout:
         return cls(numbers(shape), *images)
 
 
-_TEXT = re.compile(
-    r"layout<\[([\d, ]*)\]; register((?: \([\d,]*\))*); lane((?: \([\d,]*\))*); warp((?: \([\d,]*\))*)>"
-)
+_TEXT = re.compile(r"layout<\[([\d, ]*)\]; register((?: \([\d,]*\))*); lane((?: \([\d,]*\))*); warp((?: \([\d,]*\))*)>")

@@ -93,10 +93,7 @@ def linear_terms(sources: Iterable[tuple[str, Sequence[int]]]) -> IndexExpressio
     terms: list[Term] = []
     for source, images in sources:
         pairs = {
-            (bit, result)
-            for bit, image in enumerate(images)
-            for result in range(image.bit_length())
-            if image >> result & 1
+            (bit, result) for bit, image in enumerate(images) for result in range(image.bit_length()) if image >> result & 1
         }
         for bit, result in sorted(pairs, key=lambda pair: (pair[1], pair[0])):
             if (bit - 1, result - 1) in pairs:
@@ -125,22 +122,16 @@ def fields(layout: Layout, axis: int, vector_elems: int | None = None) -> IndexE
 
 def flat_fields(layout: Layout, vector_elems: int | None = None) -> IndexExpression:
     """Return the row-major index in the tile as fields of 'register' and 'thread' (see `fields`)."""
-    return linear_terms(
-        (*register_sources(layout.flat_registers, vector_elems), (THREAD, layout.flat_threads))
-    )
+    return linear_terms((*register_sources(layout.flat_registers, vector_elems), (THREAD, layout.flat_threads)))
 
 
-def register_sources(
-    images: Sequence[int], vector_elems: int | None
-) -> tuple[tuple[str, Sequence[int]], ...]:
+def register_sources(images: Sequence[int], vector_elems: int | None) -> tuple[tuple[str, Sequence[int]], ...]:
     """Return the inputs that stand for the register index, taken apart into 'k' and 'run' when asked for."""
     if vector_elems is None:
         return ((REGISTER, images),)
     width = log2_exact(vector_elems, "vector width")
     if width > len(images):
-        raise LayoutError(
-            f"a vector of {vector_elems} elements exceeds the {1 << len(images)} registers of a thread"
-        )
+        raise LayoutError(f"a vector of {vector_elems} elements exceeds the {1 << len(images)} registers of a thread")
     return (VECTOR, images[:width]), (RUN, images[width:])
 
 
@@ -183,9 +174,7 @@ def _format_group(group: Sequence[Term], names: Mapping[str, str]) -> str:
     return text if common == 1 else f"{text} * {common}"
 
 
-def format_index(
-    terms: IndexExpression | Sequence[Term], names: Mapping[str, str] | None = None, constant: int = 0
-) -> str:
+def format_index(terms: IndexExpression | Sequence[Term], names: Mapping[str, str] | None = None, constant: int = 0) -> str:
     """Return the C text of an index expression.
 
     Args:

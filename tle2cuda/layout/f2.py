@@ -132,9 +132,7 @@ def intersection(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]
     return independent(apply(kept, combination & low) for combination in kernel(joint))
 
 
-def complete(
-    vectors: Sequence[int], candidates: Iterable[int], modulo: Iterable[int] = ()
-) -> tuple[int, ...]:
+def complete(vectors: Sequence[int], candidates: Iterable[int], modulo: Iterable[int] = ()) -> tuple[int, ...]:
     """Return the candidates that extend `vectors`, each independent of all before it and of `modulo`."""
     return independent(candidates, (*modulo, *vectors))
 

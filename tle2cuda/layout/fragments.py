@@ -112,9 +112,7 @@ def mma_operand_b(shape: Sequence[int], warps_per_cta: Sequence[int], element_bi
 
 def _warpgroup_images(shape: Sequence[int], num_warps: int) -> tuple[Coordinate, ...]:
     if num_warps % _WARPS_IN_WARPGROUP:
-        raise LayoutError(
-            f"wgmma needs whole warpgroups of {_WARPS_IN_WARPGROUP} warps, not {num_warps} warps"
-        )
+        raise LayoutError(f"wgmma needs whole warpgroups of {_WARPS_IN_WARPGROUP} warps, not {num_warps} warps")
     if len(shape) != 2 or shape[0] < _WGMMA_ROWS:
         raise LayoutError(f"wgmma needs {_WGMMA_ROWS} rows or more, not a tile of shape {tuple(shape)}")
     return _warp_images(16, _WARPS_IN_WARPGROUP, 0)
@@ -139,9 +137,7 @@ def wgmma_accumulator(shape: Sequence[int], num_warps: int, warpgroups_n: int = 
     return _tiled(MMA_ACCUMULATOR, shape, (*within, *along_n, *along_m))
 
 
-def wgmma_operand_a(
-    shape: Sequence[int], num_warps: int, element_bits: int = 16, warpgroups_n: int = 1
-) -> Layout:
+def wgmma_operand_a(shape: Sequence[int], num_warps: int, element_bits: int = 16, warpgroups_n: int = 1) -> Layout:
     """Return A [M, K] of `wgmma.m64nNk(256 / element_bits)` in registers.
 
     Warpgroups along N hold copies.

@@ -53,9 +53,7 @@ def reduction(layout: Layout, axis: int, keep: bool = False) -> Reduction:
     result = layout.reduce_axis(axis, keep)
     folded = register_map(layout, result, CoordMap.drop_axis(layout.shape, axis, keep))
     assert folded is not None, "reduce_axis keeps the images of threads and the span of registers"
-    lanes = _combining_masks(
-        layout.flat_registers, layout.flat_lanes, result.flat_registers, result.flat_lanes
-    )
+    lanes = _combining_masks(layout.flat_registers, layout.flat_lanes, result.flat_registers, result.flat_lanes)
     num_registers = len(result.registers)
     in_registers = (1 << num_registers) - 1
     warps = _combining_masks(
@@ -67,8 +65,7 @@ def reduction(layout: Layout, axis: int, keep: bool = False) -> Reduction:
     lane_steps = tuple(ReductionStep(lane, register) for lane, register in lanes)
     # What a warp step must correct inside the warp is a register part and, above it, a lane part.
     warp_steps = tuple(
-        ReductionStep(warp << LANE_BITS | within >> num_registers, within & in_registers)
-        for warp, within in warps
+        ReductionStep(warp << LANE_BITS | within >> num_registers, within & in_registers) for warp, within in warps
     )
     return Reduction(result, folded, layout.replicated_registers, lane_steps, warp_steps)
 

@@ -77,25 +77,16 @@ class SharedLayout:
         """Check that the one extent that is no power of two is outermost, so that the buffer stays dense."""
         axis = ragged[0]
         inner = sum(len(images) for other, images in enumerate(self.images_elems) if other != axis)
-        outermost = all(
-            image >> inner == 1 << bit for bit, image in enumerate(self.images_elems[axis])
-        ) and not any(
-            image >> inner
-            for other, images in enumerate(self.images_elems)
-            if other != axis
-            for image in images
+        outermost = all(image >> inner == 1 << bit for bit, image in enumerate(self.images_elems[axis])) and not any(
+            image >> inner for other, images in enumerate(self.images_elems) if other != axis for image in images
         )
         if len(ragged) > 1 or not outermost:
-            raise LayoutError(
-                f"shape {self.shape}: only the outermost extent may be other than a power of two"
-            )
+            raise LayoutError(f"shape {self.shape}: only the outermost extent may be other than a power of two")
 
     # ---- constructors ---------------------------------------------------------------------------------
 
     @classmethod
-    def plain(
-        cls, shape: Sequence[int], element_bytes: int, order: Sequence[int] | None = None
-    ) -> SharedLayout:
+    def plain(cls, shape: Sequence[int], element_bytes: int, order: Sequence[int] | None = None) -> SharedLayout:
         """Return the layout without swizzle; `order` lists the axes, fastest first (row-major by default)."""
         extents = tuple(shape)
         axes = _memory_order(order, len(extents))
@@ -132,8 +123,7 @@ class SharedLayout:
         columns = (extents[column_axis] - 1).bit_length()
         if columns < columns_in_panel:
             raise LayoutError(
-                f"rows of {extents[column_axis] * element_bytes} bytes are too short "
-                f"for a {swizzle_bytes}-byte swizzle"
+                f"rows of {extents[column_axis] * element_bytes} bytes are too short for a {swizzle_bytes}-byte swizzle"
             )
         rows = (extents[row_axis] - 1).bit_length()
         bits: list[list[int]] = [[] for _ in extents]
@@ -197,9 +187,7 @@ class SharedLayout:
 
 
 def _memory_order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    axes = tuple(
-        normalize_axis(axis, rank) for axis in (order if order is not None else reversed(range(rank)))
-    )
+    axes = tuple(normalize_axis(axis, rank) for axis in (order if order is not None else reversed(range(rank))))
     if sorted(axes) != list(range(rank)):
         raise LayoutError(f"order {axes} is not a permutation of {rank} axes")
     return axes
@@ -210,9 +198,7 @@ def _memory_order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:
 
 def _check_shapes(layout: Layout, offset_map: SharedLayout) -> None:
     if layout.shape != offset_map.shape:
-        raise LayoutError(
-            f"a tile of shape {layout.shape} cannot access a buffer of shape {offset_map.shape}"
-        )
+        raise LayoutError(f"a tile of shape {layout.shape} cannot access a buffer of shape {offset_map.shape}")
 
 
 def access_offsets(layout: Layout, offset_map: SharedLayout) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -222,9 +208,7 @@ def access_offsets(layout: Layout, offset_map: SharedLayout) -> tuple[tuple[int,
     return f2.compose(images, layout.flat_registers), f2.compose(images, layout.flat_threads)
 
 
-def access_fields(
-    layout: Layout, offset_map: SharedLayout, vector_elems: int | None = None
-) -> IndexExpression:
+def access_fields(layout: Layout, offset_map: SharedLayout, vector_elems: int | None = None) -> IndexExpression:
     """Return the element offset of a thread's register as fields (see `expressions.fields`)."""
     registers, threads = access_offsets(layout, offset_map)
     return linear_terms((*register_sources(registers, vector_elems), (THREAD, threads)))
@@ -298,9 +282,7 @@ def phase_lane_bits(access_bytes: int) -> int:
     return min(LANE_BITS, log2_exact(PHASE_BYTES // access_bytes, "lanes in a phase"))
 
 
-def bank_conflict_degree(
-    layout: Layout, offset_map: SharedLayout, element_bytes: int, vector_elems: int = 1
-) -> int:
+def bank_conflict_degree(layout: Layout, offset_map: SharedLayout, element_bytes: int, vector_elems: int = 1) -> int:
     """Return how many times as long as without bank conflicts a warp's access takes (1: free of conflicts).
 
     That is the largest number of distinct 4-byte words of one bank that the lanes of one phase ask for.

@@ -81,16 +81,12 @@ def _common_vector(source: Layout, target: Layout, element_bytes: int) -> tuple[
     within = f2.EchelonBasis(shared_registers)
     # Register images of one side come first, so that a vector is made of neighbouring registers where
     # possible.
-    natural = [
-        image for layout in (source, target) for image in layout.flat_registers if image and image in within
-    ]
+    natural = [image for layout in (source, target) for image in layout.flat_registers if image and image in within]
     most = log2_exact(max(MAX_VECTOR_BYTES // element_bytes, 1), "elements in 16 bytes")
     return f2.independent((*natural, *shared_registers), threads)[:most]
 
 
-def _bank_and_line_basis(
-    source: Layout, target: Layout, vector: Sequence[int], element_bytes: int
-) -> tuple[int, ...]:
+def _bank_and_line_basis(source: Layout, target: Layout, vector: Sequence[int], element_bytes: int) -> tuple[int, ...]:
     """Return the tile vectors of the offset bits above the vector: rest of a word, banks, lines."""
     bits = flat_bits(source.shape)
     access_bytes = element_bytes << len(vector)

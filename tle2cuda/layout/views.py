@@ -78,9 +78,7 @@ class CoordMap:
         shape = tuple(result_shape)
         source = tuple(source_shape)
         padded = (1,) * (len(shape) - len(source)) + source
-        if len(padded) != len(shape) or any(
-            old not in (1, new) for old, new in zip(padded, shape, strict=True)
-        ):
+        if len(padded) != len(shape) or any(old not in (1, new) for old, new in zip(padded, shape, strict=True)):
             raise LayoutError(f"a tile of shape {source} does not broadcast to {shape}")
         images = [
             0 if padded[axis] == 1 else flatten(axis_unit(padded, axis, 1 << bit), padded)

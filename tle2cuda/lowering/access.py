@@ -53,8 +53,7 @@ class GlobalAccess:
 
     def _writes(self, region: Region) -> bool:
         return any(
-            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions)
-            for op in region.ops
+            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions) for op in region.ops
         )
 
     @staticmethod

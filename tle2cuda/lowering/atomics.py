@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tle2cuda.errors import CapabilityError, InternalError
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, PointerType, element_of
+from tle2cuda.ir.types import BF16, F16, F32, F64, I16, I32, I64, U16, U32, U64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import PRIMARY, C
 from tle2cuda.lowering.state import State
 
+TEMPLATE = "atomics.cu.j2"
 _NAMES = {
     "add": "atomicAdd",
     "and": "atomicAnd",
@@ -19,8 +22,12 @@ _NAMES = {
     "cas": "atomicCAS",
 }
 _SCOPE_SUFFIX = {"cta": "_block", "cluster": "", "gpu": "", "sys": "_system"}
-_FENCES = {"cta": "__threadfence_block();", "cluster": "__threadfence();", "gpu": "__threadfence();"}
-_FENCES["sys"] = "__threadfence_system();"
+_FENCES = {
+    "cta": "__threadfence_block()",
+    "cluster": "__threadfence()",
+    "gpu": "__threadfence()",
+    "sys": "__threadfence_system()",
+}
 _NATIVE = {
     "add": (I32, U32, U64, F32, F64, F16, BF16),
     "and": (I32, U32, U64),
@@ -29,7 +36,7 @@ _NATIVE = {
     "min": (I32, U32, I64, U64),
     "max": (I32, U32, I64, U64),
     "xchg": (I32, U32, U64, F32),
-    "cas": (I32, U32, U64),
+    "cas": (I32, U32, U64, U16),
 }
 # Reinterpreted as another type of the same width, where the operation does not care about the sign.
 _AS_OTHER = {
@@ -42,6 +49,9 @@ _AS_OTHER = {
     ("cas", I64): U64,
     ("cas", F32): U32,
     ("cas", F64): U64,
+    ("cas", I16): U16,
+    ("cas", F16): U16,
+    ("cas", BF16): U16,
 }
 
 
@@ -86,6 +96,8 @@ def _cast_call(state: State, function: str, dtype: DType, other: DType, address:
     to, back = {
         F32: ("__float_as_uint", "__uint_as_float"),
         F64: ("double_as_bits", "bits_as_double"),
+        F16: ("__half_as_ushort", "__ushort_as_half"),
+        BF16: ("__bfloat16_as_ushort", "__ushort_as_bfloat16"),
     }[dtype]
     if dtype is F64:
         state.helper("double_bits")
@@ -93,8 +105,43 @@ def _cast_call(state: State, function: str, dtype: DType, other: DType, address:
     return f"{back}({function}({inner}))"
 
 
-def fences(op: Op) -> tuple[str | None, str | None]:
-    """Fence statements before and after the atomics of one operation, for orders stronger than relaxed.
+@dataclass(frozen=True, slots=True)
+class Fences:
+    """The fences in front of and behind the atomics of one operation, empty for none."""
+
+    release: str = ""
+    acquire: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FenceView:
+    """A fence of `atomics.cu.j2`."""
+
+    fence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FencedView:
+    """The atomic of a scalar, between its fences."""
+
+    release: str
+    acquire: str
+    condition: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicatedView:
+    """Atomics of a tile that several threads hold: the variable of the old values, and the fences."""
+
+    type: str
+    name: str
+    release: str
+    acquire: str
+
+
+def fences(op: Op) -> Fences:
+    """Fences around the atomics of one operation, for orders stronger than relaxed.
 
     Shared memory of one CTA is ordered by barriers, so only global and cluster atomics need them.
     """
@@ -102,13 +149,11 @@ def fences(op: Op) -> tuple[str | None, str | None]:
     assert isinstance(pointer, PointerType)
     sem = op.attrs.get("sem") or "acq_rel"
     if pointer.space == "shared" or sem == "relaxed":
-        return None, None
+        return Fences()
     if sem not in ("acquire", "release", "acq_rel"):
         raise InternalError(f"unknown memory order {sem!r}", op.span)
     scope = op.attrs.get("scope", "gpu")
     if pointer.space == "cluster" and scope == "cta":
         scope = "cluster"
     fence = _FENCES[scope]
-    before = f"{fence}  // release: what this thread wrote comes before the atomics"
-    after = f"{fence}  // acquire: what follows sees what the atomics saw"
-    return (before if sem != "acquire" else None), (after if sem != "release" else None)
+    return Fences(fence if sem != "acquire" else "", fence if sem != "release" else "")

@@ -145,7 +145,8 @@ def reinterpret(state: State, op: Op, value: C) -> C:
     """A pointer as another pointer or as its address, and back."""
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     if isinstance(target, PointerType):
-        return C(f"reinterpret_cast<{target.element.cuda}*>({value.text})", PRIMARY, value.deps)
+        type_ = state.variable_type(op.results[0])  # stays a pointer to const where its argument is only read
+        return C(f"reinterpret_cast<{type_}>({value.text})", PRIMARY, value.deps)
     if target in (I64, U64) and isinstance(source, PointerType):
         return C(f"reinterpret_cast<{target.cuda}>({value.text})", PRIMARY, value.deps)
     raise InternalError(f"cannot reinterpret {source} as {target}", op.span)

@@ -16,6 +16,7 @@ from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block
 from tle2cuda.passes.collective_plan import accumulator
 
@@ -30,6 +31,20 @@ _OPERATIONS: Mapping[str, str] = {
 }
 _UPDATES: Mapping[str, str] = {"sum": "+=", "prod": "*=", "xor": "^=", "or": "|=", "and": "&="}
 _TAKES: Mapping[str, str] = {"argmax": "argmax_takes", "argmin": "argmin_takes"}
+
+
+TEMPLATE = "combine.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class CombineView:
+    """A combine function, as `combine.cu.j2` shows it."""
+
+    name: str
+    type: str
+    a: str
+    b: str
+    result: str
 
 
 class Combiner:
@@ -103,14 +118,14 @@ class Combiner:
         if not self.is_struct and self.kind != "custom":
             return
         name = self.state.names.fresh("combine")
-        block = self.state.block
         if self.kind == "custom":
             self._inline_region(name)
         else:
             takes = self.state.helper(_TAKES[self.kind])
             tie = "true" if self.op.attrs.get("tie_left", True) else "false"
             test = f"{takes}<{tie}>(a.item0, a.item1, b.item0, b.item1)"
-            block.add(f"const auto {name} = []({self.type} a, {self.type} b) {{ return {test} ? b : a; }};", self.op.span)
+            view = CombineView(name, self.type, "a", "b", f"{test} ? b : a")
+            write(self.state.block, TEMPLATE, "choice", view, self.op.span)
         self._function = name
 
     def _inline_region(self, name: str) -> None:
@@ -121,16 +136,14 @@ class Combiner:
         state, region = self.state, self.op.regions[0]
         with state.names.scope():
             a, b = state.names.fresh("a"), state.names.fresh("b")
-            header = f"const auto {name} = [&]({self.type} {a}, {self.type} {b}) -> {self.type} {{"
-            state.block.add(header, self.op.span)
-            with state.nested():
+            with state.nested() as body:
                 texts = (*self.members(a), *self.members(b))
                 for param, text in zip(region.params, texts, strict=True):
                     state.scalars[param] = C(text)
                 emit_ops(state, region.body)
                 found = [scalar_text(state, v).text for v in region.terminator.operands]
-                state.block.add(f"return {self.pack_inner(found)};")
-            state.block.add("};")
+            view = CombineView(name, self.type, a, b, self.pack_inner(found))
+            write(state.block, TEMPLATE, "function", view, self.op.span, body=body)
 
     def function(self) -> str:
         """The function as an argument of a device helper."""

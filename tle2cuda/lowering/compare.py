@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import PointerType, element_of
+from tle2cuda.ir.types import F8E4NV, F8E5, F32, PointerType, element_of
+from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import EQUALITY, RELATIONAL, C, binary
 from tle2cuda.lowering.operators import rule
 from tle2cuda.lowering.state import State
@@ -21,5 +22,8 @@ _SPELLING = {
 @rule("cmp")
 def _cmp(state: State, op: Op, args: list[C]) -> C:
     sign, precedence = _SPELLING[op.attrs["predicate"]]
-    assert not isinstance(element_of(op.operands[0].type), PointerType) or sign in ("==", "!=")
+    element = element_of(op.operands[0].type)
+    assert not isinstance(element, PointerType) or sign in ("==", "!=")
+    if element in (F8E4NV, F8E5):  # CUDA's float8 types have no operators
+        args = [convert(state, arg, element, F32) for arg in args]
     return binary(sign, precedence, *args)

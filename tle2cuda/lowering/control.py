@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
+from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, TileType
-from tle2cuda.lowering.cexpr import C, negate
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.cexpr import RELATIONAL, C, negate
 from tle2cuda.lowering.copies import assign_tile
+from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block
 
 
 def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
@@ -20,6 +26,35 @@ def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
 
     for op in ops:
         emit_op(state, op)
+
+
+TEMPLATE = "control.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchView:
+    """A branch of `control.cu.j2`."""
+
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForView:
+    """A counted loop of `control.cu.j2`."""
+
+    type: str
+    name: str
+    lower: str
+    goes_on: str
+    advance: str
+    unroll: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhileView:
+    """A loop of `control.cu.j2` with a test."""
+
+    test: str
 
 
 # ---- variables ------------------------------------------------------------------------------------------------------
@@ -31,11 +66,11 @@ def declare(state: State, value: Value, hint: str) -> None:
         return
     if is_tile(value):
         registers = state.new_registers(value, hint)
-        state.block.add(state.declaration(registers, value), value.span)
+        state.declare_registers(registers, value, value.span)
         state.registers[value] = registers
     else:
         name = state.names.fresh(value.name or hint)
-        state.block.add(f"{state.variable_type(value)} {name};", value.span)
+        statements.variable(state.block, state.variable_type(value), name, value.span)
         state.scalars[value] = C(name)
 
 
@@ -51,7 +86,10 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
     """`variables = values`, all at once: what would be overwritten before it is read goes through a copy."""
     pending: list[tuple[Value, Value]] = []
     for variable, value in zip(variables, values, strict=True):
-        if isinstance(variable.type, BufferType) or _same_storage(state, variable, value):
+        if isinstance(variable.type, BufferType):
+            _bind_buffer(state, variable, value)
+            continue
+        if _same_storage(state, variable, value):
             continue
         pending.append((variable, value))
     names = [_variable_name(state, variable) for variable, _ in pending]
@@ -74,18 +112,36 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
             state.registers[value] = registers[value]
 
 
+def _bind_buffer(state: State, variable: Value, value: Value) -> None:
+    """Let a merged or carried buffer stand for `value`: the same bytes on every way there.
+
+    Raises:
+        NotSupported: Which buffer it is would be known at run time only.
+    """
+    found = state.buffers[value]
+    if state.buffers.setdefault(variable, found) != found:
+        name = variable.name or value.name or "the buffer"
+        raise NotSupported(
+            f"which buffer `{name}` is would be known at run time only, which this version does not support",
+            variable.span or value.span,
+            facts=(f"one way it is {state.buffers[variable].text}, another way {found.text}",),
+            help="use pointers instead, p = tle.gpu.local_ptr(buffer, (0,)): an `if` or a loop may change which one "
+            "a name holds; or index one buffer with a leading axis",
+        )
+
+
 def _stage(state: State, value: Value, target_name: str) -> None:
     """Keep a copy of a value that is about to be overwritten."""
     if is_tile(value):
         registers = Registers(
             state.names.fresh(f"{target_name}_next"), state.layout(value), state.layout(value).vector()[1]
         )
-        state.block.add(state.declaration(registers, value))
+        state.declare_registers(registers, value)
         assign_tile(state, registers, value)
         state.registers[value] = registers
         return
     name = state.names.fresh(f"{target_name}_next")
-    state.block.add(f"const {state.variable_type(value)} {name} = {scalar_text(state, value).text};")
+    state.define_constant(value, name, scalar_text(state, value).text)
     state.scalars[value] = C(name)
 
 
@@ -93,7 +149,10 @@ def _assign_scalar(state: State, name: str, value: Value) -> None:
     text = scalar_text(state, value).text
     if text != name:
         plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
-        state.block.add(f"{name} += {plus.group(1)};" if plus else f"{name} = {text};", value.span)
+        if plus:
+            statements.add(state.block, name, plus.group(1), value.span)
+        else:
+            statements.assign(state.block, name, text, value.span)
 
 
 def _same_storage(state: State, variable: Value, value: Value) -> bool:
@@ -192,12 +251,8 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
     has_then = _does_something(then)
     has_other = _does_something(other)
     if tail_of_kernel and has_other and not op.results:
-        state.block.add(f"if ({condition.text}) {{" if has_then else f"if ({condition.text}) return;", op.span)
-        if has_then:
-            _arm(state, then, op)
-            with state.block.indented():
-                state.block.add("return;")
-            state.block.add("}")
+        body = _arm(state, then, op) if has_then else None
+        write(state.block, TEMPLATE, "early_return", BranchView(condition.text), op.span, then=body)
         state.block.blank()
         emit_ops(state, other.body)
         return
@@ -205,27 +260,25 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
         return
     if not has_then:
         then, other, has_other, condition = other, then, False, negate(condition)
-    state.block.add(f"if ({condition.text}) {{", op.span)
-    _arm(state, then, op)
-    if has_other:
-        state.block.add("} else {")
-        _arm(state, other, op)
-    state.block.add("}")
+    bodies = {"then": _arm(state, then, op), "other": _arm(state, other, op) if has_other else None}
+    write(state.block, TEMPLATE, "branch", BranchView(condition.text), op.span, **bodies)
 
 
 def _does_something(region: Region) -> bool:
     return len(region.ops) > 1 or bool(region.terminator.operands)
 
 
-def _arm(state: State, region: Region, op: Op) -> None:
+def _arm(state: State, region: Region, op: Op) -> Block:
+    """The body of one arm, which ends by assigning the results of the branch."""
     for result, value in zip(op.results, region.terminator.operands, strict=True):
         maker = next((o for o in region.ops if value in o.results), None)
         if is_tile(result) and maker is not None and maker.name == "fused":
             if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
                 state.targets[value] = state.registers[result]
-    with state.nested():
+    with state.nested() as body:
         emit_ops(state, region.body)
         assign_all(state, list(op.results), list(region.terminator.operands))
+    return body
 
 
 def bind_buffers(state: State, params: tuple[Value, ...], values: tuple[Value, ...]) -> None:
@@ -242,9 +295,14 @@ def start_variable(state: State, param: Value, init: Value) -> None:
         return
     if isinstance(param.type, TileType):
         registers = state.new_registers(param, init.name or "carried")
-        state.block.add(state.declaration(registers, param), param.span)
-        assign_tile(state, registers, init)
+        if registers.runs == registers.vec == 1:
+            start = Evaluator(state, registers.layout, 1).c(init).text
+            statements.started(state.block, state.variable_type(param), registers.name, start, param.span)
+        else:
+            state.declare_registers(registers, param, param.span)
+            assign_tile(state, registers, init)
         state.registers[param] = registers
+        state.levels[param] = state.level + 1
         return
     name = state.names.fresh(param.name or init.name or "carried")
     if isinstance(param.type, PointerType) and init not in state.scalars:
@@ -252,8 +310,9 @@ def start_variable(state: State, param: Value, init: Value) -> None:
         text = places.address(places.of(init)).text
     else:
         text = scalar_text(state, init).text
-    state.block.add(f"{state.variable_type(param)} {name} = {text};", param.span)
+    statements.started(state.block, state.variable_type(param), name, text, param.span)
     state.scalars[param] = C(name)
+    state.levels[param] = state.level + 1  # it changes from step to step of the loop
 
 
 def emit_for(state: State, op: Op) -> None:
@@ -274,57 +333,66 @@ def emit_for(state: State, op: Op) -> None:
     with state.names.scope():
         name = state.names.fresh(induction.name or "i")
         state.scalars[induction] = C(name)
-        if step_value == 1:
-            advance = f"++{name}"
-        elif step_value is not None and step_value < 0:
-            advance = f"{name} -= {-step_value}"
-        else:
-            advance = f"{name} += {scalar_text(state, step).text}"
-        sign = ">" if step_value is not None and step_value < 0 else "<"
-        if op.attrs.get("unroll"):
-            state.block.add(f"#pragma unroll {op.attrs['unroll']}")
-        header = f"for ({type_} {name} = {lower_text}; {name} {sign} {upper_text.at(10)}; {advance}) {{"
-        state.block.add(header, op.span)
+        state.levels[induction] = state.level + 1
+        descends = step_value is not None and step_value < 0
+        view = ForView(
+            type=type_,
+            name=name,
+            lower=lower_text,
+            goes_on=f"{name} {'>' if descends else '<'} {upper_text.at(RELATIONAL)}",
+            advance=_advance(state, name, step, step_value),
+            unroll=op.attrs.get("unroll") or 0,
+        )
         update_in_place(state, region, carried, region.terminator.operands)
-        with state.nested():
+        with state.nested(is_loop=True) as body:
             emit_ops(state, region.body)
             assign_all(state, list(carried), list(region.terminator.operands))
-        state.block.add("}")
+    write(state.block, TEMPLATE, "for_loop", view, op.span, body=body)
+
+
+def _advance(state: State, name: str, step: Value, step_value: int | None) -> str:
+    """What takes the counter of a loop to its next value."""
+    if step_value == 1:
+        return f"++{name}"
+    if step_value is not None and step_value < 0:
+        return f"{name} -= {-step_value}"
+    return f"{name} += {scalar_text(state, step).text}"
 
 
 def emit_while(state: State, op: Op) -> None:
     """`while (condition) { ... }`, or an endless loop with a `break` when the condition needs statements."""
-    before, body = op.regions
+    before, after = op.regions
     state.comment(op.span)
     for param, init in zip(before.params, op.operands, strict=True):
         start_variable(state, param, init)
     condition, *passed = before.terminator.operands
-    for value, param, result in zip(passed, body.params, op.results, strict=True):
+    for value, param, result in zip(passed, after.params, op.results, strict=True):
         variable = value
         if value not in before.params and not isinstance(value.type, BufferType):
             declare(state, param, "carried")
             variable = param
         share(state, param, variable)
         share(state, result, variable)
+        state.levels[param] = state.level + 1
         if isinstance(param.type, BufferType):
             state.buffers[param] = state.buffers[result] = state.buffers[value]
-    position = len(state.block.lines)
-    state.block.add("while (true) {", op.span)
-    with state.nested():
-        emit_ops(state, before.body)
-        for value, param in zip(passed, body.params, strict=True):
-            if value not in before.params:
-                assign_all(state, [param], [value])
-        test = scalar_text(state, condition)
-        if len(state.block.lines) == position + 1:
-            state.block.lines[position].text = f"while ({test.text}) {{"
-        else:
-            state.block.add(f"if (!{test.at(15)}) break;")
+    with state.nested(is_loop=True) as body:
+        tested = Block(body.depth)
+        with state.writing_to(tested):
+            emit_ops(state, before.body)
+            for value, param in zip(passed, after.params, strict=True):
+                if value not in before.params:
+                    assign_all(state, [param], [value])
+            test = scalar_text(state, condition)
         if all(v in before.params for v in passed):
-            update_in_place(state, body, _behind(before, body, passed), body.terminator.operands)
-        emit_ops(state, body.body)
-        assign_all(state, list(before.params), list(body.terminator.operands))
-    state.block.add("}")
+            update_in_place(state, after, _behind(before, after, passed), after.terminator.operands)
+        emit_ops(state, after.body)
+        assign_all(state, list(before.params), list(after.terminator.operands))
+    if tested.lines:
+        view = WhileView(negate(test).text)
+        write(state.block, TEMPLATE, "endless_loop", view, op.span, before=tested, body=body)
+    else:
+        write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
 
 
 def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value, ...]:

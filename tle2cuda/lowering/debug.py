@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32, DType, PointerType, element_of
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
-from tle2cuda.lowering.cexpr import AND, Affine, C, binary, negate
-from tle2cuda.lowering.evaluate import Evaluator
-from tle2cuda.lowering.memory import guarded, owner_condition
+from tle2cuda.lowering.cexpr import AND, C, binary, negate
+from tle2cuda.lowering.evaluate import Evaluator, linear_index
+from tle2cuda.lowering.memory import owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, barrier_remark
+
+TEMPLATE = "debug.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierView:
+    """A barrier of the CTA, and what it orders as a trailing comment."""
+
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintView:
+    """One `printf` of `debug.cu.j2`."""
+
+    prefix: str
+    conversion: str
+    argument: str
+    index: str = ""
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssertView:
+    """A check of `debug.cu.j2`: the condition under which it fails, what it says, and where it stands."""
+
+    condition: str
+    message: str
+    file: str
+    line: int
 
 
 def emit_barrier(state: State, op: Op) -> None:
@@ -21,7 +54,7 @@ def emit_barrier(state: State, op: Op) -> None:
     if op.attrs.get("user"):
         state.comment(op.span)
     remark = barrier_remark(op)
-    state.block.add(f"__syncthreads();{remark}", op.span)
+    write(state.block, TEMPLATE, "barrier", BarrierView(remark), op.span)
 
 
 def _format(dtype: DType, hexadecimal: bool) -> tuple[str, str]:
@@ -41,14 +74,12 @@ def emit_print(state: State, op: Op) -> None:
     """`printf` of every element, once, with the place of the program in the grid."""
     state.comment(op.span)
     tiles = [v for v in op.operands if is_tile(v)]
-    prefix = str(op.attrs.get("prefix", "")).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    head = f"pid (%d, %d, %d){' idx (%d)' if tiles else ''} {prefix}"
-    where = "(int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z"
+    prefix = _c_text(op.attrs.get("prefix", "")).replace("%", "%%")
     if not tiles:
         for value in op.operands or (None,):
-            text, arguments = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
+            printed = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
             state.thread()
-            state.block.add(f'if (thread == 0) printf("{head}{text}\\n", {where}{arguments});', op.span)
+            write(state.block, TEMPLATE, "print_scalar", PrintView(prefix, *printed), op.span)
         return
     for value in op.operands:
         like = tiles[0] if not is_tile(value) else value
@@ -57,14 +88,21 @@ def emit_print(state: State, op: Op) -> None:
         def body(ev: Evaluator = ev, value: Value = value) -> None:
             owner = owner_condition(state, ev.layout)
             index = ev.text(linear_index(ev))
-            text, arguments = _printed(state, op, value, ev.c(value))
-            statement = f'printf("{head}{text}\\n", {where}, {index.text}{arguments});'
-            ev.run_block.add(guarded(owner, statement), op.span)
+            printed = _printed(state, op, value, ev.c(value))
+            view = PrintView(prefix, *printed, index.text, owner.text if owner is not None else "")
+            write(ev.run_block, TEMPLATE, "print_element", view, op.span)
 
         over_registers(state, ev, body)
 
 
+def _c_text(text: object) -> str:
+    """A text as it stands between the quotes of a string literal."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": ""}
+    return "".join(escapes.get(letter, letter) for letter in str(text))
+
+
 def _printed(state: State, op: Op, value: Value | None, text: C | None) -> tuple[str, str]:
+    """Conversion of a value in a format string, and the argument for it with the comma in front."""
     if value is None or text is None:
         return "", ""
     element = element_of(value.type)
@@ -76,14 +114,6 @@ def _printed(state: State, op: Op, value: Value | None, text: C | None) -> tuple
     return conversion, f", ({wanted}){text.at(15)}"
 
 
-def linear_index(ev: Evaluator) -> Affine:
-    """Row-major index of an element in its tile."""
-    total = Affine()
-    for axis, extent in enumerate(ev.grid.shape):
-        total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
-    return total
-
-
 def over_registers(state: State, ev: Evaluator, body: Callable[[], None]) -> None:
     """Run `body` for every register of a thread."""
     outer = state.block
@@ -91,14 +121,10 @@ def over_registers(state: State, ev: Evaluator, body: Callable[[], None]) -> Non
         body()
         return
     inner = Block(outer.depth + 1)
-    state.block, ev.run_block = inner, inner
-    with state.names.scope():
+    ev.run_block = inner
+    with state.writing_to(inner), state.names.scope():
         body()
-    state.block = outer
-    outer.add("#pragma unroll")
-    outer.add(f"for (int run = 0; run < {ev.runs}; ++run) {{")
-    outer.splice(inner)
-    outer.add("}")
+    statements.loop(outer, "run", ev.runs, inner)
 
 
 def emit_assert(state: State, op: Op) -> None:
@@ -106,13 +132,16 @@ def emit_assert(state: State, op: Op) -> None:
     state.comment(op.span)
     condition = op.operands[0]
     mask = op.operands[1] if len(op.operands) > 1 else None
-    message = str(op.attrs.get("message", "")).replace("\\", "\\\\").replace('"', '\\"')
-    call = f'{state.helper("assertion_failed")}("{message}", "{op.span.file_name}", {op.span.line});'
+    state.helper("assertion_failed")
+
+    def failed(test: C) -> AssertView:
+        return AssertView(test.text, _c_text(op.attrs.get("message", "")), op.span.file_name, op.span.line)
+
     if not is_tile(condition):
         test = negate(scalar_text(state, condition))
         if mask is not None:
             test = binary("&&", AND, scalar_text(state, mask), test)
-        state.block.add(f"if ({test.text}) {call}", op.span)
+        write(state.block, TEMPLATE, "assertion", failed(test), op.span)
         return
     ev = Evaluator(state, state.layout(condition), 1)
 
@@ -120,6 +149,6 @@ def emit_assert(state: State, op: Op) -> None:
         test = negate(ev.c(condition))
         if mask is not None:
             test = binary("&&", AND, ev.c(mask), test)
-        ev.run_block.add(f"if ({test.text}) {call}", op.span)
+        write(ev.run_block, TEMPLATE, "assertion", failed(test), op.span)
 
     over_registers(state, ev, body)

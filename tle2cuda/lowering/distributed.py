@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import BufferType
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, Affine, C
+from tle2cuda.lowering.debug import BarrierView
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import define, scalar_text
 from tle2cuda.lowering.shared import row_major_strides
 from tle2cuda.lowering.state import BufferRef, State
+from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import barrier_remark
+
+TEMPLATE = "distributed.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class MembersView:
+    """A barrier among some CTAs of the cluster."""
+
+    mask: str
+    first: int
+    count: int
+    counter: str
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountersView:
+    """The counters of all barriers among members."""
+
+    counters: str
+    count: int
 
 
 def uses_groups(state: State) -> bool:
@@ -53,19 +80,17 @@ def emit_remote(state: State, op: Op) -> None:
         state.comment(op.span)
         name = state.names.fresh(result.name or "peer_pointer")
         text = map_shared_rank(state, local, rank).text
-        state.block.add(f"{state.declare_type(result.type)} const {name} = {text};", op.span)
+        statements.constant_pointer(state.block, state.declare_type(result.type), name, text, op.span)
         state.scalars[result] = C(name)
         return
     source = state.buffers[op.operands[0]]
     starts = "".join(f"[{_zero(s, state)}]" for s in source.starts)
-    local = (
-        C(source.text) if source.flat or (len(source.shape) == 1 and starts == "[0]") else C(f"&{source.text}{starts}")
-    )
+    local = C(source.text) if source.flat or (len(source.shape) == 1 and starts == "[0]") else C(f"&{source.text}{starts}")
     state.comment(op.span)
     base = source.text.rsplit(".", 1)[-1].split("[")[0]
     name = state.names.fresh(result.name if result.name and result.name != base else f"peer_{base}")
     text = map_shared_rank(state, local, rank).text
-    state.block.add(f"{result.type.element.cuda}* const {name} = {text};", op.span)
+    statements.constant_pointer(state.block, f"{result.type.element.cuda}*", name, text, op.span)
     shape = result.type.shape
     state.buffers[result] = BufferRef(name, shape, (Affine(),) * len(shape), True, row_major_strides(shape))
 
@@ -80,28 +105,44 @@ def emit_cluster_barrier(state: State, op: Op) -> None:
     remark = barrier_remark(op)
     members = op.attrs.get("members")
     if state.kernel.cluster_size == 1:
-        state.block.add(f"__syncthreads();{remark}", op.span)
+        write(state.block, TEMPLATE, "cta_barrier", BarrierView(remark), op.span)
     elif members is not None:
         assert state.member_barrier is not None
         counters, groups = state.member_barrier
-        mask = sum(1 << rank for rank in members)
-        name = state.helper("cluster_barrier_members")
-        counter = f"{counters}[{groups.index(tuple(members))}]"
-        state.block.add(f"{name}<{mask:#x}u, {min(members)}, {len(members)}>({counter});{remark}", op.span)
-    elif uses_groups(state):
-        state.uses_cluster = True
-        state.block.add(f"cluster.sync();{remark}", op.span)
+        state.helper("cluster_barrier_members")
+        view = MembersView(
+            mask=f"{sum(1 << rank for rank in members):#x}u",
+            first=min(members),
+            count=len(members),
+            counter=f"{counters}[{groups.index(tuple(members))}]",
+            remark=remark,
+        )
+        write(state.block, TEMPLATE, "member_barrier", view, op.span)
     else:
-        state.block.add(f"{state.helper('cluster_sync')}();{remark}", op.span)
+        _whole_cluster_barrier(state, remark, op.span)
+
+
+def _whole_cluster_barrier(state: State, remark: str, span: Span | None = None) -> None:
+    form = "cluster_group_barrier" if uses_groups(state) else "cluster_barrier"
+    if uses_groups(state):
+        state.uses_cluster = True
+    else:
+        state.helper("cluster_sync")
+    write(state.block, TEMPLATE, form, BarrierView(remark), span)
+
+
+def emit_member_counters(state: State) -> None:
+    """Zero the counters of the barriers among members, before any CTA may arrive at one."""
+    assert state.member_barrier is not None
+    counters, groups = state.member_barrier
+    state.thread()
+    write(state.block, TEMPLATE, "zero_counters", CountersView(counters, len(groups)))
+    emit_whole_cluster_barrier(state, "the counters of the barriers among members are zero")
 
 
 def emit_whole_cluster_barrier(state: State, remark: str) -> None:
     """A barrier of the whole cluster that no line of the user's asks for."""
-    if uses_groups(state):
-        state.uses_cluster = True
-        state.block.add(f"cluster.sync();  // {remark}")
-    else:
-        state.block.add(f"{state.helper('cluster_sync')}();  // {remark}")
+    _whole_cluster_barrier(state, f"  // {remark}")
 
 
 def emit_grid_barrier(state: State, op: Op) -> None:
@@ -110,6 +151,7 @@ def emit_grid_barrier(state: State, op: Op) -> None:
     remark = barrier_remark(op)
     if uses_groups(state):
         state.uses_grid = True
-        state.block.add(f"grid.sync();{remark}", op.span)
+        write(state.block, TEMPLATE, "grid_group_barrier", BarrierView(remark), op.span)
     else:
-        state.block.add(f"{state.helper('grid_sync')}(grid_barrier_words);{remark}", op.span)
+        state.helper("grid_sync")
+        write(state.block, TEMPLATE, "grid_barrier", BarrierView(remark), op.span)

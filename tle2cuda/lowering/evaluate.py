@@ -14,6 +14,7 @@ from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType
 from tle2cuda.layout import Layout, Term, f2, format_index, linear_terms
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
@@ -149,7 +150,7 @@ class Evaluator:
             if K not in full.deps:
                 return full
         key = (value, grid, k_zero)
-        for cache in (self._k_cache, self._run_cache, *reversed(self.state.hoisted)):
+        for cache in (self._k_cache, self._run_cache, *(scope.known for scope in reversed(self.state.scopes))):
             if key in cache:
                 return cache[key]
         expr = self._compute(value, grid, k_zero)
@@ -241,10 +242,10 @@ class Evaluator:
         text = self.text(base)
         if text.is_simple:
             return expr
-        block, cache, depth = self._home(deps)
+        block, cache, depth = self._home(deps, value)
         name = state.names.fresh(value.name or ("inside" if is_bool(value) else "index"), depth)
         state.comment(state.definitions[value].span, block)
-        block.add(f"const {state.declare_type(value.type)} {name} = {text.text};", value.span)
+        statements.constant(block, state.declare_type(value.type), name, text.text, value.span)
         named: Expr = C(name, PRIMARY, deps)
         if rest:
             named = Affine(0, ((C(name, PRIMARY, deps), 1),), rest)
@@ -262,14 +263,28 @@ class Evaluator:
             return False
         return bool(value.name) or self.state.use_count(value) > 1
 
-    def _home(self, deps: frozenset[str]) -> tuple[Block, dict[object, Expr], int]:
+    def _home(self, deps: frozenset[str], value: Value) -> tuple[Block, dict[object, Expr], int]:
         names = self.state.names
         if K in deps:
             assert self.k_block is not None
             return self.k_block, self._k_cache, names.depth
         if RUN in deps and self.runs > 1:
             return self.run_block, self._run_cache, names.depth
-        return self.outer, self.state.hoisted[-1], self.outer_depth
+        scopes = self.state.scopes
+        level, known_at = self.state.level, self.state.level_of(value)
+        while level > known_at and scopes[level].is_loop:
+            level -= 1
+        if level == self.state.level:
+            return self.outer, scopes[level].known, self.outer_depth
+        return scopes[level].block, scopes[level].known, scopes[level].names_depth
+
+
+def linear_index(ev: Evaluator) -> Affine:
+    """Row-major index, in its tile, of the element that a loop is at."""
+    total = Affine()
+    for axis, extent in enumerate(ev.grid.shape):
+        total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
+    return total
 
 
 def is_index(value: Value) -> bool:

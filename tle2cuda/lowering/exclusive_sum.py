@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import dtype_of
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.combine import Element, elements_at, grid_of, register_element
@@ -153,19 +154,16 @@ class _ExclusiveSum:
         state = self.state
         name = state.scalar_targets.get(result)
         if name is not None:
-            state.block.add(f"{name} = {text};", self.op.span)
+            statements.assign(state.block, name, text, self.op.span)
             state.scalars[result] = C(name)
         elif text == total:
             state.scalars[result] = C(total)
         elif state.use_count(result):
             own = state.names.fresh(result.name or "total")
-            state.block.add(f"const {state.declare_type(result.type)} {own} = {text};", self.op.span)
+            state.define_constant(result, own, text, self.op.span)
             state.scalars[result] = C(own)
 
     def _copy(self, target: Registers, source: Registers) -> None:
         images = [1 << bit for bit in range(len(self.layout.registers))]
-        statement = f"{register_element(target, images)} = {register_element(source, images)};"
-        if self.steps > 1:
-            self.state.block.add("#pragma unroll", self.op.span)
-            statement = f"for (int run = 0; run < {self.steps}; ++run) {statement}"
-        self.state.block.add(statement, self.op.span)
+        name, value = register_element(target, images), register_element(source, images)
+        statements.assign_each_run(self.state.block, name, value, self.steps, self.op.span)

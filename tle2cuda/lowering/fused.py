@@ -8,14 +8,15 @@ need becomes a `Vector`; what outlives the region becomes an array declared in f
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
-from tle2cuda.lowering import atomics
-from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, Expr, K, all_of, ternary
-from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering import atomics, statements
+from tle2cuda.lowering.cexpr import PRIMARY, RUN, C, Expr, K, all_of, ternary
+from tle2cuda.lowering.evaluate import Evaluator, linear_index
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import (
     Guard,
@@ -23,15 +24,38 @@ from tle2cuda.lowering.memory import (
     VectorPlan,
     access_of,
     filled,
-    guarded,
     owner_condition,
     pointee,
+    write_store,
 )
 from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block
+
+TEMPLATE = "fused.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionView:
+    """The loop over runs of `fused.cu.j2`, with the texts that describe a layout where it occurs first."""
+
+    runs: int
+    shape: str = ""
+    coordinates: str = ""
+    ranges: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedView:
+    """A vector of `fused.cu.j2` that collects elements."""
+
+    type: str
+    name: str
+    vec: int
+    value: str
 
 
 def emit_fused(state: State, op: Op) -> None:
@@ -106,30 +130,25 @@ class FusedLoop:
 
     def emit(self) -> None:
         state, outer = self.state, self.state.block
-        before, after = self._fences()
+        fences = self._fences()
         self._declare_outliving()
-        for fence in before:
-            outer.add(fence)
+        for fence in dict.fromkeys(f.release for f in fences if f.release):
+            write(outer, atomics.TEMPLATE, "release_fence", atomics.FenceView(fence))
         if self.ev.runs == 1:
             self._body()
         else:
             body = Block(outer.depth + 1)
-            state.block, self.ev.run_block = body, body
-            with state.names.scope():
+            self.ev.run_block = body
+            with state.writing_to(body), state.names.scope():
                 self._body()
-            state.block = outer
-            self._describe()
-            outer.add("#pragma unroll", self.ops[0].span)
-            outer.add(f"for (int run = 0; run < {self.ev.runs}; ++run) {{", self.ops[0].span)
-            outer.splice(body)
-            outer.add("}")
-        for fence in after:
-            outer.add(fence)
+            write(outer, TEMPLATE, "region", self._view(), self.ops[0].span, body=body)
+        for fence in dict.fromkeys(f.acquire for f in fences if f.acquire):
+            write(outer, atomics.TEMPLATE, "acquire_fence", atomics.FenceView(fence))
 
-    def _describe(self) -> None:
-        """Say once for each layout which element a thread holds where."""
+    def _view(self) -> RegionView:
+        """The loop over runs; it says once for each layout which element a thread holds where."""
         if self.layout in self.state.described:
-            return
+            return RegionView(self.ev.runs)
         self.state.described.add(self.layout)
         names = {1: ("element",), 2: ("row", "column")}.get(self.layout.rank)
         parts = []
@@ -138,19 +157,10 @@ class FusedLoop:
             parts.append(f"{name} = {self.ev.text(self.ev.coordinate(self.ev.grid, axis)).text}")
         ranges = [f"run < {self.ev.runs}"] + ([f"k < {self.vec}"] if self.vec > 1 else [])
         shape = ", ".join(map(str, self.layout.shape))
-        self.state.block.add(f"// tile [{shape}]: {', '.join(parts)};  {', '.join(ranges)}")
+        return RegionView(self.ev.runs, shape, ", ".join(parts), ", ".join(ranges))
 
-    def _fences(self) -> tuple[list[str], list[str]]:
-        before: dict[str, None] = {}
-        after: dict[str, None] = {}
-        for op in self.members:
-            if op.name.startswith("atomic"):
-                first, last = atomics.fences(op)
-                if first:
-                    before.setdefault(first)
-                if last:
-                    after.setdefault(last)
-        return list(before), list(after)
+    def _fences(self) -> list[atomics.Fences]:
+        return [atomics.fences(op) for op in self.members if op.name.startswith("atomic")]
 
     def _declare_outliving(self) -> None:
         """Arrays for what outlives the region, unless its storage exists or one straight line can define it."""
@@ -158,7 +168,7 @@ class FusedLoop:
             target = self.state.targets.get(result)
             if target is None and self.ev.runs > 1:
                 target = self.state.new_registers(result, self._hint(inner))
-                self.state.block.add(self.state.declaration(target, result), result.span)
+                self.state.declare_registers(target, result, result.span)
             if target is not None:
                 self.state.registers[result] = target
                 self.ev.vectors[inner] = target
@@ -193,21 +203,14 @@ class FusedLoop:
         if block is None or not block.lines:
             return
         body = self.ev.run_block
-        body.add("#pragma unroll")
-        statements = [line for line in block.lines if not line.text.startswith("//")]
+        own = [line for line in block.lines if not line.text.startswith("//")]
         header = f"for (int k = 0; k < {self.vec}; ++k)"
-        if len(statements) == 1 and len(header) + len(statements[0].text) + 4 * body.depth < LINE_WIDTH:
-            pragma = body.lines.pop()
-            for line in block.lines:
-                if line.text.startswith("//"):
-                    line.depth -= 1
-                    body.lines.append(line)
-            body.lines.append(pragma)
-            body.add(f"{header} {statements[0].text}", statements[0].span)
+        if len(own) == 1 and len(header) + len(own[0].text) + 4 * body.depth < LINE_WIDTH:
+            comments = [line for line in block.lines if line.text.startswith("//")]
+            above = Block(block.depth, comments) if comments else None
+            statements.line_loop(body, "k", self.vec, own[0].text, own[0].span, above)
         else:
-            body.add(header + " {")
-            body.splice(block)
-            body.add("}")
+            statements.loop(body, "k", self.vec, block)
 
     @property
     def here(self) -> Block:
@@ -225,20 +228,20 @@ class FusedLoop:
         assert access.value is not None
         name = self._as_vector(access.value)
         owner = owner_condition(self.state, self.layout)
-        statement = self.memory.store_vector(op, self.guards[op], name, owner)
+        view = self.memory.store_vector(op, self.guards[op], name, owner)
         self.state.comment(op.span, self.ev.run_block)
-        self.ev.run_block.add(statement, op.span)
+        write_store(self.ev.run_block, view, op.span)
 
     def _define_vector(self, value: Value, expr: C, op: Op) -> None:
         """Give a vector that was just loaded its name."""
         block = self.ev.run_block
         target = self.ev.vectors.get(value)
         if target is not None:
-            block.add(f"{target.vector('run')} = {expr.text};", op.span)
+            statements.assign(block, target.vector("run"), expr.text, op.span)
             return
         name = self.state.names.fresh(self._hint(value))
         type_ = self.state.tile_type(value, self.vec)
-        block.add(f"const {type_} {name} = {expr.text};", op.span)
+        statements.constant(block, type_, name, expr.text, op.span)
         self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
 
     def _keep(self, value: Value, registers: Registers) -> None:
@@ -260,18 +263,16 @@ class FusedLoop:
             return filled(self.state, element, self.vec, self.ev.text(expr))
         name = self.state.names.fresh(value.name or "packed")
         self.state.helper("vector")
-        block = self.ev.run_block
-        block.add(f"{self.state.tile_type(value, self.vec)} {name};")
-        block.add("#pragma unroll")
-        block.add(f"for (int k = 0; k < {self.vec}; ++k) {name}[k] = {self.ev.text(expr).text};")
+        view = PackedView(self.state.tile_type(value, self.vec), name, self.vec, self.ev.text(expr).text)
+        write(self.ev.run_block, TEMPLATE, "packed", view)
         return name
 
     # Elements.
     def _element(self, op: Op) -> None:
         if op.name == "store":
-            statement = self.memory.store_element(op, owner_condition(self.state, self.layout))
+            view = self.memory.store_element(op, owner_condition(self.state, self.layout))
             self.state.comment(op.span, self.here)
-            self.here.add(statement, op.span)
+            write_store(self.here, view, op.span)
         elif op.name.startswith("atomic"):
             self._atomic(op)
         elif op.name == "load":
@@ -297,7 +298,7 @@ class FusedLoop:
         target = self.ev.vectors.get(value)
         if target is not None:
             self.state.comment(op.span, self.here)
-            self.here.add(f"{target.element('run', 'k')} = {expr.text};", op.span)
+            statements.assign(self.here, target.element("run", "k"), expr.text, op.span)
             return
         users = self.consumers.get(value, ())
         if self._is_local(value):
@@ -306,17 +307,17 @@ class FusedLoop:
                 return
             self.state.comment(op.span, self.here)
             name = self.state.names.fresh(self._hint(value))
-            self.here.add(f"const {self.state.variable_type(value)} {name} = {expr.text};", op.span)
+            statements.constant(self.here, self.state.variable_type(value), name, expr.text, op.span)
             deps = frozenset((RUN, K)) if self.vec > 1 else frozenset((RUN,))
             self.ev.locals[value] = C(name, PRIMARY, deps)
             return
         self.state.comment(op.span, self.ev.run_block)
         name = self.state.names.fresh(self._hint(value))
         if self.vec == 1:
-            self.here.add(f"const {self.state.variable_type(value)} {name} = {expr.text};", op.span)
+            statements.constant(self.here, self.state.variable_type(value), name, expr.text, op.span)
         else:
-            self.ev.run_block.add(f"{self.state.tile_type(value, self.vec)} {name};", op.span)
-            self.here.add(f"{name}[k] = {expr.text};", op.span)
+            statements.variable(self.ev.run_block, self.state.tile_type(value, self.vec), name, op.span)
+            statements.assign(self.here, f"{name}[k]", expr.text, op.span)
         self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
 
     def _atomic(self, op: Op) -> None:
@@ -336,7 +337,7 @@ class FusedLoop:
         self.state.comment(op.span, self.here)
         used = result in self.results or self.consumers.get(result)
         if not used:
-            self.here.add(guarded(condition, f"{call.text};"), op.span)
+            statements.evaluate(self.here, call.text, op.span, condition.text if condition is not None else "")
         elif condition is None:
             self._define(result, call, op, keep=True)
         else:
@@ -349,76 +350,64 @@ class FusedLoop:
             name = self.state.names.fresh(self._hint(value))
             type_ = self.state.variable_type(value)
             if self.vec == 1 or self._is_local(value):
-                self.here.add(f"{type_} {name} = {start.text};", op.span)
+                statements.started(self.here, type_, name, start.text, op.span)
                 element = name
                 if self.vec == 1:
                     self._keep(value, Registers(name, self.layout, 1, single_run=True))
                 else:
                     self.ev.locals[value] = C(name, PRIMARY, frozenset((RUN, K)))
             else:
-                self.ev.run_block.add(f"{self.state.tile_type(value, self.vec)} {name};", op.span)
+                statements.variable(self.ev.run_block, self.state.tile_type(value, self.vec), name, op.span)
                 element = f"{name}[k]"
-                self.here.add(f"{element} = {start.text};", op.span)
+                statements.assign(self.here, element, start.text, op.span)
                 self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
         else:
             element = target.element("run", "k")
-            self.here.add(f"{element} = {start.text};", op.span)
-        self.here.add(f"if ({condition.text}) {element} = {call.text};", op.span)
+            statements.assign(self.here, element, start.text, op.span)
+        statements.assign(self.here, element, call.text, op.span, condition.text)
 
 
 def emit_replicated_atomic(state: State, op: Op) -> None:
     """Atomics of a tile that several threads hold: owners perform them, all read the old values from scratch."""
     result = op.results[0]
-    layout = state.layout(op.operands[0])
     loop = FusedLoop(state, [op], {})
-    ev, places = loop.ev, loop.places
     access = access_of(op)
     scratch = state.buffers[op.operands[-1]].text
     state.comment(op.span)
-    before, after = atomics.fences(op)
-    registers = state.targets.get(result) or state.new_registers(result, "before")
-    state.block.add(state.declaration(registers, result), op.span)
+    fences = atomics.fences(op)
+    target = state.targets.get(result)
+    registers = target or state.new_registers(result, "before")
+    type_, name = ("", "") if target else state.declarator(registers, result)
 
-    def body(read: bool) -> None:
-        total = Affine()
-        for axis, extent in enumerate(layout.shape):
-            total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
-        slot = f"{scratch}[{ev.text(total).text}]"
-        if read:
-            ev.run_block.add(f"{registers.element('run', 'k')} = {slot};", op.span)
-            return
+    def perform(ev: Evaluator) -> None:
+        slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
         operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
-        call = atomics.spell(state, op, places.address(places.of(access.pointer)), *(ev.c(v) for v in operands))
+        address = loop.places.address(loop.places.of(access.pointer))
+        call = atomics.spell(state, op, address, *(ev.c(v) for v in operands))
         zero = literal(state, 0, pointee(access.pointer))
         value = call if access.mask is None else ternary(ev.c(access.mask), call, zero)
-        ev.run_block.add(guarded(owner_condition(state, layout), f"{slot} = {value.text};"), op.span)
+        owner = owner_condition(state, ev.layout)
+        statements.assign(ev.run_block, slot, value.text, op.span, owner.text if owner is not None else "")
 
-    if before:
-        state.block.add(before)
-    _each_register(state, ev, lambda: body(False))
-    if after:
-        state.block.add(after)
-    state.block.add("__syncthreads();  // the old values are in shared memory")
-    _each_register(state, ev, lambda: body(True))
+    def read(ev: Evaluator) -> None:
+        slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
+        statements.assign(ev.run_block, registers.element("run", "k"), slot, op.span)
+
+    bodies = {"perform": _each_register(state, loop.ev, perform), "read": _each_register(state, loop.ev, read)}
+    view = atomics.ReplicatedView(type_, name, fences.release, fences.acquire)
+    write(state.block, atomics.TEMPLATE, "replicated", view, op.span, **bodies)
     state.registers[result] = registers
 
 
-def _each_register(state: State, ev: Evaluator, body: Callable[[], None]) -> None:
-    """Run `body` in loops over run and k."""
-    outer = state.block
-    depth = (ev.runs > 1) + (ev.vec > 1)
-    inner = Block(outer.depth + depth)
-    state.block, ev.run_block = inner, inner
+def _each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
+    """`body` in loops over run and k, with what is named in front of them."""
+    whole = Block(state.block.depth)
+    loops = [(index, count) for index, count in (("run", ev.runs), ("k", ev.vec)) if count > 1]
+    inner = Block(whole.depth + len(loops))
+    ev.outer, ev.run_block = whole, inner
     ev.k_block = inner if ev.vec > 1 else None
-    with state.names.scope():
-        body()
-    state.block = outer
-    headers = [f"for (int run = 0; run < {ev.runs}; ++run) {{"] if ev.runs > 1 else []
-    headers += [f"for (int k = 0; k < {ev.vec}; ++k) {{"] if ev.vec > 1 else []
-    for level, header in enumerate(headers):
-        outer.add("    " * level + "#pragma unroll")
-        outer.add("    " * level + header)
-    outer.splice(inner)
-    for level in reversed(range(len(headers))):
-        outer.add("    " * level + "}")
+    with state.writing_to(inner), state.names.scope():
+        body(ev)
+    statements.loop_nest(whole, loops, inner)
     ev.close_k()
+    return whole

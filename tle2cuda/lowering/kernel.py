@@ -16,10 +16,11 @@ from tle2cuda.lowering import control, dispatch, distributed
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
+from tle2cuda.lowering.names import kernel_name
 from tle2cuda.lowering.places import Place
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
-from tle2cuda.lowering.templates import render_template
+from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, render
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 
@@ -42,14 +43,25 @@ class KernelFile:
     source: str
     header: tuple[str, ...]
     includes: tuple[str, ...]
-    namespaces: tuple[str, ...]
     usings: tuple[str, ...]
     helpers: tuple[str, ...]
     members: tuple[str, ...]
     shared_bytes: int
+    uses_groups: bool
     qualifiers: str
     parameters: str
     body: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrologueView:
+    """What a body uses, for `prologue.cu.j2`."""
+
+    dynamic_shared: bool = False
+    static_shared: bool = False
+    cluster: bool = False
+    grid: bool = False
+    thread: bool = False
 
 
 def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
@@ -67,27 +79,29 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     _emit_body(state)
     members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
-    prologue = _prologue(state, bool(members), dynamic)
+    if state.uses_cluster or state.uses_grid:
+        state.includes.add("cooperative_groups.h")
+    prologue = _prologue(state, bool(members) and not dynamic, dynamic)
     text, places = render([*prologue.lines, *state.block.lines])
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
     file = KernelFile(
-        name=kernel.name,
+        name=contract.kernel_name,
         source=kernel.span.short(),
         header=tuple(_header(kernel, contract, shared_bytes)),
         includes=tuple(_includes(state)),
-        namespaces=("namespace cg = cooperative_groups;",) if state.uses_cluster or state.uses_grid else (),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=tuple(helper_texts(state.helpers)),
         members=tuple(_member_lines(members)),
         shared_bytes=shared_bytes,
+        uses_groups=state.uses_cluster or state.uses_grid,
         qualifiers=_qualifiers(kernel),
-        parameters=_wrapped(kernel.name, parameters),
+        parameters=_wrapped(contract.kernel_name, parameters),
         body=text,
     )
     source = render_template("kernel.cu.j2", kernel.span, file=file)
-    start = source[: source.rindex(text)].count("\n") if text else 0
+    start = source[: source.rindex(text)].count("\n") if text else 0  # lines in front of the body
     return Lowered(source, contract, tuple((line + start, span) for line, span in places))
 
 
@@ -115,9 +129,7 @@ def _emit_body(state: State) -> None:
     state.names.fresh("grid_group")  # never a user's name
     ops = state.kernel.body.body
     if state.member_barrier is not None:
-        counters, groups = state.member_barrier
-        state.block.add(f"if ({state.thread()} < {len(groups)}) {counters}[thread] = 0;")
-        distributed.emit_whole_cluster_barrier(state, "the counters of the barriers among members are zero")
+        distributed.emit_member_counters(state)
     last = next((op for op in reversed(ops) if op.name != "constant"), None)
     for op in ops:
         if op is last and op.name == "if" and state.member_barrier is None:
@@ -128,23 +140,17 @@ def _emit_body(state: State) -> None:
         distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
 
 
-def _prologue(state: State, has_shared: bool, dynamic: bool) -> Block:
+def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
+    """What the body opens with, and the blank line behind it."""
+    # Index terms may cancel out after they asked for the thread, so the text decides.
+    code = [line.text.partition("//")[0] for line in state.block.lines]
+    thread = state.uses_thread and any(re.search(r"\bthread\b", text) for text in code)
+    view = PrologueView(dynamic_shared, static_shared, state.uses_cluster, state.uses_grid, thread)
     block = Block(depth=1)
-    if has_shared and dynamic:
-        block.add("extern __shared__ __align__(128) unsigned char shared_bytes[];")
-        block.add("Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);")
-    elif has_shared:
-        block.add("__shared__ Shared shared;")
-    if state.uses_cluster:
-        state.includes.add("cooperative_groups.h")
-        block.add("const cg::cluster_group cluster = cg::this_cluster();")
-    if state.uses_grid:
-        state.includes.add("cooperative_groups.h")
-        block.add("const cg::grid_group grid = cg::this_grid();")
-    if state.uses_thread:
-        block.add("const int thread = threadIdx.x;")
-    if block.lines and state.block.lines:
-        block.blank()
+    if view != PrologueView():
+        write(block, "prologue.cu.j2", "prologue", view)
+        if state.block.lines:
+            block.blank()
     return block
 
 
@@ -283,7 +289,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
-        kernel_name=kernel.name,
+        kernel_name=kernel_name(kernel.name),
         source_file=kernel.span.file_name,
         source_line=kernel.span.line,
         target=kernel.target,

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout
-from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, TERNARY, C, all_of, binary, ternary
-from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, UNARY, C, all_of, binary, ternary
+from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block
 
 MAX_ACCESS_BYTES = 16
 
@@ -49,16 +52,26 @@ def pointee(pointer: Value) -> DType:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A check `index < limit`, or `index <= limit` when `slack` is 1, in the coordinates of `grid`."""
+
+    index: Value
+    limit: Value
+    slack: int
+    grid: Grid
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """What a vector access has to test.
 
     Attributes:
         conditions: Conditions that hold or fail for the whole vector.
-        valid: Numbers of leading elements that are in bounds, one per bound check; None entries never occur.
+        bounds: Checks that may fail for the last elements of the vector only.
     """
 
     conditions: tuple[Value, ...]
-    bounds: tuple[tuple[Value, Value, int], ...]  # index tile, limit scalar, slack (1 for <=)
+    bounds: tuple[Bound, ...]
 
 
 class VectorPlan:
@@ -66,6 +79,7 @@ class VectorPlan:
 
     def __init__(self, state: State, layout: Layout) -> None:
         self.state = state
+        self.layout = layout
         self.axis, self.vec = layout.vector()
 
     def guard(self, op: Op) -> Guard | None:
@@ -84,7 +98,7 @@ class VectorPlan:
         if access.mask is None:
             return Guard((), ())
         conditions: list[Value] = []
-        bounds: list[tuple[Value, Value, int]] = []
+        bounds: list[Bound] = []
         for part in self._conjuncts(access.mask):
             mask_info = self.state.info.get(part)
             if not is_tile(part) or (mask_info is not None and mask_info.constancy[self.axis] >= self.vec):
@@ -101,27 +115,36 @@ class VectorPlan:
             return [part for operand in op.operands for part in self._conjuncts(operand)]
         return [mask]
 
-    def _bound(self, mask: Value) -> tuple[Value, Value, int] | None:
-        """(index, limit, slack) of a check `index < limit` on neighbouring indices against a uniform limit.
+    def _bound(self, mask: Value) -> Bound | None:
+        """The check `index < limit` on neighbouring indices against a limit that is the same for the whole vector.
 
-        Shape operations between the comparison and here keep neighbours neighbours only along the same axis, which
-        the contiguity of the compared index tells; so they are looked through with it.
+        Broadcasts and new axes between the comparison and the access are looked through: neighbours stay neighbours.
         """
+        grid, axis = Grid.of(self.layout, self.vec), self.axis
         op = self.state.definitions.get(mask)
+        while op is not None and op.name in ("broadcast", "expand_dims", "trans"):
+            inner = op.operands[0]
+            grid = grid.operand(op, inner)
+            if op.name == "expand_dims":
+                axis -= axis > op.attrs["axis"]
+            elif op.name == "trans":
+                axis = op.attrs["perm"][axis]
+            op = self.state.definitions.get(inner)
         if op is None or op.name != "cmp":
             return None
         predicate = op.attrs["predicate"]
-        a, b = op.operands
+        index, limit = op.operands
         if predicate in ("gt", "ge"):
-            a, b, predicate = b, a, {"gt": "lt", "ge": "le"}[predicate]
-        if predicate not in ("lt", "le"):
+            index, limit, predicate = limit, index, {"gt": "lt", "ge": "le"}[predicate]
+        element = element_of(index.type)
+        if predicate not in ("lt", "le") or not isinstance(element, DType) or element.kind != "int":
+            return None  # the room `limit - index` of unsigned numbers would wrap past the limit
+        info, limit_info = self.state.info.get(index), self.state.info.get(limit)
+        if info is None or limit_info is None:
             return None
-        info, limit_info = self.state.info.get(a), self.state.info.get(b)
-        if info is None or limit_info is None or info.contiguity[self.axis] < self.vec:
+        if info.contiguity[axis] < self.vec or limit_info.constancy[axis] < self.vec:
             return None
-        if limit_info.constancy[self.axis] < self.vec:
-            return None
-        return a, b, 1 if predicate == "le" else 0
+        return Bound(index, limit, 1 if predicate == "le" else 0, grid)
 
 
 _CACHE_LOADS: Mapping[str, str] = {".ca": "load_ca", ".cg": "load_cg", ".cs": "load_cs", ".cv": "load_cv"}
@@ -133,6 +156,19 @@ _CACHE_STORES: Mapping[str, str] = {
 }
 _EVICT_LOADS = {"evict_first": "load_evict_first", "evict_last": "load_evict_last"}
 _EVICT_STORES = {"evict_first": "store_evict_first", "evict_last": "store_evict_last"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreView:
+    """A store, as a form of `memory.cu.j2` shows it."""
+
+    form: str
+    condition: str
+    value: str
+    element: str = ""
+    function: str = ""
+    address: str = ""
+    valid: str = ""
 
 
 class MemoryEmitter:
@@ -149,7 +185,7 @@ class MemoryEmitter:
         """Expression of one loaded element."""
         access = access_of(op)
         place = self.places.of(access.pointer)
-        loaded = self._read(op, place, pointee(access.pointer))
+        loaded = read_element(self.state, op, self.places, place)
         if access.mask is None:
             return loaded
         return ternary(self.ev.c(access.mask), loaded, self._other(access))
@@ -158,17 +194,6 @@ class MemoryEmitter:
         if access.other is not None:
             return self.ev.c(access.other)
         return literal(self.state, 0, pointee(access.pointer))
-
-    def _read(self, op: Op, place: Place, dtype: DType) -> C:
-        helper = load_helper(op)
-        if dtype is BOOL and place.buffer is None:  # bool pointers address bytes
-            address = self.places.address(place)
-            raw = C(f"*reinterpret_cast<const unsigned char*>({address.text})", 15, address.deps)
-            return binary("!=", EQUALITY, raw, C("0"))
-        if helper is None:
-            return self.places.element(place)
-        address = self.places.address(place)
-        return C(f"{self.state.helper(helper)}({address.text})", PRIMARY, address.deps)
 
     def load_vector(self, op: Op, guard: Guard) -> C:
         """Expression of one loaded vector."""
@@ -212,19 +237,19 @@ class MemoryEmitter:
 
     def _valid(self, guard: Guard) -> C:
         result: C | None = None
-        for index, limit, slack in guard.bounds:
-            start = self.ev.value(index, k_zero=True)
-            room = binary("-", ADD, self.ev.c(limit, k_zero=True), self.ev.text(start))
-            if slack:
-                room = binary("+", ADD, room, C(str(slack)))
+        for bound in guard.bounds:
+            start = self.ev.value(bound.index, bound.grid, k_zero=True)
+            room = binary("-", ADD, self.ev.c(bound.limit, bound.grid, k_zero=True), self.ev.text(start))
+            if bound.slack:
+                room = binary("+", ADD, room, C(str(bound.slack)))
             result = room if result is None else C(f"min({result.text}, {room.text})", PRIMARY)
         assert result is not None
         return result
 
     # ---- stores -----------------------------------------------------------------------------------------------------
 
-    def store_element(self, op: Op, owner: C | None) -> str:
-        """Statement that stores one element."""
+    def store_element(self, op: Op, owner: C | None) -> StoreView:
+        """Store of one element."""
         access = access_of(op)
         assert access.value is not None
         place = self.places.of(access.pointer)
@@ -232,20 +257,10 @@ class MemoryEmitter:
         conditions = [owner] if owner is not None else []
         if access.mask is not None:
             conditions.append(self.ev.c(access.mask))
-        return guarded(all_of(conditions), self.write(op, place, value, pointee(access.pointer)))
+        return store_view(self.state, op, self.places, place, value, all_of(conditions))
 
-    def write(self, op: Op, place: Place, value: C, dtype: DType) -> str:
-        """Unguarded store statement."""
-        helper = store_helper(op)
-        if dtype is BOOL and place.buffer is None:
-            address = self.places.address(place)
-            return f"*reinterpret_cast<unsigned char*>({address.text}) = {value.text};"
-        if helper is None:
-            return f"{self.places.element(place).text} = {value.text};"
-        return f"{self.state.helper(helper)}({self.places.address(place).text}, {value.text});"
-
-    def store_vector(self, op: Op, guard: Guard, value: str, owner: C | None) -> str:
-        """Statement that stores one vector named `value`."""
+    def store_vector(self, op: Op, guard: Guard, value: str, owner: C | None) -> StoreView:
+        """Store of the vector named `value`."""
         access = access_of(op)
         address = self.places.address(self.places.of(access.pointer, k_zero=True))
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
@@ -255,12 +270,49 @@ class MemoryEmitter:
         cache = "" if helper is None else helper.removeprefix("store")
         if cache:
             self.state.helper(f"store{cache}")
-        if guard.bounds:
-            name = self.state.helper(f"store_edge{cache}")
-            statement = f"{name}({address.text}, {self._valid(guard).text}, {value});"
-        else:
-            statement = f"{self.state.helper(f'store_vector{cache}')}({address.text}, {value});"
-        return guarded(all_of(conditions), statement)
+        return StoreView(
+            form="store_edge" if guard.bounds else "store_by_helper",
+            condition=_text(all_of(conditions)),
+            value=value,
+            function=self.state.helper(f"store_edge{cache}" if guard.bounds else f"store_vector{cache}"),
+            address=address.text,
+            valid=self._valid(guard).text if guard.bounds else "",
+        )
+
+
+def read_element(state: State, op: Op, places: Places, place: Place) -> C:
+    """Expression of one element in memory, read the way a load asks for."""
+    helper = load_helper(op)
+    if pointee(op.operands[0]) is BOOL and place.buffer is None:  # bool pointers address bytes
+        address = places.address(place)
+        raw = C(f"*reinterpret_cast<const unsigned char*>({address.text})", UNARY, address.deps)
+        return binary("!=", EQUALITY, raw, C("0"))
+    if helper is None:
+        return places.element(place)
+    address = places.address(place)
+    return C(f"{state.helper(helper)}({address.text})", PRIMARY, address.deps)
+
+
+def store_view(state: State, op: Op, places: Places, place: Place, value: C, condition: C | None) -> StoreView:
+    """Store of one element, written the way a store asks for."""
+    helper = store_helper(op)
+    if pointee(op.operands[0]) is BOOL and place.buffer is None:
+        element = f"*reinterpret_cast<unsigned char*>({places.address(place).text})"
+    elif helper is None:
+        element = places.element(place).text
+    else:
+        function, address = state.helper(helper), places.address(place).text
+        return StoreView("store_by_helper", _text(condition), value.text, function=function, address=address)
+    return StoreView("store", _text(condition), value.text, element)
+
+
+def write_store(block: Block, view: StoreView, span: Span | None) -> None:
+    """Append a store to a block."""
+    write(block, "memory.cu.j2", view.form, view, span)
+
+
+def _text(condition: C | None) -> str:
+    return "" if condition is None else condition.text
 
 
 def filled(state: State, dtype: DType, vec: int, value: C) -> str:
@@ -301,11 +353,6 @@ def _known(table: Mapping[str, str], key: str, op: Op) -> str:
     return table[key]
 
 
-def guarded(condition: C | None, statement: str) -> str:
-    """`if (condition) statement`."""
-    return statement if condition is None else f"if ({condition.text}) {statement}"
-
-
 def owner_condition(state: State, layout: Layout) -> C | None:
     """Condition that selects one of several threads that hold the same elements; None when each element has one holder."""
     lane_mask, warp_mask = layout.owner_bits()
@@ -329,12 +376,10 @@ def tile_layout(value: Value) -> Layout:
 
 
 __all__ = [
-    "TERNARY",
     "Access",
     "Guard",
     "MemoryEmitter",
     "VectorPlan",
     "access_of",
-    "guarded",
     "owner_condition",
 ]

@@ -3,20 +3,100 @@
 from __future__ import annotations
 
 import contextlib
-import keyword
+import functools
 import re
+import unicodedata
 from collections.abc import Iterator
 
-_RESERVED = frozenset(
+from tle2cuda.lowering.helpers import all_helpers
+
+# What no name in an emitted file can be: words of C++, and macros that NVRTC, nvcc or the headers define.
+_WORDS = frozenset(
     """
-    alignas alignof and asm auto bool break case catch char class const constexpr continue decltype default delete
-    do double else enum explicit export extern false float for friend goto if inline int long mutable namespace
-    new noexcept not nullptr operator or private protected public register return short signed sizeof static
-    struct switch template this throw true try typedef typename union unsigned using virtual void volatile while
-    xor threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint4 uint2 min max abs exp
-    log sin cos sqrt floor ceil round printf assert cg cub cuda std Shared shared Vector thread run k
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+    concept const const_cast consteval constexpr constinit continue co_await co_return co_yield decltype default
+    delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
+    while xor xor_eq
+    BUFSIZ EOF HUGE_VAL HUGE_VALF HUGE_VALL INFINITY MATH_ERRNO MATH_ERREXCEPT NAN NULL RAND_MAX SEEK_CUR SEEK_END
+    SEEK_SET TMP_MAX assert errno linux math_errhandling offsetof stderr stdin stdout unix
     """.split()
 )
+_MACROS = frozenset(
+    """
+    CHAR_BIT CHAR_MAX CHAR_MIN DBL_DIG DBL_EPSILON DBL_MAX DBL_MIN EXIT_FAILURE EXIT_SUCCESS FLT_DIG FLT_EPSILON FLT_MAX
+    FLT_MIN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO INT_MAX INT_MIN LLONG_MAX LLONG_MIN LONG_MAX LONG_MIN
+    M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2 M_LOG10E M_LOG2E M_PI M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 PTRDIFF_MAX
+    PTRDIFF_MIN SCHAR_MAX SCHAR_MIN SHRT_MAX SHRT_MIN SIZE_MAX UCHAR_MAX UINT_MAX ULLONG_MAX ULONG_MAX USHRT_MAX
+    """.split()
+).union(f"{sign}INT{bits}_{end}" for sign in ("", "U") for bits in (8, 16, 32, 64) for end in ("MAX", "MIN"))
+
+# What the statements of an emitted file may use: a variable of that name would hide it.
+_MATH = """
+    abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfinv exp exp10 exp2
+    expm1 fabs fdim fdivide floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10
+    log1p log2 logb lrint lround max min modf nearbyint nextafter pow rcbrt remainder rhypot rint round rsqrt scalbn sin
+    sincos sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
+    """.split()
+_USED = frozenset(
+    """
+    threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
+    cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
+    """.split()
+).union(_MATH, (f"{name}f" for name in _MATH))
+# Neither matches a name with a number or an underscore behind it, so a suffix always helps.
+_USED_PATTERN = re.compile(
+    r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+"
+)
+
+# Functions of the C library that headers declare: a kernel, which has C linkage too, cannot be called so.
+_C_LIBRARY = frozenset(
+    """
+    abort atexit atof atoi atol bcmp bcopy bsearch bzero calloc clock div drem exit ffs finite free gamma getenv index
+    labs ldiv llabs lldiv main malloc memchr memcmp memcpy memmove memset mktime pow10 qsort rand random realloc rindex
+    scalb select signal sleep srand srandom strcat strchr strcmp strcpy strlen system time
+    """.split()
+)
+
+
+def ascii_identifier(name: str) -> str:
+    """`name` in the letters that every CUDA compiler takes, without the forms that C++ reserves.
+
+    NVRTC refuses letters beyond ASCII: accents are dropped, other letters become ``u`` and their code point.
+    Names with two underscores in a row, or with one before a capital, belong to the C++ implementation.
+    """
+    letters = []
+    for letter in unicodedata.normalize("NFKD", name):
+        if letter.isascii():
+            letters.append(letter if letter.isalnum() else "_")
+        elif not unicodedata.combining(letter):
+            letters.append(f"u{ord(letter):x}")
+    text = re.sub("__+", "_", "".join(letters))
+    if re.match("_[A-Z]", text):
+        text = text[1:]
+    if text in ("", "_"):
+        return "value"
+    return f"_{text}" if text[0].isdigit() else text
+
+
+@functools.cache
+def is_reserved(name: str) -> bool:
+    """Whether a name means something else in an emitted file."""
+    return (
+        name in _WORDS
+        or name in _USED
+        or name in all_helpers()
+        or name in _MACROS
+        or _USED_PATTERN.fullmatch(name) is not None
+    )
+
+
+def kernel_name(name: str) -> str:
+    """The name of a kernel in its emitted file and in its contract: the user's, unless C++ or CUDA forbid it."""
+    base = ascii_identifier(name)
+    return f"{base}_" if is_reserved(base) or base in _C_LIBRARY else base
 
 
 class Names:
@@ -29,18 +109,14 @@ class Names:
         """A name like `hint` that clashes with nothing in the open scopes.
 
         Args:
-            hint: Wanted name; characters that C does not allow become underscores.
+            hint: Wanted name, which `ascii_identifier` makes one of C++.
             depth: Scope that will hold it, counted from the outermost (0); the innermost by default.
         """
-        base = re.sub(r"\W", "_", hint) or "value"
-        if base[0].isdigit():
-            base = f"_{base}"
-        if keyword.iskeyword(base):
-            base += "_"
+        base = ascii_identifier(hint)
         name, count = base, 1
-        while name in _RESERVED or any(name in scope for scope in self._scopes):
+        while is_reserved(name) or any(name in scope for scope in self._scopes):
             count += 1
-            name = f"{base}_{count}" if base not in _RESERVED or count > 2 else f"{base}_"
+            name = f"{base}_{count}" if count > 2 or not is_reserved(base) else f"{base}_"
         self._scopes[-1 if depth is None else depth].add(name)
         return name
 

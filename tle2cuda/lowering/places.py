@@ -99,7 +99,7 @@ class Places:
                 if isinstance(element_of(source.type), PointerType)
                 else self.c(source, grid, k_zero)
             )
-            text = f"reinterpret_cast<{self.state.declare_type(pointer.type)}>({inner.text})"
+            text = f"reinterpret_cast<{self.state.variable_type(pointer)}>({inner.text})"
             return Place(C(text, PRIMARY, inner.deps))
         if op.name == "remote":
             from tle2cuda.lowering.distributed import map_shared_rank

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import (
     Combiner,
@@ -24,6 +25,7 @@ from tle2cuda.lowering.combine import (
 )
 from tle2cuda.lowering.evaluate import Grid
 from tle2cuda.lowering.memory import tile_layout
+from tle2cuda.lowering.naming import reduced_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
 from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
@@ -132,7 +134,7 @@ class _Reducer:
     def _variable(self) -> tuple[str, str]:
         """Name and declaration of the partial results."""
         state, result = self.state, self.op.results[0]
-        hint = result.name or self.op.attrs["kind"]
+        hint = result.name or reduced_name(state, self.op)
         if self.direct:
             self.partials = state.new_registers(result, hint)
             return self.partials.name, state.declaration(self.partials, result)
@@ -293,18 +295,22 @@ class _Reducer:
             else:
                 self._bind_scalar(name, position, result)
 
+    def _result_name(self, position: int) -> str:
+        """Name of a result that is taken apart from the partial results."""
+        return self.op.results[position].name or reduced_name(self.state, self.op, position)
+
     def _bind_scalar(self, name: str, position: int, result: Value) -> None:
         state = self.state
         text = self.combiner.results(name)[position]
         target = state.scalar_targets.get(result)
         if target is not None:
-            state.block.add(f"{target} = {text};", self.op.span)
+            statements.assign(state.block, target, text, self.op.span)
             state.scalars[result] = C(target)
         elif self.combiner.is_plain:
             state.scalars[result] = C(name)
         elif state.use_count(result):
-            own = state.names.fresh(result.name or self.op.attrs["kind"])
-            state.block.add(f"const {state.declare_type(result.type)} {own} = {text};", self.op.span)
+            own = state.names.fresh(self._result_name(position))
+            state.define_constant(result, own, text, self.op.span)
             state.scalars[result] = C(own)
 
     def _bind_tile(self, name: str, position: int, result: Value) -> None:
@@ -314,8 +320,8 @@ class _Reducer:
         elif not state.use_count(result):
             return
         else:
-            registers = state.new_registers(result, self.op.attrs["kind"])
-            state.block.add(state.declaration(registers, result), self.op.span)
+            registers = state.new_registers(result, self._result_name(position))
+            state.declare_registers(registers, result, self.op.span)
             text = self.combiner.results(self._partial(name))[position]
             images = [1 << bit for bit in range(self.runs.bit_length() - 1)]
             assign_run(state, registers, images, text, self.runs, self.op)
@@ -329,9 +335,4 @@ class _Reducer:
 
 def assign_run(state: State, target: Registers, images: Sequence[int], text: str, runs: int, op: Op) -> None:
     """`target[run] = text` for every run."""
-    statement = f"{register_element(target, images)} = {text};"
-    if runs == 1:
-        state.block.add(statement, op.span)
-        return
-    state.block.add("#pragma unroll", op.span)
-    state.block.add(f"for (int run = 0; run < {runs}; ++run) {statement}", op.span)
+    statements.assign_each_run(state.block, register_element(target, images), text, runs, op.span)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import ELEMENTWISE
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import BOOL, DType, PointerType
-from tle2cuda.lowering import atomics
-from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, C, binary, ternary
+from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.lowering import atomics, statements
+from tle2cuda.lowering.cexpr import AND, EQUALITY, PRIMARY, C, all_of, binary, ternary
 from tle2cuda.lowering.literals import literal
-from tle2cuda.lowering.memory import access_of, guarded, load_helper, pointee, store_helper
+from tle2cuda.lowering.memory import access_of, pointee, read_element, store_view, write_store
 from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
-
+from tle2cuda.lowering.templates import write
 
 SHORT_TEXT = 24  # an expression up to this long is written again rather than named by us
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastView:
+    """What `scalars.cu.j2` shows."""
+
+    type: str
+    name: str
+    slot: str
+    value: str
+    release: str
+    acquire: str
 
 
 def scalar_text(state: State, value: Value) -> C:
@@ -42,7 +56,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
     target = state.scalar_targets.get(value)
     if target is not None:
         state.comment(op.span)
-        state.block.add(f"{target} = {expr.text};", op.span)
+        statements.assign(state.block, target, expr.text, op.span)
         state.scalars[value] = C(target)
         return
     named = bool(value.name) and not expr.is_simple
@@ -52,13 +66,11 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         return
     if keep and not state.use_count(value):
         state.comment(op.span)
-        state.block.add(f"{expr.text};", op.span)
+        statements.evaluate(state.block, expr.text, op.span)
         return
     state.comment(op.span)
     name = state.names.fresh(hint_for(state, value, op))
-    type_ = state.variable_type(value)
-    text = f"const {type_}" if isinstance(value.type, DType) else f"{type_} const"
-    state.block.add(f"{text} {name} = {expr.text};", op.span)
+    state.define_constant(value, name, expr.text, op.span)
     state.scalars[value] = C(name)
 
 
@@ -99,23 +111,13 @@ def emit_load(state: State, op: Op) -> None:
     places = Places(state)
     place = place_of(state, access.pointer)
     dtype = pointee(access.pointer)
-    helper = load_helper(op)
-    if helper is not None:
-        read = C(f"{state.helper(helper)}({places.address(place).text})")
-    elif dtype is BOOL and place.buffer is None:
-        read = binary(
-            "!=",
-            EQUALITY,
-            C(f"*reinterpret_cast<const unsigned char*>({places.address(place).text})", 15),
-            C("0"),
-        )
-    else:
-        read = places.element(place)
+    read = read_element(state, op, places, place)
     if access.mask is not None:
         other = scalar_text(state, access.other) if access.other is not None else literal(state, 0, dtype)
         read = ternary(scalar_text(state, access.mask), read, other)
     if op.attrs.get("num_scratch"):
-        _broadcast(state, op, f"{_slot(state, op)} = {read.text};", None)
+        state.comment(op.span)
+        _broadcast(state, op, read, atomics.Fences())
         return
     define(state, op, read, keep=True)
 
@@ -127,19 +129,11 @@ def emit_store(state: State, op: Op) -> None:
     places = Places(state)
     place = place_of(state, access.pointer)
     state.comment(op.span)
-    condition = binary("==", EQUALITY, state.thread(), C("0"))
+    condition = _first_thread(state)
     if access.mask is not None:
-        mask = scalar_text(state, access.mask)
-        condition = C(f"{condition.text} && {mask.at(5)}", 5)
+        condition = binary("&&", AND, condition, scalar_text(state, access.mask))
     value = scalar_text(state, access.value)
-    helper = store_helper(op)
-    if helper is not None:
-        statement = f"{state.helper(helper)}({places.address(place).text}, {value.text});"
-    elif pointee(access.pointer) is BOOL and place.buffer is None:
-        statement = f"*reinterpret_cast<unsigned char*>({places.address(place).text}) = {value.text};"
-    else:
-        statement = f"{places.element(place).text} = {value.text};"
-    state.block.add(guarded(condition, statement), op.span)
+    write_store(state.block, store_view(state, op, places, place, value, condition), op.span)
 
 
 def emit_atomic(state: State, op: Op) -> None:
@@ -150,21 +144,24 @@ def emit_atomic(state: State, op: Op) -> None:
     state.comment(op.span)
     operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
     call = atomics.spell(state, op, places.address(place), *(scalar_text(state, v) for v in operands))
-    before, after = atomics.fences(op)
+    fences = atomics.fences(op)
     mask = scalar_text(state, access.mask) if access.mask is not None else None
-    used = bool(op.attrs.get("num_scratch"))
-    zero = literal(state, 0, pointee(access.pointer))
-    if before:
-        state.block.add("__syncthreads();  // the whole CTA's writes come before the release")
-    result = call if mask is None else ternary(mask, call, zero)
-    action = f"{_slot(state, op)} = {result.text};" if used else guarded(mask, f"{call.text};")
-    fenced = [text for text in (before, action, after) if text]
-    if used:
-        _broadcast(state, op, "\n".join(fenced), after)
-        return
-    _by_one_thread(state, op, fenced)
-    if after:
-        state.block.add("__syncthreads();  // the acquire holds for the whole CTA")
+    if op.attrs.get("num_scratch"):  # where the old value is used
+        result = call if mask is None else ternary(mask, call, literal(state, 0, pointee(access.pointer)))
+        _broadcast(state, op, result, fences)
+    elif fences == atomics.Fences():
+        condition = all_of((_first_thread(state), *(() if mask is None else (mask,))))
+        assert condition is not None
+        statements.evaluate(state.block, call.text, op.span, condition.text)
+    else:
+        state.thread()
+        view = atomics.FencedView(fences.release, fences.acquire, mask.text if mask is not None else "", call.text)
+        write(state.block, atomics.TEMPLATE, "fenced", view, op.span)
+
+
+def _first_thread(state: State) -> C:
+    """Condition that selects one thread of the CTA."""
+    return binary("==", EQUALITY, state.thread(), C("0"))
 
 
 def _slot(state: State, op: Op) -> str:
@@ -172,42 +169,26 @@ def _slot(state: State, op: Op) -> str:
     return f"{ref.text}[0]"
 
 
-def _by_one_thread(state: State, op: Op, statements: list[str]) -> None:
-    state.thread()
-    if len(statements) == 1:
-        text = statements[0]
-        state.block.add(
-            f"if (thread == 0) {text}" if not text.startswith("if (") else f"if (thread == 0 && {text[4:]}",
-            op.span,
-        )
-        return
-    state.block.add("if (thread == 0) {", op.span)
-    with state.block.indented():
-        for statement in statements:
-            state.block.add(statement, op.span)
-    state.block.add("}")
-
-
-def _broadcast(state: State, op: Op, statements: str, after: str | None) -> None:
+def _broadcast(state: State, op: Op, obtained: C, fences: atomics.Fences) -> None:
     """One thread puts the result into its slot, all read it."""
-    state.comment(op.span)
-    _by_one_thread(state, op, statements.split("\n"))
-    state.block.add("__syncthreads();  // every thread reads the value that one thread obtained")
+    state.thread()
     value = op.results[0]
     name = state.names.fresh(hint_for(state, value, op))
-    state.block.add(f"const {state.variable_type(value)} {name} = {_slot(state, op)};", op.span)
+    view = BroadcastView(
+        type=state.variable_type(value),
+        name=name,
+        slot=_slot(state, op),
+        value=obtained.text,
+        release=fences.release,
+        acquire=fences.acquire,
+    )
+    write(state.block, "scalars.cu.j2", "broadcast", view, op.span)
     state.scalars[value] = C(name, PRIMARY)
 
 
 def is_scalar_elementwise(op: Op) -> bool:
     """Whether an operation computes a scalar from scalars."""
-    if op.name not in ELEMENTWISE:
-        return False
-    if not isinstance(op.results[0].type, (DType, PointerType)):
-        return False
-    if op.name == "select" and isinstance(op.results[0].type, PointerType):
-        return True
-    return True
+    return op.name in ELEMENTWISE and isinstance(op.results[0].type, (DType, PointerType))
 
 
 def unknown(op: Op) -> InternalError:

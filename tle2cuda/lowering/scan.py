@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.layout import Layout, format_index, linear_terms
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD
 from tle2cuda.lowering.combine import (
     Combiner,
@@ -20,6 +21,7 @@ from tle2cuda.lowering.combine import (
 from tle2cuda.lowering.evaluate import flatten
 from tle2cuda.lowering.exclusive_sum import emit_exclusive_sum
 from tle2cuda.lowering.memory import tile_layout
+from tle2cuda.lowering.naming import scanned_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
 
@@ -179,9 +181,9 @@ class _Scanner:
         """The registers that are scanned: the result's, when nothing needs to be converted."""
         state, result = self.state, self.op.results[0]
         if self.combiner.is_plain:
-            registers = state.new_registers(result, "scanned")
+            registers = state.new_registers(result, scanned_name(state, self.op))
             return registers, state.declaration(registers, result)
-        name = state.names.fresh("scanned")
+        name = state.names.fresh(f"{scanned_name(state, self.op)}_partial")
         registers = Registers(name, self.layout, 1)
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
         return registers, f"{self.combiner.type} {name}{extent};"
@@ -291,8 +293,8 @@ class _Scanner:
             if not self.combiner.is_plain:
                 if not state.use_count(result):
                     continue
-                registers = state.new_registers(result, "scanned")
-                state.block.add(state.declaration(registers, result), self.op.span)
+                registers = state.new_registers(result, scanned_name(state, self.op))
+                state.declare_registers(registers, result, self.op.span)
                 self._copy(registers, self.combiner.results(_whole(scanned))[position])
             target = state.targets.get(result)
             if target is not None:
@@ -302,12 +304,8 @@ class _Scanner:
 
     def _copy(self, target: Registers, text: str) -> None:
         """`target = text` for all registers, counted by `run`."""
-        count = target.layout.num_registers
-        statement = f"{_whole(target)} = {text};"
-        if count > 1:
-            self.state.block.add("#pragma unroll", self.op.span)
-            statement = f"for (int run = 0; run < {count}; ++run) {statement}"
-        self.state.block.add(statement, self.op.span)
+        runs = target.layout.num_registers
+        statements.assign_each_run(self.state.block, _whole(target), text, runs, self.op.span)
 
 
 def _whole(registers: Registers) -> str:

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout, SharedLayout, ThreadMap, conversion, f2, format_index, linear_terms
+from tle2cuda.layout.conversions import ShuffleRound
 from tle2cuda.layout.shared import best_vector
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import elements_at, grid_of, register_element, thread_condition
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Grid
+from tle2cuda.lowering.naming import converted_name
 from tle2cuda.lowering.scalars import define
 from tle2cuda.lowering.state import Registers, State
-from tle2cuda.lowering.templates import render_template
+from tle2cuda.lowering.templates import write
 from tle2cuda.passes.collective_plan import conversion_way, element_bytes
 
+TEMPLATE = "shape.cu.j2"
 _LANE_BITS = 5
 
 
@@ -29,7 +33,6 @@ _LANE_BITS = 5
 class SharedView:
     """A trip through shared memory, as `shape.cu.j2` shows it."""
 
-    slots: str
     owner: str
     writes: int
     write_width: int
@@ -48,11 +51,24 @@ class SharedView:
 
 
 @dataclass(frozen=True, slots=True)
-class ShuffleView:
-    """Exchanges between the lanes of each warp, one statement a line."""
+class Arrival:
+    """One exchange: what arrives goes to the target, through `offered` and only where `guard` holds if there is one."""
 
-    lines: tuple[str, ...]
-    slots: str = ""
+    target: str
+    value: str
+    guard: str = ""
+    offered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleView:
+    """Exchanges between the lanes of each warp, as `shape.cu.j2` shows them."""
+
+    type: str
+    declaration: str
+    received: str
+    rounds: tuple[Arrival, ...]
+    chosen: tuple[Arrival, ...]
 
 
 def emit_convert_layout(state: State, op: Op) -> None:
@@ -63,7 +79,7 @@ def emit_convert_layout(state: State, op: Op) -> None:
     if way == "none":
         if _may_change(state, value):
             state.comment(op.span)
-            registers = _new(state, result)
+            registers = _new(state, op)
             assign_tile(state, registers, value)
             state.registers[result] = registers
         return
@@ -91,13 +107,14 @@ def _may_change(state: State, value: Value) -> bool:
     return False
 
 
-def _new(state: State, result: Value) -> Registers:
+def _new(state: State, op: Op) -> Registers:
     """The result's registers, declared here unless they exist already."""
+    result = op.results[0]
     target = state.targets.get(result)
     if target is not None:
         return target
-    registers = state.new_registers(result, "converted")
-    state.block.add(state.declaration(registers, result), result.span)
+    registers = state.new_registers(result, converted_name(state, op))
+    state.declare_registers(registers, result, result.span)
     return registers
 
 
@@ -168,7 +185,7 @@ def _emit_shared(state: State, op: Op) -> None:
     offsets = conversion(source, target).offset_map(element_bytes(value.type))
     slots = state.buffers[op.operands[-1]].text
     stored_type = _stored_type(state, value)
-    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     declaration = "" if result in state.targets else state.declaration(registers, result)
     depth = state.names.depth
     writing, reading = _access(state, source, offsets), _access(state, target, offsets)
@@ -186,7 +203,6 @@ def _emit_shared(state: State, op: Op) -> None:
         mine = f"{slots}[{writing.offset}]"
         theirs = f"{slots}[{reading.offset}]"
         view = SharedView(
-            slots=slots,
             owner=thread_condition(state, source.replicated_lanes | source.replicated_warps << _LANE_BITS),
             writes=1 << len(writing.run),
             write_width=writing.width,
@@ -203,8 +219,7 @@ def _emit_shared(state: State, op: Op) -> None:
             read=f"{state.helper('load_vector')}<{reading.width}>(&{theirs})" if unpacked else "",
             unpack=_unpack(state, result, registers, reading, f"{unpacked}[k]" if unpacked else theirs),
         )
-        text = render_template("shape.cu.j2", op.span, op.name, view=view)
-    state.block.add(text, op.span)
+    write(state.block, TEMPLATE, "through_shared", view, op.span)
     _fill_copies(state, op, registers, reading)
     state.registers[result] = registers
 
@@ -233,7 +248,8 @@ def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) ->
         own = [*access.k, *access.run]
         for index in range(1 << len(own)):
             source = f2.apply(own, index)
-            state.block.add(f"{_register(registers, source ^ copy)} = {_register(registers, source)};", op.span)
+            target, value = _register(registers, source ^ copy), _register(registers, source)
+            statements.assign(state.block, target, value, op.span)
         access = _Access(access.width, (*access.k, copy), access.run, access.offset)
     assert len(access.k) + len(access.run) == size or not extra
 
@@ -272,47 +288,50 @@ def _emit_shuffles(state: State, op: Op) -> None:
     source = state.registers.get(value)
     if source is None or source.layout != source_layout or source.single_run:
         source = state.new_registers(value, f"{result.name or 'tile'}_source")
-        state.block.add(state.declaration(source, value), op.span)
+        state.declare_registers(source, value, op.span)
         assign_tile(state, source, value)
-    registers = state.targets.get(result) or state.new_registers(result, "converted")
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     rounds = conversion(source_layout, target_layout).rounds
     guarded = any(step.guard is not None for step in rounds)
     same_receiver = all(step.receive.images == rounds[0].receive.images for step in rounds)
     type_ = state.declare_type(value.type)
     depth = state.names.depth
-    lines: list[str] = []
-    if result not in state.targets:
-        lines.append(state.declaration(registers, result))
     with state.names.scope():
         direct = guarded or all(step.receive.is_constant for step in rounds)
         received = "" if direct else state.names.fresh("received", depth)
-        if received:
-            assert same_receiver, "unguarded rounds differ only in what they receive"
-            lines.append(f"{type_} {received}[{len(rounds)}];")
+        assert direct or same_receiver, "unguarded rounds differ only in what they receive"
+        moves: list[Arrival] = []
         for number, step in enumerate(rounds):
             sent = _select(state, lambda r: _register(source, r), step.send)
             arrived = _exchanged(state, sent, step.source_lane, step.lane_xor)
-            if not direct:
-                lines.append(f"{received}[{number}] = {arrived};")
+            target = f"{received}[{number}]" if received else _register(registers, step.receive.constant)
+            if received or step.guard is None:
+                moves.append(Arrival(target, arrived))
                 continue
-            target = _register(registers, step.receive.constant)
-            if step.guard is None:
-                lines.append(f"{target} = {arrived};")
-                continue
-            offered = state.names.fresh("offered", depth)
-            lines.append(f"const {type_} {offered} = {arrived};")
             state.thread()
-            lines.append(f"if (({step.guard.format({THREAD: 'thread'})}) == 0) {target} = {offered};")
-        if not direct:
-            number_of = {step.receive.constant: i for i, step in enumerate(rounds)}
-            for register in sorted(number_of):
-                # Lane l received its register `r ^ images * l` in the round of r: the map is its own inverse.
-                chosen = ThreadMap(register, rounds[0].receive.images)
-                text = _select(state, lambda r: f"{received}[{number_of[r]}]", chosen)
-                lines.append(f"{_register(registers, register)} = {text};")
-        text = render_template("shape.cu.j2", op.span, op.name, view=ShuffleView(tuple(lines)))
-    state.block.add(text, op.span)
+            guard = f"({step.guard.format({THREAD: 'thread'})}) == 0"
+            moves.append(Arrival(target, arrived, guard, state.names.fresh("offered", depth)))
+        view = ShuffleView(
+            type=type_,
+            declaration="" if result in state.targets else state.declaration(registers, result),
+            received=received,
+            rounds=tuple(moves),
+            chosen=_choices(state, registers, received, rounds) if received else (),
+        )
+    write(state.block, TEMPLATE, "shuffles", view, op.span)
     state.registers[result] = registers
+
+
+def _choices(state: State, registers: Registers, received: str, rounds: Sequence[ShuffleRound]) -> tuple[Arrival, ...]:
+    """Each register of the result, chosen from what the rounds brought."""
+    number_of = {step.receive.constant: i for i, step in enumerate(rounds)}
+    found = []
+    for register in sorted(number_of):
+        # Lane l received its register `r ^ images * l` in the round of r: the map is its own inverse.
+        chosen = ThreadMap(register, rounds[0].receive.images)
+        text = _select(state, lambda r: f"{received}[{number_of[r]}]", chosen)
+        found.append(Arrival(_register(registers, register), text))
+    return tuple(found)
 
 
 def _exchanged(state: State, sent: str, source_lane: ThreadMap, lane_xor: int | None) -> str:

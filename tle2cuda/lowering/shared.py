@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BufferType
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import Affine, C, Expr
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
+from tle2cuda.lowering.templates import write
 from tle2cuda.passes.shared_map import SharedMap, shared_map
 
 STATIC_SHARED_LIMIT_BYTES = 48 * 1024
@@ -30,6 +32,16 @@ class Member:
     alignment_bytes: int
     comment: str
     group: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroView:
+    """A buffer that starts with zeros."""
+
+    pointer: str
+    type: str
+    elements: int
+    threads: int
 
 
 def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -84,10 +96,8 @@ def emit_alloc(state: State, op: Op) -> None:
     pointer = f"reinterpret_cast<{type_.element.cuda}*>({ref.text})" if len(type_.shape) > 1 else ref.text
     state.comment(op.span)
     state.thread()
-    count, threads = type_.num_elements, state.kernel.num_threads
-    state.block.add(
-        f"for (int i = thread; i < {count}; i += {threads}) {pointer}[i] = {type_.element.cuda}(0);", op.span
-    )
+    view = ZeroView(pointer, type_.element.cuda, type_.num_elements, state.kernel.num_threads)
+    write(state.block, "shared.cu.j2", "zero", view, op.span)
 
 
 def emit_view(state: State, op: Op) -> None:
@@ -147,5 +157,5 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
     else:
         text = f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
     state.comment(op.span)
-    state.block.add(f"{type_.element.cuda}* const {name} = {text};", op.span)
+    statements.constant_pointer(state.block, f"{type_.element.cuda}*", name, text, op.span)
     return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.errors import InternalError
@@ -26,6 +27,7 @@ from tle2cuda.ir.types import (
     is_pointer,
 )
 from tle2cuda.layout import Layout
+from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.names import Names
@@ -87,6 +89,38 @@ def cuda_type(type_: Type) -> str:
     return element.cuda
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """An open `{ ... }` of the emitted text.
+
+    Attributes:
+        block: Where its statements go.
+        names_depth: Its place among the scopes of `Names`.
+        is_loop: Whether it is the body of a loop; what does not change in it may be computed in front of it.
+        known: What was named in it, by the value and where it is read.
+    """
+
+    block: Block
+    names_depth: int
+    is_loop: bool
+    known: dict[object, Expr]
+
+
+_T = TypeVar("_T")
+
+
+class _Leveled(dict[Value, _T]):
+    """How values are spelled; notes the scope in which each was bound."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self._state = state
+
+    def __setitem__(self, value: Value, spelling: _T) -> None:
+        self._state.levels[value] = self._state.level
+        super().__setitem__(value, spelling)
+
+
 class State:
     """Everything that the emitters of one kernel share."""
 
@@ -99,11 +133,11 @@ class State:
         self.lazy = lazy_values(kernel.body.ops)
         self.access = GlobalAccess(kernel)
         self.names = Names()
-        self.scalars: dict[Value, C] = {}
-        self.registers: dict[Value, Registers] = {}
+        self.levels: dict[Value, int] = {}  # how many scopes enclose the one in which a variable keeps its value
+        self.scalars: dict[Value, C] = _Leveled[C](self)
+        self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
-        self.hoisted: list[dict[object, Expr]] = [{}]
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}
         self.member_types: dict[Value, str] = {}  # members of `Shared` that are no plain arrays
@@ -111,6 +145,7 @@ class State:
         self.helpers: set[str] = set()
         self.includes: set[str] = set()
         self.block = Block(depth=1)
+        self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
         self.uses_thread = False
@@ -135,18 +170,53 @@ class State:
         """Show the user's line, unless it is the one shown last."""
         block = block if block is not None else self.block
         place = (span.file, span.line)
-        if not span.line or place == self._last_comment or not span.source_line():
+        shown = block.commented if block.lines else self._last_comment
+        if not span.line or place == shown or not span.source_line():
             return
-        self._last_comment = place
+        self._last_comment = block.commented = place
         block.add(source_comment(span, block.depth), span)
 
     @contextlib.contextmanager
-    def nested(self) -> Iterator[None]:
-        """A `{ ... }` scope of the emitted text at one level deeper."""
-        self.hoisted.append({})
-        with self.names.scope(), self.block.indented():
-            yield
-        self.hoisted.pop()
+    def writing_to(self, block: Block) -> Iterator[Block]:
+        """Statements written inside go to a block of their own, which a template places later."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    @contextlib.contextmanager
+    def nested(self, is_loop: bool = False) -> Iterator[Block]:
+        """The body of a `{ ... }` scope: names and what is computed once are its own; yields its block."""
+        with self.names.scope(), self.writing_to(Block(self.block.depth + 1)) as body:
+            self.scopes.append(Scope(body, self.names.depth, is_loop, {}))
+            yield body
+            self.scopes.pop()
+
+    @property
+    def level(self) -> int:
+        """Number of the innermost open scope; 0 is the kernel's."""
+        return len(self.scopes) - 1
+
+    def level_of(self, value: Value) -> int:
+        """The outermost scope in which a value is known and does not change.
+
+        Divisions by what may be zero stay where they are: moved in front of a loop, they would run when it does not.
+        """
+        if value in self.levels:
+            return self.levels[value]
+        op = self.definitions.get(value)
+        if op is None:
+            return 0
+        if op.name in ("idiv", "rem") and not self._is_nonzero(op.operands[1]):
+            return self.level
+        return max((self.level_of(v) for v in op.operands), default=0)
+
+    def _is_nonzero(self, value: Value) -> bool:
+        op = self.definitions.get(value)
+        if op is not None and op.name == "splat":
+            return self._is_nonzero(op.operands[0])
+        return op is not None and op.name == "constant" and bool(op.attrs["value"])
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -204,8 +274,22 @@ class State:
 
     def declaration(self, registers: Registers, value: Value) -> str:
         """`Vector<float, 4> row[4];`"""
+        type_, name = self.declarator(registers, value)
+        return f"{type_} {name};"
+
+    def declare_registers(self, registers: Registers, value: Value, span: Span | None = None) -> None:
+        """Write the declaration of a tile's registers."""
+        statements.variable(self.block, *self.declarator(registers, value), span)
+
+    def declarator(self, registers: Registers, value: Value) -> tuple[str, str]:
+        """C type of one run of a tile, and its variable with the number of runs."""
         extent = f"[{registers.runs}]" if registers.runs > 1 else ""
-        return f"{self.tile_type(value, registers.vec)} {registers.name}{extent};"
+        return self.tile_type(value, registers.vec), registers.name + extent
+
+    def define_constant(self, value: Value, name: str, text: str, span: Span | None = None) -> None:
+        """Write `const int name = text;` for a scalar, `float* const name = text;` for a scalar pointer."""
+        form = statements.constant_pointer if isinstance(value.type, PointerType) else statements.constant
+        form(self.block, self.variable_type(value), name, text, span)
 
 
 def is_scalar(value: Value) -> bool:

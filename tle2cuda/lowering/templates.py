@@ -1,13 +1,20 @@
-"""The Jinja templates of `tle2cuda/templates/`, and how a fault in one is reported."""
+"""The Jinja templates of `tle2cuda/templates/`, and how a fault in one is reported.
+
+A template is a whole text (`render_template`) or a family of statements, one macro for each form (`write`). Statements may
+hold bodies that were lowered apart, the body of a loop for instance: the template shows where they stand, and their lines
+go there with the user's places that they have.
+"""
 
 from __future__ import annotations
 
 import functools
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import InternalError
+from tle2cuda.lowering.writer import Block, marker
 
 if TYPE_CHECKING:
     import jinja2
@@ -45,17 +52,58 @@ def render_template(name: str, span: Span | None, op: str = "", **views: Any) ->
     Raises:
         InternalError: The template is missing or wrong, or a view lacks what it asks for.
     """
-    import jinja2
-
     try:
         return environment().get_template(name).render(**views)
     except Exception as error:
-        line = _template_line(error, name)
-        if isinstance(error, jinja2.TemplateSyntaxError):
-            line = error.lineno
-        place = f"{name}:{line}" if line else name
-        what = f" for {op}" if op else ""
-        raise InternalError(f"rendering template {place}{what} failed: {error}", span) from error
+        raise _fault(error, name, op, span) from error
+
+
+def write(block: Block, name: str, form: str, view: object, span: Span | None = None, **bodies: Block | None) -> None:
+    """Append a statement to a block.
+
+    Args:
+        block: Where the statement goes.
+        name: File name of the family's template, such as `control.cu.j2`.
+        form: The macro in it, which takes the view and the bodies.
+        view: What the template shows.
+        span: The user's place of the statement's own lines.
+        **bodies: Blocks that the statement holds; None for an absent one. The template has each on a line of its own.
+
+    Raises:
+        InternalError: The template is missing or wrong, or the view lacks what it asks for.
+    """
+    markers = {key: None if body is None else marker(key) for key, body in bodies.items()}
+    try:
+        text = _form(name, form)(view, **markers)
+    except Exception as error:
+        raise _fault(_at_template_lines(error), name, form, span) from error
+    block.add(text, span, {marker(key): body for key, body in bodies.items() if body is not None})
+
+
+@functools.cache
+def _form(name: str, form: str) -> Callable[..., str]:
+    """One macro of a template."""
+    macro: Callable[..., str] = getattr(environment().get_template(name).module, form)
+    return macro
+
+
+def _at_template_lines(error: Exception) -> Exception:
+    """The error with the lines of templates in its traceback, which calls of a macro leave at those of compiled code."""
+    try:
+        environment().handle_exception()
+    except Exception as rewritten:
+        return rewritten
+    return error
+
+
+def _fault(error: Exception, name: str, op: str, span: Span | None) -> InternalError:
+    """What went wrong where: template and line, operation or form, and the user's place."""
+    import jinja2
+
+    line = error.lineno if isinstance(error, jinja2.TemplateSyntaxError) else _template_line(error, name)
+    place = f"{name}:{line}" if line else name
+    what = f" for {op}" if op else ""
+    return InternalError(f"rendering template {place}{what} failed: {error}", span)
 
 
 def _template_line(error: Exception, name: str) -> int | None:

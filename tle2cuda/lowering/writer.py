@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tle2cuda.ir.nodes import Op
@@ -28,21 +28,36 @@ class Block:
 
     depth: int = 1
     lines: list[Line] = field(default_factory=list)
+    commented: tuple[str, int] | None = None  # the user's line that was shown last in this block
 
-    def add(self, text: str, span: Span | None = None) -> None:
-        """Append text, which may have several lines with their own relative indentation."""
+    def add(self, text: str, span: Span | None = None, bodies: Mapping[str, Block] | None = None) -> None:
+        """Append text, which may have several lines with their own relative indentation.
+
+        Args:
+            text: The lines.
+            span: The user's place.
+            bodies: Blocks that were written apart, by the line (see `marker`) that stands for each. Their lines keep
+                the places that they have, and move to the depth of that line.
+        """
         for row in text.rstrip("\n").split("\n"):
             stripped = row.lstrip(" ")
             depth = self.depth + (len(row) - len(stripped)) // 4
-            self.lines.append(Line(depth, stripped, span))
+            if bodies and stripped in bodies:
+                self.splice(bodies[stripped], depth)
+            else:
+                self.lines.append(Line(depth, stripped, span))
 
     def blank(self) -> None:
         """One empty line, never two, never at the start."""
         if self.lines and self.lines[-1].text and not self.lines[-1].text.endswith("{"):
             self.lines.append(Line(0, ""))
 
-    def splice(self, inner: Block) -> None:
-        """Append the lines of a block that was written apart."""
+    def splice(self, inner: Block, depth: int | None = None) -> None:
+        """Append the lines of a block that was written apart, at its own depth or another one."""
+        shift = 0 if depth is None else depth - inner.depth
+        if shift:
+            for line in inner.lines:
+                line.depth += shift if line.text else 0
         self.lines.extend(inner.lines)
 
     @contextlib.contextmanager
@@ -53,6 +68,11 @@ class Block:
             yield
         finally:
             self.depth -= 1
+
+
+def marker(name: str) -> str:
+    """The line that stands for a block in a rendered template; no line of CUDA holds its first character."""
+    return f"\0{name}"
 
 
 def source_comment(span: Span, depth: int) -> str:

@@ -76,9 +76,7 @@ def _offset_pointer(pointer: tensor, offset: Any, symbol: str, negate: bool = Fa
     if dtype.is_bool():
         amount = core.cast(amount, I32)
     if negate:
-        amount = emit_value(
-            "sub", (constant(0, core.dtype_of(amount), amount.dims), amount), amount.element, amount.dims
-        )
+        amount = emit_value("sub", (constant(0, core.dtype_of(amount), amount.dims), amount), amount.element, amount.dims)
     base, steps = broadcast_pair(pointer, amount, f"`{symbol}`")
     return emit_value("ptr_add", (base, steps), pointer.element, base.dims)
 

@@ -246,8 +246,7 @@ def check_tile_shape(dims: Sequence[int], what: str) -> None:
             )
     if num_elements(dims) > MAX_TILE_ELEMENTS:
         raise InvalidArgument(
-            f"{what}: a tile of shape {dims_text(dims)} has {num_elements(dims)} elements, "
-            f"the limit is {MAX_TILE_ELEMENTS}"
+            f"{what}: a tile of shape {dims_text(dims)} has {num_elements(dims)} elements, the limit is {MAX_TILE_ELEMENTS}"
         )
 
 

@@ -381,9 +381,7 @@ def _index_operand(entry: Any, position: int) -> tensor:
     else:
         is_integer = isinstance(value, int) and not isinstance(value, bool)
     if not is_integer:
-        raise InvalidArgument(
-            f"local_ptr: index {position} must be an integer tile or scalar, got {core.describe(entry)}"
-        )
+        raise InvalidArgument(f"local_ptr: index {position} must be an integer tile or scalar, got {core.describe(entry)}")
     return core.cast(core.to_tensor(value), I32)
 
 

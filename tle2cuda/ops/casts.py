@@ -56,8 +56,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     )
     if not narrowing:
         raise InvalidArgument(
-            f"tl.cast: fp_downcast_rounding applies only from a float to a narrower float, "
-            f"not from {x.dtype} to {target}"
+            f"tl.cast: fp_downcast_rounding applies only from a float to a narrower float, not from {x.dtype} to {target}"
         )
     return core.cast(x, target, rounding)
 

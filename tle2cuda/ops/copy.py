@@ -113,8 +113,7 @@ def _check_shapes(pointers: tensor, buffer: buffered_tensor, shape: Any) -> None
     extents = tuple(buffer.shape)
     if core.broadcast_shape(pointers.dims, extents) != extents:
         raise MemoryOperationFailed(
-            f"{_FAILED}pointers of shape {dims_text(pointers.dims)} do not broadcast to the buffer "
-            f"{dims_text(extents)}",
+            f"{_FAILED}pointers of shape {dims_text(pointers.dims)} do not broadcast to the buffer {dims_text(extents)}",
             facts=facts,
         )
 
@@ -132,8 +131,7 @@ def _mask(mask: Any, buffer: buffered_tensor) -> tensor | None:
     extents = tuple(buffer.shape)
     if core.broadcast_shape(condition.dims, extents) != extents:
         raise MemoryOperationFailed(
-            f"{_FAILED}the mask of shape {dims_text(condition.dims)} does not broadcast to the buffer "
-            f"{dims_text(extents)}",
+            f"{_FAILED}the mask of shape {dims_text(condition.dims)} does not broadcast to the buffer {dims_text(extents)}",
             facts=(fact("mask", condition), buffer_fact(buffer)),
         )
     return condition

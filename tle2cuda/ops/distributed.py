@@ -237,9 +237,7 @@ def _rank_operand(rank: Any) -> core.tensor:
     if isinstance(rank, int):
         return constant(rank, I32)
     if not isinstance(rank, core.tensor):
-        raise InvalidType(
-            f"remote: shard_id must be an int, a tuple of ints or an int32 scalar, got {core.describe(rank)}"
-        )
+        raise InvalidType(f"remote: shard_id must be an int, a tuple of ints or an int32 scalar, got {core.describe(rank)}")
     if rank.dims:
         raise InvalidArgument(
             f"remote: shard_id must be a scalar, got {core.describe_type(rank)}",

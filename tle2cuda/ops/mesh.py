@@ -340,9 +340,7 @@ def _infer_submesh_barrier_group(mesh: device_mesh) -> tuple[int, ...] | None:
     """
     cluster_size = num_elements(_mesh_to_cluster_dims(mesh))
     if mesh.size > cluster_size:
-        raise InvalidArgument(
-            f"distributed_barrier: the mesh has {mesh.size} positions, the cluster {cluster_size} CTAs"
-        )
+        raise InvalidArgument(f"distributed_barrier: the mesh has {mesh.size} positions, the cluster {cluster_size} CTAs")
     if mesh.size == cluster_size:
         return None
     if mesh.ndim == 0:

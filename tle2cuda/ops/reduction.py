@@ -254,9 +254,7 @@ def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = F
 def _bitwise(kind: str, input: Any, axis: Any, keep_dims: Any, what: str) -> tensor:
     x = _one_tile(input, what)
     if not core.dtype_of(x).is_int():
-        raise DTypeMismatch(
-            f"{what} takes integers or bool, got {core.describe_type(x)}", facts=(core.fact("input", x),)
-        )
+        raise DTypeMismatch(f"{what} takes integers or bool, got {core.describe_type(x)}", facts=(core.fact("input", x),))
     return emit_reduce((x,), axis, kind, what, keep_dims=keep_dims)[0]
 
 

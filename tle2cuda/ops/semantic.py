@@ -81,9 +81,7 @@ class TLESemantic:
         outer = self.validate_alloc_shape(shape)
         tile = self.validate_alloc_shape(tile_shape)
         if len(outer) != len(tile):
-            raise TLESemanticError(
-                f"tile shape {dims_text(tile)} must have rank {len(outer)} as {dims_text(outer)} has"
-            )
+            raise TLESemanticError(f"tile shape {dims_text(tile)} must have rank {len(outer)} as {dims_text(outer)} has")
         for i, (extent, part) in enumerate(zip(outer, tile, strict=True)):
             if extent % part:
                 raise TLESemanticError(f"extent {extent} of axis {i} is not divisible by tile dim {part}")

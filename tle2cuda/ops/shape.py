@@ -80,8 +80,7 @@ def broadcast_to(input: Any, *shape: Any) -> tensor:
         return stretch(x, dims)
     if len(x.dims) != len(dims):
         raise ShapeMismatch(
-            f"tl.broadcast_to: a tile of rank {len(x.dims)} cannot take the shape {dims_text(dims)} of rank "
-            f"{len(dims)}",
+            f"tl.broadcast_to: a tile of rank {len(x.dims)} cannot take the shape {dims_text(dims)} of rank {len(dims)}",
             facts=(fact("input", x),),
             help="add axes first, x[None, :]",
         )
@@ -267,9 +266,7 @@ def _permute(x: tensor, axes: tuple[Any, ...], what: str) -> tensor:
     normal = tuple(axis + rank if axis < 0 else axis for axis in given)
     if sorted(normal) != list(range(rank)):
         raise InvalidArgument(
-            f"{what}: {given} is no permutation of the axes 0 to {rank - 1}"
-            if rank
-            else f"{what}: a scalar has no axes",
+            f"{what}: {given} is no permutation of the axes 0 to {rank - 1}" if rank else f"{what}: a scalar has no axes",
             facts=(fact("input", x),),
         )
     if normal == tuple(range(rank)):

@@ -108,8 +108,7 @@ def _alignment(alignment_bytes: Any) -> int:
     value = static_int(alignment_bytes, "alloc: alignment_bytes")
     if not 1 <= value <= _MAX_ALIGNMENT_BYTES or value & (value - 1):
         raise MemoryOperationFailed(
-            f"Memory allocation failed: alignment_bytes must be a power of two up to {_MAX_ALIGNMENT_BYTES}, "
-            f"got {value}"
+            f"Memory allocation failed: alignment_bytes must be a power of two up to {_MAX_ALIGNMENT_BYTES}, got {value}"
         )
     return max(16, value)
 

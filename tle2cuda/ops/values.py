@@ -219,8 +219,7 @@ class pointer_type:
         self.const: bool = bool(unwrap(const))
         if self.address_space not in self._spaces:
             raise InvalidArgument(
-                f"tl.pointer_type: address_space must be 1 (global), 3 (shared) or 7 (cluster), "
-                f"got {self.address_space!r}"
+                f"tl.pointer_type: address_space must be 1 (global), 3 (shared) or 7 (cluster), got {self.address_space!r}"
             )
 
     @property

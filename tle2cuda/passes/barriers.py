@@ -29,7 +29,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 
-_MAX_PHRASES = 2
+_MAX_REASON_CHARS = 90  # what fits beside a barrier
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -83,10 +83,11 @@ def describe(hazards: Iterable[Hazard]) -> str:
         followers.setdefault((kind, tuple(buffers)), []).append(later_kind)
     same = [_phrase(kind, buffers, kinds) for (kind, buffers), kinds in followers.items()]
     phrases = same + phrases
-    named = phrases[:_MAX_PHRASES]
-    if len(phrases) > len(named):
-        named.append("more of this kind")
-    return "orders " + ", and ".join(named)
+    text = "orders " + ", and ".join(phrases)
+    if len(text) <= _MAX_REASON_CHARS:
+        return text
+    buffers = list(dict.fromkeys(name for known in names.values() for name in known))
+    return f"orders the accesses to {_listed(buffers)} before it and after it" if buffers else f"orders {phrases[0]}"
 
 
 _VERBS: Mapping[Kind, str] = {READ: "loads of", WRITE: "stores to", ATOMIC: "atomics on"}

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from tle2cuda.analysis.addresses import Addresses
+from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.hazards import may_tear_copies
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
-from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
@@ -42,6 +45,8 @@ class _Group:
 
 class _Fuse:
     def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._known_addresses: Addresses | None = None
         self.lazy = lazy_values(kernel.body.ops)
         self.roots = Roots(kernel)
         self.uses = uses_of(kernel.body)
@@ -150,6 +155,13 @@ class _Fuse:
         space, other_space = _space(op), _space(earlier)
         if (space == GLOBAL) != (other_space == GLOBAL):
             return True
+        if space == GLOBAL and self._may_tear_copies(op, earlier):
+            return False  # a barrier will stand between
+        if op.operands[0] is earlier.operands[0] and not self._is_replicated(op):
+            # Each thread meets the very elements that it has accessed before, and in shared memory, where accesses are
+            # ordered, nobody else does.
+            if space == GLOBAL or self._addresses().is_injective(op.operands[0]):
+                return True
         if space != GLOBAL:  # shared memory: other buffers are no matter, the same one may need a barrier between
             mine, theirs = self.roots.of(op.operands[0]), self.roots.of(earlier.operands[0])
             return None not in mine and None not in theirs and not set(mine) & set(theirs)
@@ -159,6 +171,20 @@ class _Fuse:
             one_step = layout.num_registers == layout.vector()[1]
             return one_step or (self._offset(op) is not None and self._offset(op) is self._offset(earlier))
         return op.name == "store" and earlier.name == "store"
+
+    def _may_tear_copies(self, op: Op, earlier: Op) -> bool:
+        mine, theirs = effects(op, self.roots), effects(earlier, self.roots)
+        return any(may_tear_copies(a, b) for a in theirs for b in mine)
+
+    def _addresses(self) -> Addresses:
+        """The addresses of the kernel, found out when first asked for."""
+        if self._known_addresses is None:
+            self._known_addresses = Addresses(axis_info(self.kernel), self.definitions)
+        return self._known_addresses
+
+    def _is_replicated(self, op: Op) -> bool:
+        layout = _layout_of(op)
+        return layout is None or layout.is_replicated
 
     def _offset(self, op: Op) -> Value | None:
         """The offset tile of `base + offset` with a uniform base."""

@@ -15,6 +15,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import Layout, scan_layout
+from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice
 
 SECTOR_BYTES = 32
@@ -33,10 +34,13 @@ class _Assign:
         self.definitions = definitions(kernel.body)
         self.scopes: list[dict[tuple[Value, Layout | None], Value]] = []
         self.outputs: list[list[Op]] = []
+        self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
+        self.depth: dict[Value, int] = {}  # number of regions around the place where a new value is made
 
     def run(self) -> Kernel:
         body = self.region(self.kernel.body, ())
-        return replace(self.kernel, body=body)
+        # A loop whose carried layouts were guessed wrong is rewritten: what it wanted of its surroundings may be idle.
+        return remove_dead_code(replace(self.kernel, body=body))
 
     # ---- scopes -----------------------------------------------------------------------------------------------------
 
@@ -55,9 +59,19 @@ class _Assign:
         found = self._find((old, None))
         return found if found is not None else old
 
-    def emit(self, op: Op) -> Op:
-        self.outputs[-1].append(op)
+    def emit(self, op: Op, level: int = -1) -> Op:
+        self.outputs[level].append(op)
+        at = level % len(self.outputs)
+        self.depth.update((result, at) for result in op.results)
         return op
+
+    def _home(self, operands: tuple[Value, ...], through_branches: bool) -> int:
+        """The outermost open region in which the operands are known, reached through loops, or branches too."""
+        known = max((self.depth.get(v, 0) for v in operands), default=0)
+        level = len(self.outputs) - 1
+        while level > known and (through_branches or self.in_loop[level]):
+            level -= 1
+        return level
 
     def natural(self, old: Value) -> Layout | None:
         """The layout a tile already has, or has through shape operations alone; None when it may have any."""
@@ -88,8 +102,9 @@ class _Assign:
                 return new
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
-            new = self.emit(op).result
-        self.scopes[-1][key] = new
+            level = self._home((new,), through_branches=False)
+            new = self.emit(op, level).result
+            self.scopes[level][key] = new
         return new
 
     def _clone(self, op: Op, layout: Layout) -> Value:
@@ -97,21 +112,38 @@ class _Assign:
         old = op.results[0]
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
-        return self.emit(copy).result
+        level = self._home(operands, through_branches=True)
+        self.scopes[level][(old, layout)] = copy.result
+        return self.emit(copy, level).result
 
     # ---- regions and operations ---------------------------------------------------------------------------------------
 
-    def region(self, region: Region, params: tuple[Value, ...], yields: tuple[Layout | None, ...] | None = None) -> Region:
-        """Rewrite a region whose parameters became `params`; tile yields are put into the layouts `yields`."""
+    def region(
+        self,
+        region: Region,
+        params: tuple[Value, ...],
+        yields: tuple[Layout | None, ...] | None = None,
+        is_loop: bool = False,
+        natural: list[Layout | None] | None = None,
+    ) -> Region:
+        """Rewrite a region whose parameters became `params`; tile yields are put into the layouts `yields`.
+
+        `natural` receives the layouts that the yields would have by themselves.
+        """
         self.scopes.append({})
         self.outputs.append([])
+        self.in_loop.append(is_loop)
+        self.depth.update((param, len(self.outputs) - 1) for param in params)
         for old, new in zip(region.params, params, strict=True):
             self.bind(old, new)
         for op in region.body:
             self.visit(op)
         end = region.terminator
+        if natural is not None:
+            natural += [self.natural(v) if is_tile(v) else None for v in end.operands]
         self.emit(replace(end, operands=self._yielded(end, yields)))
         self.scopes.pop()
+        self.in_loop.pop()
         return Region(params, tuple(self.outputs.pop()))
 
     def _yielded(self, end: Op, layouts: tuple[Layout | None, ...] | None) -> tuple[Value, ...]:
@@ -287,7 +319,7 @@ class _Assign:
             induction = Value(region.params[0].type, region.params[0].name, region.params[0].span)
             params = (induction, *self.fresh(carried, layouts))
             natural: list[Layout | None] = []
-            body = self._loop_body(region, params, layouts, natural)
+            body = self.region(region, params, tuple(layouts), is_loop=True, natural=natural)
             better = [
                 found if free and found is not None else layout
                 for found, free, layout in zip(natural, flexible, layouts, strict=True)
@@ -301,35 +333,15 @@ class _Assign:
         )
         self.rebuild_each(op, start + values, tuple(layouts), (body,))
 
-    def _loop_body(
-        self,
-        region: Region,
-        params: tuple[Value, ...],
-        layouts: list[Layout | None],
-        natural: list[Layout | None],
-    ) -> Region:
-        """Rewrite a loop body; `natural` receives the layouts its yields would have by themselves."""
-        self.scopes.append({})
-        self.outputs.append([])
-        for old, new in zip(region.params, params, strict=True):
-            self.bind(old, new)
-        for op in region.body:
-            self.visit(op)
-        end = region.terminator
-        natural += [self.natural(v) if is_tile(v) else None for v in end.operands]
-        self.emit(replace(end, operands=self._yielded(end, tuple(layouts))))
-        self.scopes.pop()
-        return Region(params, tuple(self.outputs.pop()))
-
     def visit_while(self, op: Op) -> None:
         before, body = op.regions
         layouts = self.carried_layouts(op.operands, before.params)
         arguments = before.terminator.operands[1:]
         first = self.fresh(before.params, layouts)
         passed: list[Layout | None] = [self.choice.layout_for(v) if is_tile(v) else None for v in arguments]
-        new_before = self.region(before, first, (None, *passed))
+        new_before = self.region(before, first, (None, *passed), is_loop=True)
         second = self.fresh(body.params, passed)
-        new_body = self.region(body, second, tuple(layouts))
+        new_body = self.region(body, second, tuple(layouts), is_loop=True)
         inits = tuple(
             self.want(v, layout) if layout is not None else self.now(v)
             for v, layout in zip(op.operands, layouts, strict=True)

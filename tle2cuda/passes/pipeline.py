@@ -101,9 +101,7 @@ def _wanted(dump: str | Collection[str] | None) -> frozenset[str]:
         return frozenset(pass_names())
     for name in sorted(names):
         if name not in pass_names():
-            raise InvalidArgument(
-                f"no pass is called {name!r}", facts=("passes: " + ", ".join((*pass_names(), "all")),)
-            )
+            raise InvalidArgument(f"no pass is called {name!r}", facts=("passes: " + ", ".join((*pass_names(), "all")),))
     return frozenset(names)
 
 

@@ -8,6 +8,7 @@ read.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -31,6 +32,12 @@ def default_cache_dir() -> Path:
     if configured:
         return Path(configured)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tle2cuda"
+
+
+@functools.cache
+def temporary_source_dir() -> Path:
+    """A directory of this process for emitted files that the cache cannot keep; it outlives the process."""
+    return Path(tempfile.mkdtemp(prefix="tle2cuda-"))
 
 
 def digest(*parts: str | bytes) -> str:
@@ -82,11 +89,18 @@ class KernelCache:
     def put_source(self, kernel: str, key: str, source: str, contract: str = "") -> Path:
         """Store the emitted text for people and messages, its contract beside it as ``.json``.
 
+        Where the cache cannot be written they go to a directory for temporary files, so that messages about the
+        text still name a file that exists.
+
         Returns:
             The path of the text, whether or not it could be written.
         """
         path = self.source_path(kernel, key)
-        self._write_if_new(path, source.encode())
+        if not self._write_if_new(path, source.encode()):
+            fallback = temporary_source_dir() / path.name
+            with contextlib.suppress(OSError):
+                fallback.write_bytes(source.encode())
+                path = fallback
         if contract:
             self._write_if_new(path.with_suffix(".json"), contract.encode())
         return path
@@ -108,13 +122,14 @@ class KernelCache:
     def _path(self, key: str) -> Path:
         return self.directory / key[:2] / f"{key}.kernel"
 
-    def _write_if_new(self, path: Path, data: bytes) -> None:
+    def _write_if_new(self, path: Path, data: bytes) -> bool:
         with contextlib.suppress(OSError):
             if path.read_bytes() == data:
-                return
-        self._write(path, data)
+                return True
+        return self._write(path, data)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, path: Path, data: bytes) -> bool:
+        """Write a file whole or not at all; whether it was."""
         temporary = ""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,11 +137,13 @@ class KernelCache:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
             os.replace(temporary, path)
+            return True
         except OSError as error:
             if temporary:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             self._warn(f"cannot write to the cache directory {self.directory}: {error.strerror or error}")
+            return False
 
     def _warn(self, message: str) -> None:
         with self._lock:

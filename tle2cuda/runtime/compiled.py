@@ -213,9 +213,7 @@ def compiled_kernel_class() -> Any:
     return CompiledKernel
 
 
-def _check_shape(
-    contract: LaunchContract, grid: int | Sequence[int], block: int | Sequence[int]
-) -> tuple[int, int, int]:
+def _check_shape(contract: LaunchContract, grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[int, int, int]:
     """Grid and block of a call, checked against the contract."""
     threads = normalize_grid(block)
     if threads != (contract.cta_threads, 1, 1):

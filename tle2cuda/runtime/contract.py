@@ -239,8 +239,7 @@ class LaunchContract:
             shared_static_bytes=int(data["shared_static_bytes"]),
             dynamic_shared_bytes=int(data["dynamic_shared_bytes"]),
             args=tuple(
-                ArgSpec(a["name"], a["kind"], a["dtype"], int(a["divisibility"]), bool(a["const"]))
-                for a in data["args"]
+                ArgSpec(a["name"], a["kind"], a["dtype"], int(a["divisibility"]), bool(a["const"])) for a in data["args"]
             ),
             scratch=tuple(ScratchSpec(**s) for s in data["scratch"]),
             constants=tuple((str(name), str(value)) for name, value in data["constants"]),

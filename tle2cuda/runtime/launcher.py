@@ -70,9 +70,7 @@ class _ParameterBlock(threading.local):
         layout = struct.Struct("".join(codes))
         buffer = ctypes.create_string_buffer(max(layout.size, 1))
         base = ctypes.addressof(buffer)
-        offsets = [
-            struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code) for index, code in enumerate(codes)
-        ]
+        offsets = [struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code) for index, code in enumerate(codes)]
         self.pointers = (ctypes.c_void_p * max(len(codes), 1))(*(base + offset for offset in offsets))
         # One attribute, as access to a thread's locals is slow: how to pack, where to, what the driver reads.
         self.state = (layout.pack_into, buffer, ctypes.addressof(self.pointers))
@@ -222,13 +220,9 @@ class Launcher:
             if self._cooperative:
                 if x * y * z > loaded.max_cooperative_ctas:
                     raise self._too_large(loaded, grid)
-                self._launch_cooperative(
-                    loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters
-                )
+                self._launch_cooperative(loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters)
             else:
-                self._launch_kernel(
-                    loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters, 0
-                )
+                self._launch_kernel(loaded.pointer, x, y, z, self._cta_threads, 1, 1, shared_bytes, stream, parameters, 0)
         except self._driver_error as error:
             raise self._driver_failure(error, grid, shared_bytes) from None
 
@@ -290,8 +284,7 @@ class Launcher:
         if clusters == 0:
             x, y, z = contract.cluster
             raise LaunchError(
-                f"a cluster of {x} x {y} x {z} = {contract.cluster_size} CTAs cannot be resident on "
-                f"{loaded.device_name}",
+                f"a cluster of {x} x {y} x {z} = {contract.cluster_size} CTAs cannot be resident on {loaded.device_name}",
                 self.span,
                 (_cta_needs(contract),),
                 "use a smaller cluster, fewer warps, or less shared memory",

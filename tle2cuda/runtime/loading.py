@@ -46,7 +46,7 @@ def load_kernel(reference: str) -> Any:
     if isinstance(value, FunctionType):
         return value
     close = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)
-    problem = f"is a {type(value).__name__}, not a kernel" if value is not None else "is not there"
+    problem = f"is of type {type(value).__name__}, not a kernel" if value is not None else "is not there"
     raise ArgumentError(
         f"{path.name}: `{name}` {problem}",
         facts=(f"kernels: {', '.join(kernels) or 'none'}",),
@@ -88,6 +88,12 @@ def load_module(path: Path) -> ModuleType:
         ) from None
     except KernelError:
         raise
+    except SystemExit as error:
+        raise CompilationError(
+            f"the file ends the program when it is run: SystemExit({error.code!r})",
+            _last_line(error, path),
+            help='put what is not part of a kernel under `if __name__ == "__main__":`',
+        ) from None
     except Exception as error:
         raise CompilationError(
             f"the file fails when it is run: {type(error).__name__}: {error}", _last_line(error, path)
@@ -105,7 +111,7 @@ def _syntax_error(error: SyntaxError, path: Path) -> CompilationError:
     return CompilationError(f"syntax error: {error.msg}", span)
 
 
-def _last_line(error: Exception, path: Path) -> Span | None:
+def _last_line(error: BaseException, path: Path) -> Span | None:
     """The line of the file at which an exception left it."""
     resolved = os.path.realpath(path)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

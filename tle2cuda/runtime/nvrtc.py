@@ -256,7 +256,7 @@ def _pch_possible(directory: Path) -> bool:
 
 
 def _compile_in_worker(source: str, path: str, flags: Sequence[str], prefix: str, directory: Path) -> _Outcome | None:
-    """Compile in a helper process with a precompiled header; None when the helper itself fails."""
+    """Compile in a helper process with a precompiled header; None when that fails for whatever reason."""
     # The warnings a header causes depend on the flags too, so every flag counts.
     key = digest(toolkit.nvrtc_identity(), toolkit.nvrtc_library(), prefix, *flags)
     pch = directory / f"{key[:32]}.pch"
@@ -289,8 +289,12 @@ def _compile_in_worker(source: str, path: str, flags: Sequence[str], prefix: str
     cubin, ptx = blobs[: reply["cubin"]], blobs[reply["cubin"] :]
     if len(ptx) != reply["ptx"]:
         return None
+    if reply["status"]:  # the precompiled header may be damaged: what NVRTC says without it counts
+        with contextlib.suppress(OSError):
+            pch.unlink(missing_ok=True)
+        return None
     log = _without_pch_messages(reply["log"])
-    return reply["status"], log, cubin, ptx, bool(reply["used"])
+    return 0, log, cubin, ptx, bool(reply["used"])
 
 
 def _evict(directory: Path) -> None:

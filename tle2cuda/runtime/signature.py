@@ -187,6 +187,11 @@ def parse_signature(
         _check_name(name, names, "constants", kernel)
     if isinstance(signature, str):
         entries = _assign_entries(parameters, split_signature(signature), given, kernel)
+    elif not isinstance(signature, Mapping):
+        raise ArgumentError(
+            f"the signature of {kernel} is a string or a mapping, got {type(signature).__name__}",
+            help=f"give one entry for each of {', '.join(names)}, such as '*fp32:16, i32, 1024'",
+        )
     else:
         entries = dict(signature)
         for name in entries:
@@ -268,7 +273,7 @@ def _assign_entries(
         return {p.name: entry for p, entry in zip(open_parameters, entries, strict=False)}
     expected = str(required) if required == len(open_parameters) else f"{required} to {len(open_parameters)}"
     raise ArgumentError(
-        f"the signature of {kernel} has {len(entries)} entries, expected {expected}",
+        f"the signature of {kernel} has {len(entries)} {'entry' if len(entries) == 1 else 'entries'}, expected {expected}",
         facts=(
             f"parameters without a constant: {', '.join(p.name for p in open_parameters)}",
             f"entries: {', '.join(entries)}",
@@ -277,9 +282,7 @@ def _assign_entries(
     )
 
 
-def _bind(
-    parameter: Parameter, entries: Mapping[str, Any], given: Mapping[str, Any], kernel: str
-) -> ArgSpec | _Constant:
+def _bind(parameter: Parameter, entries: Mapping[str, Any], given: Mapping[str, Any], kernel: str) -> ArgSpec | _Constant:
     """What one parameter becomes."""
     name = parameter.name
     if name not in entries:
@@ -315,9 +318,7 @@ def _bind(
             raise ArgumentError(f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}")
         return item
     if name in given and not _same_value(given[name], item.value):
-        raise ArgumentError(
-            f"{kernel}: `{name}` is {item.value!r} in the signature and {given[name]!r} in the constants"
-        )
+        raise ArgumentError(f"{kernel}: `{name}` is {item.value!r} in the signature and {given[name]!r} in the constants")
     return item
 
 
@@ -358,9 +359,7 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
     return _apply_hint(name, text, bool(match["star"]), dtype, is_const, match["hint"])
 
 
-def _apply_hint(
-    name: str, text: str, pointer: bool, dtype: str, is_const: bool, hint: str | None
-) -> ArgSpec | _Constant:
+def _apply_hint(name: str, text: str, pointer: bool, dtype: str, is_const: bool, hint: str | None) -> ArgSpec | _Constant:
     kind: Any = "pointer" if pointer else "scalar"
     if hint is None:
         return ArgSpec(name, kind, dtype, 1, is_const)

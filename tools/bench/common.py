@@ -168,9 +168,7 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 
     def line(row: Sequence[str]) -> str:
-        cells = [row[0].ljust(widths[0])] + [
-            cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)
-        ]
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
@@ -178,12 +176,8 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
-    parser.add_argument(
-        "--repeats", type=int, default=30, metavar="N", help="samples per median (default 30)"
-    )
-    parser.add_argument(
-        "--only", type=comma_list, metavar="GROUPS", help="comma-separated groups of kernels to run"
-    )
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="samples per median (default 30)")
+    parser.add_argument("--only", type=comma_list, metavar="GROUPS", help="comma-separated groups of kernels to run")
 
 
 def comma_list(text: str) -> list[str]:

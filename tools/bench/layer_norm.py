@@ -39,9 +39,7 @@ def contestants(rows: int, cols: int, dtype: str, names: Sequence[str]) -> list[
     torch.cuda.synchronize()
 
     def kernel_launch(kernel: Any) -> Any:
-        return lambda: kernel[(rows,)](
-            x, weight, bias, out, mean, rstd, cols, cols, EPS, BLOCK=block, num_warps=warps
-        )
+        return lambda: kernel[(rows,)](x, weight, bias, out, mean, rstd, cols, cols, EPS, BLOCK=block, num_warps=warps)
 
     def torch_launch() -> None:
         out_new, mean_new, rstd_new = torch.native_layer_norm(x, (cols,), weight, bias, EPS)
@@ -66,8 +64,7 @@ def contestants(rows: int, cols: int, dtype: str, names: Sequence[str]) -> list[
     )
     launches["tle2cuda"] = (lambda: kernel_launch(_ours()), lambda: outputs)
     return [
-        Contestant(name, launches[name][0](), outputs, lambda values=launches[name][1]: wrong(values))
-        for name in names
+        Contestant(name, launches[name][0](), outputs, lambda values=launches[name][1]: wrong(values)) for name in names
     ]
 
 

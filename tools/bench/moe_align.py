@@ -90,12 +90,8 @@ def is_right(bench: Bench, launch: Any, outputs: Outputs, problem: Problem, chec
 
 def measure(bench: Bench, rival: Rival, problem: Problem, checked: Checked) -> dict[str, Any]:
     outputs = Outputs(
-        bench.cupy.empty(
-            sorted_capacity(problem.num_slots, problem.block_size, problem.num_experts), np.int32
-        ),
-        bench.cupy.empty(
-            expert_capacity(problem.num_slots, problem.block_size, problem.num_experts), np.int32
-        ),
+        bench.cupy.empty(sorted_capacity(problem.num_slots, problem.block_size, problem.num_experts), np.int32),
+        bench.cupy.empty(expert_capacity(problem.num_slots, problem.block_size, problem.num_experts), np.int32),
         bench.cupy.empty(1, np.int32),
     )
     record: dict[str, Any] = {"kernel": rival.name, "group": rival.group, "variant": rival.variant}
@@ -151,9 +147,7 @@ def print_table(report: Report, data: str, block_size: int, options: argparse.Na
         record = best.get((tokens, name))
         if record is None:
             return "-"
-        return f"{record[key]:.2f}" + (
-            f" {record['variant']}" if options.variants and record["variant"] else ""
-        )
+        return f"{record[key]:.2f}" + (f" {record['variant']}" if options.variants and record["variant"] else "")
 
     rows = [[str(tokens), *(cell(tokens, name) for name in names)] for tokens in options.tokens]
     print(f"\n{data}, block {block_size}: {key}")
@@ -163,16 +157,12 @@ def print_table(report: Report, data: str, block_size: int, options: argparse.Na
 def parse_options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tools.bench.moe_align", description=__doc__.splitlines()[0])
     add_common_options(parser)
-    parser.add_argument(
-        "--data", type=comma_list, default=list(DATA), help=f"of {', '.join(DATA)}; any zipfN"
-    )
+    parser.add_argument("--data", type=comma_list, default=list(DATA), help=f"of {', '.join(DATA)}; any zipfN")
     parser.add_argument("--tokens", type=comma_ints, default=list(TOKENS), help="numbers of slots")
     parser.add_argument("--blocks", type=comma_ints, default=[16, 64], help="block sizes")
     parser.add_argument("--kernels", type=comma_list, help="only kernels with these names")
     parser.add_argument("--sweep", action="store_true", help="also the sizes that are rarely the best ones")
-    parser.add_argument(
-        "--variants", action="store_true", help="show in the table which size was the fastest"
-    )
+    parser.add_argument("--variants", action="store_true", help="show in the table which size was the fastest")
     parser.add_argument("--eager", action="store_true", help="print the tables of cold-cache times too")
     options = parser.parse_args(arguments)
     unknown = set(options.only or ()) - set(GROUPS)

@@ -330,9 +330,7 @@ def _prepare_triton(problem: Problem, outputs: Outputs) -> Callable[[], Any]:
 
     sizes = _sizes_of(problem)
     algorithm = ALGORITHMS["four_kernel"]
-    recipe = rivals.recipe_for_triton(
-        algorithm.recipe(sizes, next(algorithm.tunings(sizes, _multiprocessors())))
-    )
+    recipe = rivals.recipe_for_triton(algorithm.recipe(sizes, next(algorithm.tunings(sizes, _multiprocessors()))))
     arrays = {
         "topk_ids": torch.as_tensor(problem.topk_ids, device="cuda"),
         "sorted_ids": torch.as_tensor(outputs.sorted_token_ids, device="cuda"),

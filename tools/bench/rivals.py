@@ -57,7 +57,5 @@ def triton_module(name: str) -> ModuleType:
 def recipe_for_triton(recipe: Any) -> Any:
     """The launches of a MoE recipe with every kernel exchanged for its Triton twin."""
     staged = triton_module(f"{MOE}.staged")
-    steps = tuple(
-        dataclasses.replace(step, kernel=getattr(staged, step.kernel.__name__)) for step in recipe.steps
-    )
+    steps = tuple(dataclasses.replace(step, kernel=getattr(staged, step.kernel.__name__)) for step in recipe.steps)
     return dataclasses.replace(recipe, steps=steps)

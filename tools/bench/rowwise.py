@@ -79,10 +79,7 @@ def show(
         label = " ".join(str(value) for value in case.values())
         rivals = [name for name in names if name != ours]
         row = [label, *(f"{speeds[name]:.0f}" if name in speeds else "-" for name in names)]
-        row += [
-            f"{speeds[ours] / speeds[name]:.3f}" if ours in speeds and name in speeds else "-"
-            for name in rivals
-        ]
+        row += [f"{speeds[ours] / speeds[name]:.3f}" if ours in speeds and name in speeds else "-" for name in rivals]
         rows.append(row)
     ratios = [f"{ours}/{name}" for name in names if name != ours]
     print(format_table(["GB/s", *names, *ratios], rows), flush=True)

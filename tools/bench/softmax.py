@@ -37,8 +37,7 @@ def contestants(rows: int, cols: int, dtype: str, names: Sequence[str]) -> list[
     launches["triton"] = lambda: kernel_launch(rivals.triton_module("kernels.softmax").softmax)
     launches["tle2cuda"] = lambda: kernel_launch(_ours())
     return [
-        Contestant(name, launches[name](), [out], lambda: relative_error(out, expected, LIMITS[dtype]))
-        for name in names
+        Contestant(name, launches[name](), [out], lambda: relative_error(out, expected, LIMITS[dtype])) for name in names
     ]
 
 

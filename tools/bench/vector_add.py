@@ -54,10 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     bench = Bench()
     report = Report("vector add, float32", bench.describe_device())
     names = [name for name in NAMES if options.only is None or name in options.only]
-    results = [
-        ({"elements": n}, 12 * n, compete(bench, contestants(n, names), options.repeats))
-        for n in options.sizes
-    ]
+    results = [({"elements": n}, 12 * n, compete(bench, contestants(n, names), options.repeats)) for n in options.sizes]
     wrong = show(report, results, names, "tle2cuda")
     report.write(options.json)
     return int(wrong > 0)

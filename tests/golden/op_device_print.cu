@@ -1,0 +1,29 @@
+// printing.cu: emitted by tle2cuda from memory.py:198 (printing). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      x *i32 align 16, n i32
+//   constants BLOCK = 32
+
+extern "C" __global__ void __launch_bounds__(128)
+printing(const int* __restrict__ x, const int n)
+{
+    const int thread = threadIdx.x;
+
+    // i = tl.arange(0, BLOCK)                                                         memory.py:200
+    const int i = thread % 32;
+    // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:201
+    const int value = i < n ? x[i] : 0;
+    // if n > 1000:                                                                    memory.py:202
+    if (n > 1000) {
+        // tl.device_print("value", value, value * 2)                                  memory.py:203
+        const int value_2 = value * 2;
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value);
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value_2);
+
+        // tl.device_print("n %d", n)                                                  memory.py:204
+        if (thread == 0) printf("pid (%d, %d, %d) n %%d%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
+        // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:205
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) hexadecimal0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (unsigned)i);
+    }
+}

@@ -1,0 +1,88 @@
+// exclusive.cu: emitted by tle2cuda from collectives.py:193 (exclusive). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      x *fp32 align 16, out *fp32 align 16, total *fp32 align 16, n i32
+//   constants REVERSE = True, BLOCK = 32
+
+namespace {
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// The value that lane `source` of the warp holds. Called by whole warps.
+template <typename T>
+__device__ __forceinline__ T shuffle_from(const T& value, int source)
+{
+    return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
+}
+
+// Exclusive prefix sums over groups of WIDTH neighbouring lanes (with REVERSE from the last lane down), and the sum of the
+// group in `total`. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T warp_exclusive_sum(T value, T& total)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const T inclusive = lanes_scan<WIDTH, REVERSE>(value, [](T a, T b) { return static_cast<T>(a + b); });
+    const T before = shuffle_previous<WIDTH, REVERSE>(inclusive, 1);
+    total = shuffle_from(inclusive, threadIdx.x % 32 - lane + (REVERSE ? 0 : WIDTH - 1));
+    return lane == (REVERSE ? WIDTH - 1 : 0) ? T(0) : before;
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+exclusive(const float* __restrict__ x, float* out, float* total, const int n)
+{
+    const int thread = threadIdx.x;
+
+    // i = tl.arange(0, BLOCK)                                                    collectives.py:194
+    const int i = thread % 32;
+    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:195
+    const bool inside = i < n;
+    const float value = inside ? x[i] : 0.0f;
+    // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:196
+    float before, everything;
+    before = warp_exclusive_sum<32, true>(value, everything);
+    // tl.store(out + i, before, mask=i < n)                                      collectives.py:197
+    if (thread < 32 && inside) out[i] = before;
+    // tl.store(total, everything)                                                collectives.py:198
+    if (thread == 0) *total = everything;
+}

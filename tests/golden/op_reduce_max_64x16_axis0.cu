@@ -1,0 +1,119 @@
+// reduce_2d.cu: emitted by tle2cuda from collectives.py:29 (reduce_2d). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 256 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      x *fp32 align 16, out *fp32 align 16
+//   constants FN = total_max, AXIS = 0, M = 64, N = 16
+
+namespace {
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
+template <int MASK, typename T>
+__device__ __forceinline__ T shuffle_xor(const T& value)
+{
+    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
+}
+
+// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
+// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
+template <int MASK, typename T, typename Combine>
+__device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
+{
+    if constexpr (MASK != 0) {
+        constexpr int LOWEST = MASK & -MASK;
+        const T other = shuffle_xor<LOWEST>(value);
+        value = threadIdx.x & LOWEST ? combine(other, value) : combine(value, other);
+        value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
+    }
+    return value;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) float max_slots[64];          // scratch of collectives.py:273
+};
+static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+reduce_2d(const float* __restrict__ x, float* out)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    Vector<float, 4> value[2];
+    const int cols = thread % 4 * 4;
+
+    // tile [64, 16]: row = thread / 4 + 32 * run, column = thread % 4 * 4 + k;  run < 2, k < 4
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // rows, cols = tl.arange(0, M), tl.arange(0, N)                           collectives.py:30
+        const int rows = thread / 4 + 32 * run;
+        // value = tl.load(x + rows[:, None] * N + cols[None, :])                  collectives.py:31
+        value[run] = load_vector<4>(x + rows * 16 + cols);
+    }
+
+    // return tl.max(x, axis)                                                     collectives.py:273
+    Vector<float, 4> max_;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        max_[run] = value[0][run];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) max_[run] = fmaxf(max_[run], value[k][run]);
+        max_[run] = lanes_all_reduce<28>(max_[run], [](float a, float b) { return fmaxf(a, b); });
+    }
+    #pragma unroll
+    for (int run = 0; run < 4; ++run)
+        if ((thread & 28) == 0) shared.max_slots[thread / 32 * 16 + thread % 4 * 4 + run] = max_[run];
+    __syncthreads();  // the partial results of all warps are in their slots
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        max_[run] = shared.max_slots[thread % 4 * 4 + run];
+        #pragma unroll
+        for (int part = 1; part < 4; ++part)
+            max_[run] = fmaxf(max_[run], shared.max_slots[thread % 4 * 4 + run + 16 * part]);
+    }
+
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                               collectives.py:30
+    const int cols_2 = thread % 4 * 4;
+    // tl.store(out + cols, FN(value, 0))                                          collectives.py:33
+    if (thread < 4) store_vector(out + cols_2, max_);
+}

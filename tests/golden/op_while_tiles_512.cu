@@ -1,0 +1,105 @@
+// while_tiles.cu: emitted by tle2cuda from control.py:174 (while_tiles). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      x *i32 align 16, out *i32 align 16, limit i32
+//   constants N = 512
+
+namespace {
+
+// Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
+template <typename T, typename Combine>
+__device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
+{
+    #pragma unroll
+    for (int lane_mask = 16; lane_mask > 0; lane_mask >>= 1)
+        value = combine(value, static_cast<T>(__shfl_xor_sync(0xffffffffu, value, lane_mask)));
+    return value;
+}
+
+// Reduce across the WARPS warps of a CTA by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the slots; another
+// one has to follow before they are written again.
+template <int WARPS, typename T, typename Slot, typename Combine>
+__device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
+{
+    value = warp_all_reduce(value, combine);
+    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int max_slots[4];             // scratch of control.py:179
+};
+static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+while_tiles(const int* __restrict__ x, int* out, const int limit)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // i = tl.arange(0, N)                                                            control.py:176
+    const int i = 4 * thread;
+    // value = tl.load(x + i)                                                         control.py:177
+    const Vector<int, 4> value = load_vector<4>(x + i);
+
+    // while tl.max(value, axis=0) > limit:                                           control.py:179
+    Vector<int, 4> value_2;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k)
+        value_2[k] = value[k];
+    int rounds = 0;
+    while (true) {
+        __syncthreads();  // orders the loads of the scratch `max_slots` before the stores to it
+        int max_ = value_2[0];
+        #pragma unroll
+        for (int k = 1; k < 4; ++k) max_ = max(max_, value_2[k]);
+        max_ = cta_all_reduce(max_, shared.max_slots, [](int a, int b) { return max(a, b); });
+        if (!(max_ > limit)) break;
+
+        // rounds += 1                                                                control.py:181
+        const int rounds_2 = rounds + 1;
+
+        // value = tl.where(value > limit, value // 2, value)                     control.py:180
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) value_2[k] = value_2[k] > limit ? value_2[k] / 2 : value_2[k];
+        rounds = rounds_2;
+    }
+
+    // tl.store(out + i, value + rounds * 1000)                                       control.py:182
+    Vector<int, 4> value_3;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) value_3[k] = value_2[k] + rounds * 1000;
+    store_vector(out + i, value_3);
+}

@@ -1,0 +1,89 @@
+"""One or two kernels of every op family, from tests/opcases."""
+
+from __future__ import annotations
+
+from tests.golden import golden_case
+from tests.opcases import OpCase, cases
+
+SHOWN = (
+    # Elementwise work: masked vectors, narrow types, conversions.
+    "where_f32",
+    "bits_u8",
+    "mod_i64",
+    "exp_f32",
+    "compare_bf16",
+    "cast_f32_f8e4nv",
+    "scalar_div_f32",
+    # Memory: edges of vectors, masks of several kinds, cache hints, addresses without alignment.
+    "copy_f16_1003",
+    "load_window_f32_5_1001",
+    "mask_from_memory_i8",
+    "uniform_mask_3_100",
+    "copy_shifted_1",
+    "cache_load_cg_f32_1001",
+    "in_place_1024",
+    "copy_matrix_bf16_50x70_16",
+    "hints",
+    "device_print",
+    # Shapes, with exchanges between threads.
+    "transpose_f16_64x16",
+    "reshape_chain_16x64",
+    "broadcast_data_16x64",
+    "permute_210_i32_4x8x32",
+    # Collectives.
+    "reduce_sum_f32_1000",
+    "reduce_max_64x16_axis0",
+    "reduce_keep_16x64",
+    "arg_extremes_f32_200_left",
+    "reduce_welford_512",
+    "softmax_4x128",
+    "scan_sum_i32_1000",
+    "scan_sum_64x16_axis0_reverse",
+    "scan_affine_512",
+    "exclusive_i32_1000",
+    "exclusive_f32_30_reverse",
+    "histogram_i32_1000_64_masked",
+    # Control flow and what it carries.
+    "accumulate_1024",
+    "swap_tiles_1024_2",
+    "turned_accumulator_16",
+    "while_tiles_512",
+    "branches_1024_1",
+    "merged_pointers_1024_2",
+    "early_return",
+    # Atomics.
+    "atomic_add_i32_1000",
+    "atomic_add_i32_30",
+    "atomic_max_f32_1000_no_old",
+    "atomic_cas_f16",
+    "scalar_atomics",
+    "spin_lock",
+    "last_one_sums",
+    # Shared memory.
+    "shared_matrix_f16_16x64",
+    "shared_pointer_forms_1024",
+    "shared_views_1024",
+    "shared_prefix_1024",
+    "shared_ranks_700_512",
+    "shared_copy_i32_16x32",
+    "shared_aliased_1024",
+    "shared_big",
+    # Clusters and grids.
+    "cluster_ring_1",
+    "cluster_counts_1900",
+    "cluster_submesh",
+    "grid_counts",
+)
+
+
+def _register() -> None:
+    for name in SHOWN:
+        case = cases()[name]
+
+        def emit(arch: str, case: OpCase = case) -> str:
+            return case.emit(arch).source
+
+        golden_case(f"op_{name}")(emit)
+
+
+_register()

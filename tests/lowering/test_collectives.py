@@ -1,0 +1,244 @@
+"""Reductions, scans, histograms and conversions: what is emitted, and the plans behind it checked by brute force."""
+
+import random
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.layout.random_layouts import mutate, random_layout, shapes
+from tle2cuda.compiler import emit
+from tle2cuda.ir.effects import internal_barriers
+from tle2cuda.ir.nodes import walk
+from tle2cuda.ir.types import F32, TileType
+from tle2cuda.language import tle
+from tle2cuda.layout import LANE_BITS, conversion, f2, reduction
+from tle2cuda.lowering.reduction import emit_reduce
+from tle2cuda.lowering.shape import _access, _step_masks, emit_convert_layout
+from tle2cuda.passes.collective_plan import conversion_way, warp_exchange
+from tle2cuda.runtime.nvrtc import CompileOptions, compile_source
+
+assert emit_reduce
+assert emit_convert_layout
+
+
+@tle2cuda.jit
+def reduce_row(x, out, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    value = tl.load(x + tl.arange(0, BLOCK))
+    if KIND == "max":
+        result = tl.max(value, axis=0)
+    else:
+        result = tl.sum(value, axis=0)
+    tl.store(out, result)
+
+
+@tle2cuda.jit
+def exclusive(x, out, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    before, total = tle.cumsum(tl.load(x + i), axis=0, reverse=REVERSE)
+    tl.store(out + i, before + total)
+
+
+@tle2cuda.jit
+def everything(x, y, out, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    value = tl.load(x + i[:, None] * N + j[None, :])
+    down = tl.cumsum(value, axis=0)
+    flipped = tl.trans(down)
+    largest, where = tl.max(value, axis=0, return_indices=True)
+    tl.store(out + j[:, None] * M + i[None, :], flipped + largest[:, None])
+    counts = tl.histogram(tl.load(y + i), 32)
+    tl.store(y + tl.arange(0, 32), counts)
+    tl.store(y + 32 + j, where)
+
+
+def _body(source):
+    """The kernel itself, without comments."""
+    text = source[source.index('extern "C"') :]
+    return "\n".join(re.sub(r"\s*//.*", "", line) for line in text.splitlines())
+
+
+def _emit(kernel, dtype="fp32", num_warps=8, headers="minimal", **constants):
+    pointers = dict.fromkeys(("x", "out"), f"*{dtype}:16")
+    if kernel is everything:
+        pointers = {"x": f"*{dtype}:16", "y": "*i32:16", "out": f"*{dtype}:16"}
+    return emit(kernel, pointers, constants, num_warps, "sm_90a", headers=headers)
+
+
+# ---- text -----------------------------------------------------------------------------------------------------------
+
+
+def test_whole_row_is_one_call():
+    body = _body(_emit(reduce_row, KIND="max", BLOCK=4096).source)
+    assert re.search(
+        r"(\w+) = cta_all_reduce\(\1, shared\.\w+, \[\]\(float a, float b\) \{ return fmaxf\(a, b\); \}\);", body
+    )
+    assert "for (int k = 0; k < 4; ++k)" in body
+    assert "__syncthreads" not in body  # it is inside of the helper
+
+
+def test_one_warp_needs_no_shared_memory():
+    source = _emit(reduce_row, KIND="sum", BLOCK=1024, num_warps=1).source
+    assert "struct Shared" not in source
+    assert "warp_all_reduce" in source
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "bf16"])
+def test_narrow_floats_are_summed_in_float_and_rounded_once(dtype):
+    body = _body(_emit(reduce_row, dtype, KIND="sum", BLOCK=1024).source)
+    assert re.search(r"float (\w+) = 0\.0f;", body)
+    assert body.count("__float2half(" if dtype == "fp16" else "__float2bfloat16(") == 1
+
+
+def test_exclusive_sum_by_cub_where_every_thread_has_items():
+    emitted = _emit(exclusive, "i32", headers="toolkit", REVERSE=False, BLOCK=1024)
+    assert "using BlockScan = cub::BlockScan<int, 256, cub::BLOCK_SCAN_WARP_SCANS>;" in emitted.source
+    assert re.search(r"BlockScan::TempStorage \w+;", emitted.source)
+    assert "BlockScan(shared." in emitted.source
+
+
+@pytest.mark.parametrize(
+    ("dtype", "headers", "reverse", "block"),
+    [("i32", "minimal", False, 1024), ("i32", "toolkit", False, 128), ("fp32", "toolkit", True, 1024)],
+)
+def test_exclusive_sum_by_the_helper_elsewhere(dtype, headers, reverse, block):
+    source = _emit(exclusive, dtype, headers=headers, REVERSE=reverse, BLOCK=block).source
+    assert "cub" not in source
+    assert "cta_exclusive_sum" in source
+
+
+@pytest.mark.parametrize("num_warps", [2, 4, 8, 16, 32])
+@pytest.mark.parametrize(("dtype", "reverse"), [("i32", False), ("i64", True), ("fp32", False), ("fp64", False)])
+def test_cub_storage_fits_its_scratch(dtype, reverse, num_warps):
+    """The emitted file asserts that its `Shared` is no larger than the contract says."""
+    emitted = _emit(exclusive, dtype, num_warps, "toolkit", REVERSE=reverse, BLOCK=32 * num_warps)
+    assert "static_assert(sizeof(Shared) <=" in emitted.source
+    compile_source(emitted.source, "exclusive.cu", CompileOptions("sm_90a"))
+
+
+@pytest.mark.parametrize("headers", ["minimal", "toolkit"])
+def test_barriers_inside_operations_are_those_that_the_barrier_pass_counts_on(headers):
+    emitted = _emit(everything, M=64, N=64, num_warps=4, headers=headers)
+    expected = sum(internal_barriers(op) for op in walk(emitted.kernel_ir.body))
+    placed = sum(op.name == "barrier" for op in walk(emitted.kernel_ir.body))
+    assert _body(emitted.source).count("__syncthreads") + _body(emitted.source).count("cta_") == expected + placed
+    compile_source(emitted.source, "everything.cu", CompileOptions("sm_90a"))
+
+
+# ---- plans ----------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), shapes(), st.integers(0, 3), st.booleans())
+def test_slots_hold_every_partial_result_once(seed, shape, warp_bits, general):
+    rng = random.Random(seed)
+    layout = random_layout(rng, shape, warp_bits, general)
+    axis = rng.randrange(len(shape))
+    exchange = warp_exchange(layout, axis)
+    plan = reduction(layout, axis)
+    if exchange is None:
+        assert not plan.warp_steps
+        return
+    partial = _partial_results(layout, plan)
+    slots: dict[int, frozenset[int]] = {}
+    writes = 0
+    for (thread, register), addends in partial.items():
+        slot = f2.apply(exchange.register_images, register) ^ f2.apply(exchange.thread_images, thread)
+        assert slots.setdefault(slot, addends) == addends
+        writes += not thread & exchange.idle_threads
+    assert len(slots) == writes == exchange.parts * exchange.rest
+    for thread, register in partial:
+        base = f2.apply(exchange.register_images, register) ^ f2.apply(exchange.element_thread_images, thread)
+        parts = [slots[base + exchange.rest * part] for part in range(exchange.parts)]
+        everything_once = sorted(element for part in parts for element in part)
+        assert len(everything_once) == len(set(everything_once)) == shape[axis]
+
+
+def _partial_results(layout, plan):
+    """For each (thread, result register) the elements summed so far, after registers and lanes."""
+    count = len(plan.result.registers)
+    sums = {}
+    for thread in range(layout.num_threads):
+        lane, warp = thread % 32, thread // 32
+        for register in range(layout.num_registers):
+            if register & plan.skipped_registers:
+                continue
+            key = thread, f2.apply(plan.register_images, register)
+            element = layout.flat_index(register, lane, warp)
+            assert element not in sums.get(key, frozenset())
+            sums[key] = sums.get(key, frozenset()) | {element}
+    for step in plan.lane_steps:
+        sums = {
+            (thread, register): mine | sums[thread ^ step.thread_xor, register ^ step.register_xor]
+            for (thread, register), mine in sums.items()
+        }
+    assert all(register < 1 << count for _, register in sums)
+    return sums
+
+
+class _Names:
+    """What `_access` asks of a state."""
+
+    index_names = {"k": "k", "run": "run", "thread": "thread"}  # noqa: RUF012
+
+    def thread(self):
+        return "thread"
+
+
+def _function(text):
+    """Function of (run, thread) that is an index expression, spelled for C; Python differs in the division only."""
+    return eval(f"lambda run, thread: {text.replace('/', '//')}", {"__builtins__": {}})
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), shapes(), st.integers(0, 3), st.booleans(), st.sampled_from([1, 2, 4, 8]))
+def test_conversions_through_shared_memory_find_every_element(seed, shape, warp_bits, general, element_bytes):
+    rng = random.Random(seed)
+    source, target = (random_layout(rng, shape, warp_bits, general) for _ in range(2))
+    offsets = conversion(source, target).offset_map(element_bytes)
+    memory = {}
+    for layout, writing in ((source, True), (target, False)):
+        access = _access(_Names(), layout, offsets)
+        offset_of = _function(access.offset)
+        for thread in range(layout.num_threads):
+            seen = set()
+            for run in range(1 << len(access.run)):
+                offset = offset_of(run, thread)
+                assert offset % access.width == 0
+                for k in range(access.width):
+                    register = f2.apply(access.run, run) ^ f2.apply(access.k, k)
+                    element = layout.flat_index(register, thread % 32, thread // 32)
+                    if writing:
+                        assert memory.setdefault(offset + k, element) == element
+                    assert memory[offset + k] == element
+                    seen.add(element)
+            assert len(seen) == 1 << len(access.run) + len(access.k)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), shapes(), st.integers(0, 3), st.booleans())
+def test_way_of_a_conversion_has_a_plan(seed, shape, warp_bits, general):
+    rng = random.Random(seed)
+    source = random_layout(rng, shape, warp_bits, general)
+    target = mutate(rng, source)
+    way = conversion_way(TileType(shape, F32, source), TileType(shape, F32, target))
+    kind = conversion(source, target).kind
+    assert way == "none" if kind in ("identity", "registers") else way in ("shuffle", "shared")
+    if way == "shuffle":
+        assert kind == "shuffle"
+
+
+@given(st.lists(st.integers(0, 31), min_size=1, max_size=8))
+def test_step_masks_choose_the_register(images):
+    basis = f2.EchelonBasis()
+    steps = [image for image in images if basis.add(image)]
+    masks = _step_masks(images, steps)
+    for thread in range(1 << min(len(images), LANE_BITS)):
+        chosen = 0
+        for step, mask in zip(steps, masks, strict=True):
+            if (thread & mask).bit_count() % 2:
+                chosen ^= step
+        assert chosen == f2.apply(images, thread)

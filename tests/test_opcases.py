@@ -1,0 +1,89 @@
+"""Every case of tests/opcases: interpreter against NumPy, emitted and compiled, and on the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.golden import nvrtc_compile
+from tests.opcases import OpCase, cases
+from tests.opcases.case import TARGET, Tolerance, difference
+
+GROUPS: dict[str, list[OpCase]] = {}
+for _case in cases().values():
+    GROUPS.setdefault(f"{_case.family}-{_case.kernel.fn.__name__}", []).append(_case)
+NAMES = sorted(GROUPS)
+
+
+def _report(problems: list[str]) -> None:
+    if problems:
+        pytest.fail(f"{len(problems)} cases:\n" + "\n".join(problems[:20]), pytrace=False)
+
+
+@pytest.mark.parametrize("group", NAMES)
+def test_interpreter_against_numpy(group: str) -> None:
+    problems = []
+    for case in GROUPS[group]:
+        want = {**case.inputs(), **case.reference(case.inputs())}
+        problems += [f"{case.name}: {text}" for text in case.differences(case.interpret(), want)]
+    _report(problems)
+
+
+@pytest.mark.parametrize("group", NAMES)
+def test_emitted_text_compiles_without_warnings_and_local_memory(group: str) -> None:
+    problems = []
+    for case in GROUPS[group]:
+        minimal, toolkit = (case.emit(headers=headers).source for headers in ("minimal", "toolkit"))
+        # The toolkit's headers make a difference for few kernels, and take long.
+        for text in dict.fromkeys((minimal, toolkit)):
+            compiled = nvrtc_compile(text, TARGET)
+            if (compiled.spill_bytes or compiled.stack_bytes) and not case.uses_stack:
+                problems.append(f"{case.name}: {compiled.stack_bytes} bytes of stack, {compiled.spill_bytes} spilled")
+    _report(problems)
+
+
+def _check_gpu(group: str, needs_cluster: bool) -> None:
+    from tests.opcases.gpu import check_on_gpu
+
+    wanted = [case for case in GROUPS[group] if (case.needs == "cluster") == needs_cluster]
+    _report([f"{case.name}: {text}" for case in wanted for text in check_on_gpu(case)])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("group", [n for n in NAMES if any(c.needs != "cluster" for c in GROUPS[n])])
+def test_gpu_against_interpreter(group: str) -> None:
+    _check_gpu(group, needs_cluster=False)
+
+
+@pytest.mark.cluster
+@pytest.mark.gpu
+@pytest.mark.parametrize("group", [n for n in NAMES if any(c.needs == "cluster" for c in GROUPS[n])])
+def test_gpu_clusters_against_interpreter(group: str) -> None:
+    _check_gpu(group, needs_cluster=True)
+
+
+def test_every_op_of_the_ir_is_met() -> None:
+    """The cases together use every operation that the front end can make."""
+    from tle2cuda.ir.nodes import walk
+    from tle2cuda.ir.rows import ROWS
+
+    met = {op.name for case in cases().values() for op in walk(case.emit().kernel_ir.body)}
+    assert set(ROWS) - met == set()
+
+
+def test_a_wrong_element_is_shown() -> None:
+    want = np.arange(5, dtype=np.int32)
+    got = want.copy()
+    got[3] = 9
+    assert difference(got, want) == "1 of 5 differ: [3]: 9 not 3"
+    assert difference(got[::-1], got, any_order=True) == ""
+    assert difference(want.astype(np.int64), want) == "is int64[5], expected int32[5]"
+
+
+def test_floats_are_compared_by_their_own_rounding() -> None:
+    want = np.array([1.0, np.nan, np.inf, 0.0], np.float16)
+    near = np.array([1.001, np.nan, np.inf, 0.0], np.float16)
+    assert difference(near, want) != ""
+    assert difference(near, want, Tolerance(1)) == ""
+    assert difference(np.array([1.0, 0.0, np.inf, 0.0], np.float16), want, Tolerance(1)) != ""
+    assert difference(np.array([1.0, np.nan, 65504.0, 0.0], np.float16), want, Tolerance(1)) != ""
