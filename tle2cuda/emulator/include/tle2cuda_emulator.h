@@ -22,3 +22,5 @@
 #include "tle2cuda_emulator/shared.h"
 #include "tle2cuda_emulator/vector_types.h"
 #include "tle2cuda_emulator/warp.h"
+
+#include "tle2cuda_emulator/conversions.h"
