@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tle2cuda.compiler import EmittedKernel as EmittedKernel
     from tle2cuda.compiler import compile as compile
     from tle2cuda.compiler import emit as emit
+    from tle2cuda.emulator import emulate as emulate
     from tle2cuda.jit_function import JitFunction as JitFunction
     from tle2cuda.jit_function import jit as jit
     from tle2cuda.runtime.scratch import set_allocator as set_allocator
@@ -23,10 +24,11 @@ _LAZY = {
     "JitFunction": "tle2cuda.jit_function",
     "compile": "tle2cuda.compiler",
     "emit": "tle2cuda.compiler",
+    "emulate": "tle2cuda.emulator",
     "jit": "tle2cuda.jit_function",
     "set_allocator": "tle2cuda.runtime.scratch",
 }
-_SUBMODULES = ("compiler", "errors", "interpreter", "language", "runtime", "targets")
+_SUBMODULES = ("compiler", "emulator", "errors", "interpreter", "language", "runtime", "targets")
 _ERRORS = tuple(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception))
 
 
@@ -64,6 +66,7 @@ __all__ = [
     "cdiv",
     "compile",
     "emit",
+    "emulate",
     "errors",
     "jit",
     "language",

@@ -10,6 +10,7 @@ import difflib
 import functools
 import inspect
 import operator
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
@@ -51,12 +52,15 @@ _OPTION_DEFAULTS: Mapping[str, Any] = {
 }
 _REMEMBERED_GRIDS = 1024
 
+DEVICE_VARIABLE = "TLE2CUDA_DEVICE"
+HOST_DEVICES = ("emulator", "interpreter")
+
 
 class JitFunction:
     """A kernel or device function of the tile language.
 
     `kernel[grid](*args, **kwargs)` launches it: on torch, CuPy and DLPack arrays on their GPU and the current
-    stream of their library, on NumPy arrays in the interpreter. Inside kernels it is called like a function.
+    stream of their library, on NumPy arrays in the interpreter, or, with `TLE2CUDA_DEVICE=emulator`, in the emulator. Inside kernels it is called like a function.
 
     Attributes:
         fn: The Python function.
@@ -245,16 +249,9 @@ class JitFunction:
 
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> _GPULaunch | _HostLaunch:
         if bound.device == HOST or (bound.device is None and not _has_gpu()):
-            settings = _Options(self.fn.__name__, options, DEFAULT_TARGET)
-            kernel = trace_specialized(
-                self,
-                bound.specialization,
-                num_warps=settings.num_warps,
-                arch=DEFAULT_TARGET,
-                cluster_dims=settings.cluster_dims,
-                cooperative=settings.cooperative,
-            )
-            return _HostLaunch(kernel, bound.runtime_indices)
+            launch = _HostLaunch(self, bound, _Options(self.fn.__name__, options, DEFAULT_TARGET))
+            launch.prepare()
+            return launch
         compiled = self._compile(bound.specialization, options, bound.device)
         return _GPULaunch(compiled, bound)
 
@@ -353,28 +350,78 @@ class _GPULaunch:
 
 
 class _HostLaunch:
-    """Runs a kernel in the interpreter.
+    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
 
     Args:
-        kernel: The traced kernel.
-        indices: Positions of the run-time arguments among all parameters.
+        kernel: The jit object.
+        bound: The arguments it is specialised for.
+        settings: The launch options.
     """
 
-    __slots__ = ("kernel", "pick")
+    __slots__ = ("bound", "emulation", "kernel", "pick", "settings", "traced")
 
-    def __init__(self, kernel: Any, indices: tuple[int, ...]) -> None:
+    def __init__(self, kernel: JitFunction, bound: BoundArguments, settings: _Options) -> None:
         self.kernel = kernel
-        self.pick = _picker(indices)
+        self.bound = bound
+        self.settings = settings
+        self.pick = _picker(bound.runtime_indices)
+        self.traced: Any = None
+        self.emulation: Any = None
+
+    def prepare(self) -> None:
+        """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done.
+
+        Raises:
+            CompilationError: The kernel is wrong.
+            ToolchainError: The emulator is chosen and there is no C++ compiler.
+        """
+        settings = self.settings
+        options: dict[str, Any] = {
+            "num_warps": settings.num_warps,
+            "arch": DEFAULT_TARGET,
+            "cluster_dims": settings.cluster_dims,
+            "cooperative": settings.cooperative,
+        }
+        if host_device() == "interpreter":
+            if self.traced is None:
+                self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
+        elif self.emulation is None:
+            from tle2cuda.emulator.api import Program
+
+            self.emulation = Program(emit_specialized(self.kernel, self.bound.specialization, **options))
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> None:
+        self.prepare()
+        if host_device() == "emulator":
+            from tle2cuda.emulator import emulate_in_place
+
+            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            return
         from tle2cuda import interpreter
 
         x, y, z = normalize_grid(grid)
-        a, b, c = self.kernel.cluster_dims
+        a, b, c = self.traced.cluster_dims
         ctas = (x * a, y * b, z * c)
         check_grid(ctas)
         if x and y and z:
-            interpreter.run(self.kernel, ctas, self.pick(values))
+            interpreter.run(self.traced, ctas, self.pick(values))
+
+
+def host_device() -> str:
+    """What runs kernels on arrays in host memory, as `TLE2CUDA_DEVICE` says: ``interpreter`` or ``emulator``.
+
+    Raises:
+        LaunchError: It says neither.
+    """
+    device = os.environ.get(DEVICE_VARIABLE) or "interpreter"
+    if device in HOST_DEVICES:
+        return device
+    if device == "cuda":
+        raise LaunchError(
+            f"{DEVICE_VARIABLE}=cuda, but the arrays lie in host memory",
+            help="pass torch or CuPy arrays on a GPU, or choose one of " + ", ".join(HOST_DEVICES),
+        )
+    raise LaunchError(f"{DEVICE_VARIABLE} must be one of cuda, {', '.join(HOST_DEVICES)}, got {device!r}")
 
 
 def _picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

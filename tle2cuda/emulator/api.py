@@ -96,21 +96,18 @@ def emulate(
     return Emulation(runs, emitted.source, compile_s)
 
 
-def emulate_in_place(emitted: Any, ctas: Dim3, args: Sequence[Any], program: Program | None = None) -> None:
+def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
     """Run a kernel as a launch does: results go into the arrays, what it prints to standard output, faults raise.
 
     Args:
-        emitted: The emitted kernel.
+        program: The compiled emulation.
         ctas: The grid in CTAs.
         args: Values of the run-time arguments in order.
-        program: The compiled emulation, when it is there already.
 
     Raises:
         EmulationError: The kernel is at fault.
-        ToolchainError: There is no C++ compiler.
     """
-    program = program or Program(emitted)
-    bound = launch.bind(emitted.contract, args, ctas)
+    bound = launch.bind(program.contract, args, ctas)
     result = program.run(ctas, bound, launch.RunOptions())
     sys.stdout.write(result.printed)
     if result.findings:
