@@ -31,7 +31,7 @@ class Locator:
     def __init__(self, library: Path, file: str, source: str, line_map: Sequence[tuple[int, Span]]) -> None:
         self.library = library
         self.file = file
-        self.lines = source.split("\n")
+        self.lines = source.rstrip().split("\n")
         self.line_map = tuple(line_map)
         self.first_body_line = self._first_body_line()
         self._known: dict[int, list[int]] = {}
@@ -63,7 +63,8 @@ class Locator:
         found = []
         for line in done.stdout.splitlines():
             match = re.match(rf"(?:.*/)?{re.escape(self.file)}:(\d+)", line)
-            if match:
+            # Behind the emitted lines stands what the runner calls.
+            if match and int(match[1]) <= len(self.lines):
                 found.append(int(match[1]))
         return found
 

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tle2cuda.emulator.translate import translation_unit
+from tle2cuda.emulator.translate import architecture_macro, translation_unit
 from tle2cuda.errors import DeviceCodeError, ToolchainError
 from tle2cuda.runtime.cache import default_cache_dir, digest
 from tle2cuda.version import __version__
@@ -181,15 +181,14 @@ def build_kernel(source: str, kernel: str, target: str) -> KernelLibrary:
     """
     compiler = find_compiler()
     file = f"{kernel}.cu"
-    text = translation_unit(source, kernel, target, file)
-    flags = (*_KERNEL_FLAGS, *_COMPILER_FLAGS[compiler.kind])
+    text = translation_unit(source, kernel)
+    flags = (*_KERNEL_FLAGS, *_COMPILER_FLAGS[compiler.kind], architecture_macro(target))
     key = digest(__version__, compiler.identity, " ".join(flags), _sources_identity(_INCLUDE), text)
 
     def build(folder: Path) -> None:
-        path = folder / "kernel.cpp"
-        path.write_text(text, encoding="utf-8")
-        command = [compiler.path, *flags, f"-I{_INCLUDE}", "-include", "tle2cuda_emulator.h", "-c", "kernel.cpp"]
-        _run([*command, "-o", "kernel.o"], f"{file}, emulated", folder, file)
+        (folder / file).write_text(text, encoding="utf-8")
+        command = [compiler.path, *flags, f"-I{_INCLUDE}", "-include", "tle2cuda_emulator.h"]
+        _run([*command, "-x", "c++", "-c", file, "-o", "kernel.o"], f"{file}, emulated", folder, file)
         _run([compiler.path, "-shared", "kernel.o", "-o", "kernel.so"], f"{file}, emulated", folder)
         (folder / "kernel.o").unlink()
 

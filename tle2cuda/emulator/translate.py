@@ -23,17 +23,14 @@ _SHARED = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PTX = re.compile(r"\basm\b|\b__asm__\b")
-_ENTRY_FILE = "the emulator's entry"
 
 
-def translation_unit(source: str, kernel: str, target: str, file: str) -> str:
-    """The C++ text that stands for an emitted file.
+def translation_unit(source: str, kernel: str) -> str:
+    """The C++ text that stands for an emitted file: its lines, and behind them what the runner calls.
 
     Args:
         source: The emitted file.
         kernel: Name of its kernel.
-        target: Architecture that it was emitted for, which `__CUDA_ARCH__` tells.
-        file: Name under which the compiler and debug information know the text.
 
     Raises:
         NotSupported: The text holds PTX of its own, or a shared declaration of a form that is not known.
@@ -46,14 +43,13 @@ def translation_unit(source: str, kernel: str, target: str, file: str) -> str:
             f"line {_line_of(bare, found.start())} of the emitted file holds inline PTX, which the emulator cannot execute",
             help="run this kernel on a GPU, or in the interpreter",
         )
+    return f"{text.rstrip()}\nTLE2CUDA_ENTRY({kernel})\n"
+
+
+def architecture_macro(target: str) -> str:
+    """Definition of `__CUDA_ARCH__` for the target that a file was emitted for, as a compiler option."""
     major, minor = parse_target(target).capability
-    return (
-        f"#define __CUDA_ARCH__ {100 * major + 10 * minor}\n"
-        f'#line 1 "{file}"\n'
-        f"{text.rstrip()}\n"
-        f'#line 1 "{_ENTRY_FILE}"\n'
-        f"TLE2CUDA_ENTRY({kernel})\n"
-    )
+    return f"-D__CUDA_ARCH__={100 * major + 10 * minor}"
 
 
 def helpers_with_twins() -> list[Helper]:

@@ -1,0 +1,1 @@
+"""The emulator: emitted files compiled for the CPU."""

@@ -1,0 +1,219 @@
+"""`emulate` and launches that run in the emulator: arguments, results, options, errors."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.emulator.handwritten import handwritten
+from tle2cuda.emulator import emulate, toolchain
+from tle2cuda.errors import ArgumentError, DeviceCodeError, EmulationError, LaunchError, ToolchainError
+
+
+@tle2cuda.jit
+def scale(x, out, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * factor, mask=i < n)
+
+
+@tle2cuda.jit
+def scale_without_mask(x, out, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) * factor)
+
+
+@tle2cuda.jit
+def shout(x):
+    tl.device_print("value", tl.load(x))
+
+
+def arguments(n: int = 1000, dtype: object = np.float32) -> dict:
+    return {"x": np.arange(n).astype(dtype), "out": np.zeros(n, dtype), "n": n, "factor": 3.0, "BLOCK": 256}
+
+
+def test_a_jit_object_is_specialised_and_run() -> None:
+    args = arguments()
+    result = emulate(scale, 4, args)
+    assert (result.check().outputs["out"] == 3 * args["x"]).all()
+    assert not args["out"].any(), "the caller's arrays stay as they are"
+    assert "scale.cu: emitted by tle2cuda" in result.source
+    assert (result.runs[0].schedule, result.runs[0].seed) == ("forward", 0)
+
+
+def test_an_emitted_kernel_is_run() -> None:
+    emitted = tle2cuda.emit(scale, "*fp32, *fp32, i32, fp32, 128", num_warps=1)
+    args = arguments(100)
+    del args["BLOCK"]
+    assert (emulate(emitted, 1, args).outputs["out"] == 3 * args["x"]).all()
+    assert (emulate(emitted, (1, 1, 1), list(args.values())).outputs["out"] == 3 * args["x"]).all()
+
+
+def test_bf16_arrays_and_numbers() -> None:
+    result = emulate(scale, 4, arguments(dtype=ml_dtypes.bfloat16)).check()
+    assert result.outputs["out"].dtype == ml_dtypes.bfloat16
+    assert result.outputs["out"][100] == 300
+
+
+def test_strided_and_overlapping_arrays_share_memory() -> None:
+    memory = np.zeros(64, np.int32)
+    body = "    a[threadIdx.x * 2] = threadIdx.x;\n    __syncthreads();\n    b[threadIdx.x] = a[2 * threadIdx.x] + 1;"
+    args = {"a": memory[:32], "b": memory[1:63:2]}
+    outputs = emulate(handwritten(body, args, threads=16), 1, args).check().outputs
+    assert outputs["a"].strides == (4,) and outputs["b"].strides == (8,)
+    assert outputs["a"][0] == 0 and outputs["a"][1] == 1
+
+
+def test_seeds_give_a_run_each_and_are_reproducible() -> None:
+    body = "    out[atomicAdd(next, 1)] = threadIdx.x + 32 * blockIdx.x;"
+    args = {"next": np.zeros(1, np.int32), "out": np.zeros(128, np.int32)}
+    kernel = handwritten(body, args)
+    first, second = (emulate(kernel, 4, args, schedule="random", seeds=range(5)) for _ in range(2))
+    orders = [tuple(run.outputs["out"]) for run in first.runs]
+    assert orders == [tuple(run.outputs["out"]) for run in second.runs]
+    assert len(set(orders)) == 5
+    assert all(sorted(order) == list(range(128)) for order in orders)
+    forward = emulate(kernel, 4, args).outputs["out"]
+    reverse = emulate(kernel, 4, args, schedule="reverse").outputs["out"]
+    assert forward.tolist() == list(range(128)) and reverse.tolist() == list(range(127, -1, -1))
+
+
+def test_counters() -> None:
+    result = emulate(scale, 4, arguments(1024), detect="counters")
+    counters = result.counters
+    assert (counters.global_reads, counters.global_writes) == (512, 512)  # two floats a thread and access
+    assert counters.global_bytes_read == counters.global_bytes_written == 4096
+    assert counters.shared_reads == counters.barriers == 0
+
+
+def test_a_finding_names_the_python_line() -> None:
+    result = emulate(scale_without_mask, 4, arguments(), detect="all")
+    writes = [finding for finding in result.findings if finding.message.startswith("writes")]
+    assert writes and writes[0].location.span.short().startswith("test_api.py:")
+    assert "tl.store(out + i" in writes[0].location.span.source_line()
+    with pytest.raises(EmulationError, match="test_api.py:") as caught:
+        result.check()
+    assert caught.value.kind == "out_of_bounds"
+    assert "of the emitted file" in str(caught.value)
+
+
+def test_an_empty_grid_runs_nothing() -> None:
+    assert not emulate(scale, 0, arguments()).outputs["out"].any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schedule": "sideways"}, "schedule must be one of forward, reverse, random"),
+        ({"detect": "ghosts"}, "detect takes bounds, counters and all, got 'ghosts'"),
+        ({"seeds": ()}, "seeds is empty"),
+    ],
+)
+def test_wrong_options_are_refused(change: dict, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        emulate(scale, 4, arguments(), **change)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    emitted = tle2cuda.emit(scale, "*fp32, *fp32, i32, fp32, 128")
+    x = np.zeros(8, np.float32)
+    with pytest.raises(ArgumentError, match="takes 4 arguments, 3 given"):
+        emulate(emitted, 1, (x, x, 8))
+    with pytest.raises(ArgumentError, match="argument x points to float32, the array holds float64"):
+        emulate(emitted, 1, (x.astype(np.float64), x, 8, 1.0))
+    with pytest.raises(ArgumentError, match="argument n is 1.5"):
+        emulate(emitted, 1, (x, x, 1.5, 1.0))
+    with pytest.raises(ArgumentError, match="scale: factor is missing"):
+        emulate(scale, 1, {"x": x, "out": x, "n": 8, "BLOCK": 128})
+
+
+def test_a_grid_that_is_no_multiple_of_the_cluster() -> None:
+    kernel = handwritten("", {"x": np.zeros(1, np.int32)}, cluster=(4, 1, 1))
+    with pytest.raises(LaunchError, match="grid extent x = 6 is not a multiple of the cluster's 4 CTAs"):
+        emulate(kernel, 6, {"x": np.zeros(1, np.int32)})
+
+
+def test_text_that_does_not_compile() -> None:
+    args = {"x": np.zeros(1, np.int32)}
+    with pytest.raises(DeviceCodeError, match=r"refuses k.cu, emulated: k.cu:5:5: error: .*nonsense"):
+        emulate(handwritten("    nonsense();", args), 1, args)
+
+
+# ---- Launches ----
+
+
+def test_launches_run_in_the_emulator_when_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    args = arguments()
+    scale[(4,)](**args)
+    assert (args["out"] == 3 * args["x"]).all()
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "interpreter")
+    args["out"][:] = 0
+    scale[(4,)](**args)
+    assert (args["out"] == 3 * args["x"]).all()
+
+
+def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    args = arguments()
+    with pytest.raises(EmulationError, match="an access to argument x, [0-9]+ bytes behind its end"):
+        scale_without_mask[(100000,)](**args)
+
+
+def test_launches_print(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    shout[(2,)](np.array([7], np.int32))
+    assert capsys.readouterr().out == "pid (0, 0, 0) value7\npid (1, 0, 0) value7\n"
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cuda", "TLE2CUDA_DEVICE=cuda, but the arrays lie in host memory"),
+        ("abacus", "TLE2CUDA_DEVICE must be one of cuda, emulator, interpreter, got 'abacus'"),
+    ],
+)
+def test_unknown_devices_are_refused(device: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    with pytest.raises(LaunchError, match=message):
+        scale[(4,)](**arguments())
+
+
+# ---- The compiler and the cache ----
+
+
+def test_a_missing_compiler_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ToolchainError, match="no C\\+\\+ compiler is installed") as caught:
+        toolchain.find_compiler()
+    assert "apt install g++" in caught.value.help
+    monkeypatch.setenv("TLE2CUDA_CXX", "no-such-compiler")
+    with pytest.raises(ToolchainError, match="TLE2CUDA_CXX names 'no-such-compiler', which is not installed"):
+        toolchain.find_compiler()
+
+
+def test_compiled_kernels_are_cached(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path))
+    source = handwritten("    x[0] = 1;", {"x": np.zeros(1, np.int32)}).source
+    assert [toolchain.build_kernel(source, "k", "sm_90a").from_cache for _ in range(2)] == [False, True]
+    assert not toolchain.build_kernel(source + "// changed", "k", "sm_90a").from_cache
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o500)
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path))
+    source = handwritten("    x[0] = 2;", {"x": np.zeros(1, np.int32)}).source
+    assert toolchain.build_kernel(source, "k", "sm_90a").path.exists()
+
+
+def test_importing_the_emulator_is_light() -> None:
+    code = "import sys, tle2cuda.emulator; print([m for m in ('numpy', 'cupy', 'jinja2') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

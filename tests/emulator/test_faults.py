@@ -1,0 +1,174 @@
+"""Kernels that are wrong: each ends with a finding that names the line, none hangs or takes the process with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emulator.handwritten import fault, run
+
+X = {"x": np.arange(64, dtype=np.int32)}
+
+
+def line_of(body: str, text: str) -> int:
+    """Line of the emitted file on which a piece of the body stands."""
+    return 5 + body[: body.index(text)].count("\n")
+
+
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
+def test_a_barrier_that_part_of_the_cta_reaches(schedule: str) -> None:
+    body = "    x[threadIdx.x] = 1;\n    if (threadIdx.x < 32)\n        __syncthreads();"
+    found = fault(body, X, threads=64, schedule=schedule).failed
+    assert found.kind == "deadlock"
+    assert "32 threads of 1 CTA (first CTA (0, 0, 0), thread 0): waits at a CTA barrier" in found.details[1]
+    assert "32 threads of 1 CTA (first CTA (0, 0, 0), thread 32): exited" in found.details[0]
+    assert found.location.line == line_of(body, "__syncthreads")
+
+
+def test_barriers_on_both_sides_of_a_branch() -> None:
+    body = "    if (threadIdx.x < 32)\n        __syncthreads();\n    else\n        __syncthreads();"
+    found = fault(body, X, threads=64).failed
+    assert found.kind == "divergent_barrier"
+    assert found.location.line == 8
+
+
+def test_a_shuffle_that_part_of_the_warp_reaches() -> None:
+    body = "    if (threadIdx.x != 7)\n        x[threadIdx.x] = __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1);\n    __syncthreads();"
+    found = fault(body, X).failed
+    assert found.kind == "deadlock"
+    assert any("waits at __shfl_xor_sync with mask 0xffffffff" in line for line in found.details)
+
+
+def test_a_mask_without_the_caller() -> None:
+    body = "    x[threadIdx.x] = __shfl_sync(0x0000ffffu, x[threadIdx.x], 0);"
+    found = fault(body, X).failed
+    assert found.kind == "collective" and found.thread == (16, 0, 0)
+    assert found.message == "__shfl_sync: the mask does not name the calling lane"
+
+
+def test_a_cluster_barrier_that_one_cta_skips() -> None:
+    body = "    if (blockIdx.x != 1) cooperative_groups::this_cluster().sync();\n    __syncthreads();\n    while (*(volatile int*)x);"
+    args = {"x": np.ones(1, np.int32)}
+    found = fault(body, args, 2, cluster=(2, 1, 1), includes="cooperative_groups.h").failed
+    assert found.kind == "endless_wait"
+    assert any("waits at the cluster barrier" in line for line in found.details)
+
+
+def test_a_grid_barrier_in_an_ordinary_launch() -> None:
+    found = fault("    cooperative_groups::this_grid().sync();", X, 2, includes="cooperative_groups.h").failed
+    assert found.message == "a grid barrier in a launch that is not cooperative"
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "while (*reinterpret_cast<volatile int*>(flag) == 0);",
+        "while (atomicAdd(flag, 0) == 0);",
+        "while (atomicCAS(flag, 1, 0) != 1) __nanosleep(20);",
+    ],
+)
+@pytest.mark.parametrize("schedule", ["forward", "random"])
+def test_waiting_for_what_nobody_writes(wait: str, schedule: str) -> None:
+    found = fault(f"    if (threadIdx.x == 0) {wait}\n    __syncthreads();", {"flag": np.zeros(1, np.int32)}, 3, schedule=schedule).failed
+    assert found.kind == "endless_wait"
+    assert any("polls memory" in line for line in found.details)
+
+
+def test_waiting_for_a_cta_that_starts_later() -> None:
+    body = """
+    if (threadIdx.x == 0) {
+        if (blockIdx.x == 3)
+            atomicExch(flag, 1);
+        else
+            while (*reinterpret_cast<volatile int*>(flag) == 0);
+        atomicAdd(flag + 1, 1);
+    }"""
+    assert run(body, {"flag": np.zeros(2, np.int32)}, 4)["flag"].tolist() == [1, 4]
+
+
+def test_a_bounded_wait_is_no_fault() -> None:
+    body = "    int turns = 0;\n    while (*reinterpret_cast<volatile int*>(flag) == 0 && turns < 100) ++turns;\n    flag[1 + threadIdx.x] = turns;"
+    assert run(body, {"flag": np.zeros(33, np.int32)})["flag"][1:].tolist() == [100] * 32
+
+
+def test_an_endless_loop_without_any_access() -> None:
+    body = "    for (unsigned i = 1; i != 0; i += 2)\n        if (i == 0) x[0] = 1;"
+    found = fault(body, X, stall_s=2.0).failed
+    assert found.kind == "endless_loop"
+
+
+def test_writes_far_behind_an_argument() -> None:
+    body = "    x[threadIdx.x] = 5;\n    if (threadIdx.x == 9) x[100000] = 1;"
+    found = fault(body, X).failed
+    assert found.kind == "out_of_bounds" and found.thread == (9, 0, 0)
+    assert "argument x, 399744 bytes behind its end (it has 256 bytes)" in found.message
+    assert found.location.line == 6
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("x[64] = 1;", "writes 4 bytes at argument x, 0 bytes behind its end (it has 256 bytes)"),
+        ("x[0] = x[-1];", "reads 4 bytes at argument x, 4 bytes before its beginning"),
+        ("atomicAdd(x + 64, 1);", "updates 4 bytes at argument x, 0 bytes behind its end (it has 256 bytes)"),
+        ("*reinterpret_cast<int4*>(x + 61) = make_int4(0, 0, 0, 0);", "writes 16 bytes at argument x, byte 244 of 256"),
+        ("tile[threadIdx.x + 32] = 1;", "writes 4 bytes at shared memory of CTA (0, 0, 0), byte 128 of 128"),
+    ],
+)
+def test_accesses_just_outside(statement: str, message: str) -> None:
+    body = f"    __shared__ int tile[32];\n    tile[threadIdx.x] = 0;\n    if (threadIdx.x == 0)\n        {statement}"
+    result = fault(body, {"x": np.zeros(64, np.int32)}, shared=128, detect="bounds")
+    assert result.failed is None
+    assert message in {finding.message for finding in result.findings}
+    assert all(finding.location.line == 8 for finding in result.findings)
+
+
+def test_misaligned_vectors() -> None:
+    body = "    if (threadIdx.x == 0)\n        *reinterpret_cast<int2*>(x + 1) = make_int2(0, 0);"
+    (found,) = fault(body, X, detect="bounds").findings
+    assert found.kind == "misaligned" and found.message == "writes 8 bytes at argument x, byte 4 of 256"
+
+
+def test_shared_memory_beyond_the_contract() -> None:
+    found = fault("    __shared__ int tile[64];\n    tile[threadIdx.x] = x[0];\n    __syncthreads();", X, shared=128).failed
+    assert found.kind == "resources" and "256 bytes with `tile`, the launch contract says 128" in found.message
+
+
+def test_unwritten_shared_memory_is_not_zero() -> None:
+    body = "    __shared__ int tile[32];\n    out[threadIdx.x] = tile[threadIdx.x];"
+    seen = {fault(body, {"out": np.zeros(32, np.int32)}, shared=128, seed=seed).outputs["out"][0] for seed in (0, 1)}
+    assert 0 not in seen and len(seen) == 2
+
+
+def test_traps_and_failed_asserts() -> None:
+    found = fault("    if (x[threadIdx.x] == 3)\n        __trap();", X).failed
+    assert found.kind == "trap" and found.thread == (3, 0, 0) and found.location.line == 6
+    result = fault("    assert(x[threadIdx.x] < 5);", X)
+    assert result.failed.kind == "trap" and "assertion `x[threadIdx.x] < 5` failed" in result.runs[0].printed
+
+
+def test_integer_division_by_zero() -> None:
+    found = fault("    x[threadIdx.x] = 7 / x[0];", X).failed
+    assert found.kind == "division" and found.location.line == 5
+
+
+def test_a_missing_barrier_shows_under_some_schedule() -> None:
+    body = """
+    __shared__ int tile[64];
+    tile[threadIdx.x] = x[threadIdx.x];
+    out[threadIdx.x] = tile[63 - threadIdx.x];"""
+    args = {**X, "out": np.zeros(64, np.int32)}
+    results = [fault(body, args, threads=64, shared=256, schedule=s).outputs["out"] for s in ("forward", "reverse")]
+    assert all((out != X["x"][::-1]).any() for out in results)
+
+
+def test_a_missing_barrier_between_accesses_shows_when_threads_switch_there() -> None:
+    from tests.emulator.handwritten import handwritten
+    from tle2cuda.emulator import emulate
+
+    body = "    const int old = *total;\n    *total = old + 1;"
+    args = {"total": np.zeros(1, np.int32)}
+    kernel = handwritten(body, args)
+    assert emulate(kernel, 1, args).outputs["total"][0] == 32
+    runs = emulate(kernel, 1, args, schedule="random", seeds=range(4), switch_at_accesses=2).runs
+    assert any(run.outputs["total"][0] < 32 for run in runs)
