@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tle2cuda.errors import NotSupported
-from tle2cuda.ir.classify import SHAPE, is_tile
+from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
@@ -148,11 +148,7 @@ def _stage(state: State, value: Value, target_name: str) -> None:
 def _assign_scalar(state: State, name: str, value: Value) -> None:
     text = scalar_text(state, value).text
     if text != name:
-        plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
-        if plus:
-            statements.add(state.block, name, plus.group(1), value.span)
-        else:
-            statements.assign(state.block, name, text, value.span)
+        statements.assign(state.block, name, text, value.span)
 
 
 def _same_storage(state: State, variable: Value, value: Value) -> bool:
@@ -186,16 +182,53 @@ def _reads(state: State, value: Value) -> str:
 # ---- in-place updates -----------------------------------------------------------------------------------------------
 
 
-def update_in_place(state: State, region: Region, params: tuple[Value, ...], yields: tuple[Value, ...]) -> None:
+def update_in_place(state: State, region: Region, params: tuple[Value | None, ...], yields: tuple[Value, ...]) -> None:
     """Let a fused operation write a carried tile's next value into the tile itself, if the old one is dead by then."""
     for param, value in zip(params, yields, strict=True):
-        if not is_tile(param) or param not in state.registers or yields.count(value) != 1:
+        if param is None or yields.count(value) != 1:
+            continue
+        if not is_tile(param):
+            _update_scalar(state, region, param, value)
+            continue
+        if param not in state.registers:
             continue
         maker = next((op for op in region.ops if value in op.results), None)
         if maker is None or maker.name != "fused" or state.layout(value) != state.registers[param].layout:
             continue
         if _old_value_is_dead(state, region, param, maker, value):
             state.targets[value] = state.registers[param]
+
+
+def _update_scalar(state: State, region: Region, param: Value, value: Value) -> None:
+    """The same for a carried scalar that one operation of the body computes anew."""
+    maker = next((op for op in region.ops if value in op.results), None)
+    computed = maker is not None and (maker.name in ELEMENTWISE or maker.name == "reduce")
+    if maker is None or not computed or isinstance(value.type, BufferType) or param not in state.scalars:
+        return
+    position = {op: i for i, op in enumerate(region.ops)}
+    for reader in _scalar_readers(state, param, maker):
+        top = _top_level(region, reader)
+        if top is None or position[top] > position[maker]:
+            return
+    state.scalar_targets[value] = state.scalars[param].text
+
+
+def _scalar_readers(state: State, value: Value, maker: Op) -> list[Op]:
+    """Operations whose text reads a scalar: its users, and theirs where a result may be spelled where it is used."""
+    found: list[Op] = []
+    stack, seen = [value], {value}
+    while stack:
+        for op in state.uses.get(stack.pop(), ()):
+            found.append(op)
+            spelled_later = op is not maker and op.results and (op.name in _SPELLED_LATER or op.results[0] in state.lazy)
+            for result in op.results if spelled_later else ():
+                if result not in seen:
+                    seen.add(result)
+                    stack.append(result)
+    return found
+
+
+_SPELLED_LATER = ELEMENTWISE | SHAPE | frozenset(("local_ptr", "remote", "convert_layout", "buffer_view"))
 
 
 def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, value: Value) -> bool:
@@ -395,10 +428,10 @@ def emit_while(state: State, op: Op) -> None:
         write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
 
 
-def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value, ...]:
-    """For each carried variable, the body parameter that reads it, when there is just one."""
-    found = []
+def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value | None, ...]:
+    """For each carried variable the body parameter that reads it; None when there are several, or none."""
+    found: list[Value | None] = []
     for param in before.params:
         places = [i for i, v in enumerate(passed) if v is param]
-        found.append(body.params[places[0]] if len(places) == 1 else param)
+        found.append(body.params[places[0]] if len(places) == 1 else None)
     return tuple(found)

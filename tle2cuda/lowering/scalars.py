@@ -58,6 +58,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.comment(op.span)
         statements.assign(state.block, target, expr.text, op.span)
         state.scalars[value] = C(target)
+        state.levels[value] = state.level
         return
     named = bool(value.name) and not expr.is_simple
     again = state.use_count(value) > 1 and not expr.is_simple and len(expr.text) > SHORT_TEXT
