@@ -45,7 +45,7 @@ class KernelFile:
     includes: tuple[str, ...]
     usings: tuple[str, ...]
     helpers: tuple[str, ...]
-    members: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
     shared_bytes: int
     uses_groups: bool
     qualifiers: str
@@ -93,7 +93,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         includes=tuple(_includes(state)),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=tuple(helper_texts(state.helpers)),
-        members=tuple(_member_lines(members)),
+        members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
         qualifiers=_qualifiers(kernel),
@@ -157,22 +157,13 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
 # ---- the struct -----------------------------------------------------------------------------------------------------
 
 
-def _member_lines(members: list[Member]) -> list[str]:
-    lines: list[str] = []
-    done: set[int] = set()
-    for member in members:
-        if member.group is None:
-            lines.append(_member_text(member))
-        elif member.group not in done:
-            done.add(member.group)
-            together = [m for m in members if m.group == member.group]
-            if len(together) == 1:
-                lines.append(_member_text(member))
-                continue
-            lines.append("union {  // never alive at the same time")
-            lines += ["    " + _member_text(m) for m in together]
-            lines.append("};")
-    return lines
+def _member_groups(members: list[Member]) -> tuple[tuple[str, ...], ...]:
+    """Texts of the members by offset; those that share their bytes stand together."""
+    groups: dict[object, list[str]] = {}
+    for position, member in enumerate(members):
+        key = ("alone", position) if member.group is None else ("together", member.group)
+        groups.setdefault(key, []).append(_member_text(member))
+    return tuple(map(tuple, groups.values()))
 
 
 def _member_text(member: Member) -> str:
