@@ -70,8 +70,8 @@ cast_kernel(const float* __restrict__ x, __nv_fp8_e4m3* out, const int n)
     const Vector<float, 4> value = load_edge<4>(x + i, n - i, 0.0f);
 
     // tl.store(out + i, value.to(out.dtype.element_ty), mask=i < n)              elementwise.py:497
-    Vector<__nv_fp8_e4m3, 4> value_2;
+    Vector<__nv_fp8_e4m3, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value_2[k] = __nv_fp8_e4m3(value[k]);
-    store_edge(out + i, n - i, value_2);
+    for (int k = 0; k < 4; ++k) out_value[k] = __nv_fp8_e4m3(value[k]);
+    store_edge(out + i, n - i, out_value);
 }

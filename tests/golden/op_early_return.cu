@@ -40,10 +40,10 @@ early_return(const int* x, int* out, const int n)
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
         // i = tl.arange(0, N)                                                        control.py:247
         const int i = thread % 32;
-        int sum = i;
-        sum = warp_all_reduce(sum, [](int a, int b) { return a + b; });
+        int i_sum = i;
+        i_sum = warp_all_reduce(i_sum, [](int a, int b) { return a + b; });
 
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
-        if (thread == 0) out[p] = value + sum;
+        if (thread == 0) out[p] = value + i_sum;
     }
 }

@@ -85,8 +85,8 @@ hinted(const int* __restrict__ x, int* out, const int n)
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:194
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
-    Vector<int, 2> value;
+    Vector<int, 2> out_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) value[k] = x_value[k] + 1;
-    store_edge(out + start + 2 * thread, n - (start + 2 * thread), value);
+    for (int k = 0; k < 2; ++k) out_value[k] = x_value[k] + 1;
+    store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);
 }

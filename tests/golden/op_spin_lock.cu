@@ -102,6 +102,8 @@ spin_lock(int* lock, int* out)
     // while tl.atomic_cas(lock, 0, 1) == 1:                                          atomics.py:121
     while (true) {
         __syncthreads();  // orders the loads of the scratch `broadcast` before the stores to it
+
+        // while tl.atomic_cas(lock, 0, 1) == 1:                                      atomics.py:121
         __syncthreads();  // the whole CTA's writes come before the release
         if (thread == 0) {
             __threadfence();  // release: what this thread wrote comes before the atomics
@@ -118,9 +120,9 @@ spin_lock(int* lock, int* out)
 
     // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:123
     const int out_value = load_cv(out + i);
-    const int value = out_value + i;
+    const int sum = out_value + i;
     __syncthreads();  // orders the loads of `out` before the stores to it
-    if (thread < 64) out[i] = value;
+    if (thread < 64) out[i] = sum;
 
     // tl.debug_barrier()                                                             atomics.py:124
     __syncthreads();
