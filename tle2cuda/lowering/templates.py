@@ -88,7 +88,7 @@ def _form(name: str, form: str) -> Callable[..., str]:
 
 
 def _at_template_lines() -> Exception:
-    """The error being handled, with the lines of templates in its traceback, which calls of a macro leave at those of compiled code."""
+    """The error being handled, its traceback at lines of templates where calls of macros leave it at compiled code."""
     try:
         environment().handle_exception()
     except Exception as rewritten:
