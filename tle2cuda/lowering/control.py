@@ -422,7 +422,7 @@ def emit_for(state: State, op: Op) -> None:
     type_ = state.declare_type(induction.type)
     lower_text, upper_text = scalar_text(state, lower).text, scalar_text(state, upper)
     with state.names.scope():
-        name = state.names.fresh(induction.name or "i")
+        name = state.names.fresh(induction.name if induction.name.strip("_") else "step")
         state.scalars[induction] = C(name)
         state.levels[induction] = state.level + 1
         descends = step_value is not None and step_value < 0
@@ -468,7 +468,7 @@ def emit_while(state: State, op: Op) -> None:
         if isinstance(param.type, BufferType):
             state.buffers[param] = state.buffers[result] = state.buffers[value]
     with state.nested(is_loop=True) as body:
-        tested = Block(body.depth)
+        tested = Block(body.depth, commented=body.commented)
         with state.writing_to(tested):
             emit_ops(state, before.body)
             for value, param in zip(passed, after.params, strict=True):

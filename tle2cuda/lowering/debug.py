@@ -16,7 +16,7 @@ from tle2cuda.lowering.memory import owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import Block, barrier_remark
+from tle2cuda.lowering.writer import Block, barrier_remark, joins_barrier
 
 TEMPLATE = "debug.cu.j2"
 
@@ -53,6 +53,8 @@ def emit_barrier(state: State, op: Op) -> None:
     """`__syncthreads();` with what it orders."""
     if op.attrs.get("user"):
         state.comment(op.span)
+    elif joins_barrier(state.block, str(op.attrs.get("reason") or "")):
+        return
     remark = barrier_remark(op)
     write(state.block, TEMPLATE, "barrier", BarrierView(remark), op.span)
 

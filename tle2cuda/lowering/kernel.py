@@ -9,7 +9,8 @@ from types import FunctionType
 from typing import NamedTuple
 
 from tle2cuda.errors import CapabilityError
-from tle2cuda.ir.nodes import Kernel
+from tle2cuda.ir.effects import WRITE, Roots, effects
+from tle2cuda.ir.nodes import Kernel, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
 from tle2cuda.lowering import control, dispatch, distributed
@@ -40,6 +41,7 @@ class KernelFile:
     """What `kernel.cu.j2` shows."""
 
     name: str
+    function: str
     source: str
     header: tuple[str, ...]
     includes: tuple[str, ...]
@@ -59,6 +61,7 @@ class PrologueView:
 
     dynamic_shared: bool = False
     static_shared: bool = False
+    only_written: bool = False
     cluster: bool = False
     grid: bool = False
     thread: bool = False
@@ -88,6 +91,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
     file = KernelFile(
         name=contract.kernel_name,
+        function=kernel.name,
         source=kernel.span.short(),
         header=tuple(_header(kernel, contract, shared_bytes)),
         includes=tuple(_includes(state)),
@@ -145,13 +149,26 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
     # Index terms may cancel out after they asked for the thread, so the text decides.
     code = [line.text.partition("//")[0] for line in state.block.lines]
     thread = state.uses_thread and any(re.search(r"\bthread\b", text) for text in code)
-    view = PrologueView(dynamic_shared, static_shared, state.uses_cluster, state.uses_grid, thread)
+    view = PrologueView(
+        dynamic_shared,
+        static_shared,
+        static_shared and _only_writes_shared(state.kernel),
+        state.uses_cluster,
+        state.uses_grid,
+        thread,
+    )
     block = Block(depth=1)
     if view != PrologueView():
         write(block, "prologue.cu.j2", "prologue", view)
         if state.block.lines:
             block.blank()
     return block
+
+
+def _only_writes_shared(kernel: Kernel) -> bool:
+    """Whether nothing reads what a kernel keeps in shared memory."""
+    roots = Roots(kernel)
+    return all(e.kind == WRITE for op in walk(kernel.body) for e in effects(op, roots) if e.is_shared)
 
 
 # ---- the struct -----------------------------------------------------------------------------------------------------
