@@ -188,8 +188,6 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     int counted_2 = counted;
     while (true) {
         __syncthreads();  // orders the loads of the scratch `or_slots` before the stores to it
-
-        // while tl.reduce_or(counted < complete, axis=0):                         cooperative.py:52
         bool any = counted_2 < complete;
         any = cta_all_reduce(any, shared.or_slots, [](bool a, bool b) -> bool { return a || b; });
         if (!any) break;

@@ -72,14 +72,14 @@ binary_kernel(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restri
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
     const Vector<__nv_bfloat16, 4> b = load_edge<4>(y + i, n - i, __float2bfloat16(1.0f));
 
-    // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int32) ...   elementwise.py:145
+    // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int32) ...   elementwise.py:150
     Vector<int, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        // lower = (a == b).to(tl.int32) + 2 * (a != b).to(tl.int32) + 4 * ( ...  elementwise.py:144
+        // lower = (a == b).to(tl.int32) + 2 * (a != b).to(tl.int32) + 4 * ( ...  elementwise.py:149
         const int sum = static_cast<int>(a[k] == b[k]) + static_cast<int>(a[k] != b[k]) * 2;
         const int lower = sum + static_cast<int>(a[k] < b[k]) * 4;
-        // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int ...  elementwise.py:145
+        // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int ...  elementwise.py:150
         const int sum_2 = lower + static_cast<int>(a[k] <= b[k]) * 8 + static_cast<int>(a[k] > b[k]) * 16;
         out_value[k] = sum_2 + static_cast<int>(a[k] >= b[k]) * 32;
     }

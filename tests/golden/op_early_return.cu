@@ -36,7 +36,7 @@ early_return(const int* x, int* out, const int n)
     // value = tl.load(x + p)                                                         control.py:244
     const int value = x[p];
     // if value < 0:                                                                  control.py:245
-    if (!(value < 0)) {
+    if (value >= 0) {
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
         // i = tl.arange(0, N)                                                        control.py:247
         const int i = thread % 32;

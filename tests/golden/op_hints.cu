@@ -75,12 +75,12 @@ hinted(const int* __restrict__ x, int* out, const int n)
     const int pid_x = blockIdx.x;
     const int start = pid_x * 256;
     // tl.device_assert(n >= 0, "no negative length")                                  memory.py:191
-    if (!(n >= 0)) assertion_failed("no negative length", "memory.py", 191);
+    if (n < 0) assertion_failed("no negative length", "memory.py", 191);
 
     // tl.device_assert(i >= 0)                                                        memory.py:192
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        if (!(start + thread + 128 * run >= 0)) assertion_failed("", "memory.py", 192);
+        if (start + thread + 128 * run < 0) assertion_failed("", "memory.py", 192);
     }
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:194

@@ -57,7 +57,7 @@ turned_accumulator(const int* __restrict__ x, int* out, const int rounds)
     #pragma unroll
     for (int k = 0; k < 2; ++k)
         acc_2[k] = acc[k];
-    for (int value = 0; value < rounds; ++value) {
+    for (int step = 0; step < rounds; ++step) {
         // acc = acc + tl.trans(acc) * 2                                               control.py:84
         Vector<int, 2> product;
         #pragma unroll

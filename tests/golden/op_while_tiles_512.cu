@@ -82,13 +82,11 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
     int rounds = 0;
     while (true) {
         __syncthreads();  // orders the loads of the scratch `max_slots` before the stores to it
-
-        // while tl.max(value, axis=0) > limit:                                       control.py:179
         int value_max = value_2[0];
         #pragma unroll
         for (int k = 1; k < 4; ++k) value_max = max(value_max, value_2[k]);
         value_max = cta_all_reduce(value_max, shared.max_slots, [](int a, int b) { return max(a, b); });
-        if (!(value_max > limit)) break;
+        if (value_max <= limit) break;
 
         // rounds += 1                                                                control.py:181
         rounds += 1;
