@@ -176,7 +176,8 @@ def test_emitted_text_computes_the_same(seed: int, tmp_path: pathlib.Path) -> No
     text.write_text(ONE_THREAD + emitted.source, encoding="utf-8")
     flags = ["-std=c++17", "-O1", "-fwrapv", "-w", "-shared", "-fPIC"]
     subprocess.run(["g++", *flags, str(text), "-o", str(library)], check=True)
-    kernel, expected = ctypes.CDLL(str(library)).k, in_python(source)
+    kernel = getattr(ctypes.CDLL(str(library)), emitted.contract.kernel_name)
+    expected = in_python(source)
     for a in range(0, 14, 3):
         for b in range(0, 9, 2):
             out = ctypes.c_int32(-1)

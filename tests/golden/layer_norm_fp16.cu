@@ -87,8 +87,9 @@ static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-layer_norm(const __half* __restrict__ x, const __half* weight, const __half* bias, __half* out,
-           float* mean_out, float* rstd_out, const int row_stride, const int cols, const float eps)
+layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
+           const __half* __restrict__ bias, __half* out, float* mean_out, float* rstd_out,
+           const int row_stride, const int cols, const float eps)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -113,14 +114,14 @@ layer_norm(const __half* __restrict__ x, const __half* weight, const __half* bia
     }
 
     // mean = tl.sum(value, axis=0) / cols                                          layer_norm.py:24
-    float sum = 0.0f;
+    float value_sum = 0.0f;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) sum += value[run][k];
+        for (int k = 0; k < 8; ++k) value_sum += value[run][k];
     }
-    sum = cta_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; });
-    const float mean = divide_approx(sum, static_cast<float>(cols));
+    value_sum = cta_all_reduce(value_sum, shared.sum_slots, [](float a, float b) { return a + b; });
+    const float mean = divide_approx(value_sum, static_cast<float>(cols));
     Vector<float, 8> centred[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -136,22 +137,17 @@ layer_norm(const __half* __restrict__ x, const __half* weight, const __half* bia
     }
 
     // variance = tl.sum(centred * centred, axis=0) / cols                          layer_norm.py:26
-    float sum_2 = 0.0f;
+    float sum = 0.0f;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) sum_2 += centred[run][k] * centred[run][k];
+        for (int k = 0; k < 8; ++k) sum += centred[run][k] * centred[run][k];
     }
-    sum_2 = cta_all_reduce(sum_2, shared.sum_slots_2, [](float a, float b) { return a + b; });
-    const float variance = divide_approx(sum_2, static_cast<float>(cols));
+    sum = cta_all_reduce(sum, shared.sum_slots_2, [](float a, float b) { return a + b; });
+    const float variance = divide_approx(sum, static_cast<float>(cols));
 
     // rstd = tl.rsqrt(variance + eps)                                              layer_norm.py:27
     const float rstd = rsqrtf(variance + eps);
-    // tl.store(mean_out + row, mean)                                               layer_norm.py:28
-    if (thread == 0) mean_out[row] = mean;
-
-    // tl.store(rstd_out + row, rstd)                                               layer_norm.py:29
-    if (thread == 0) rstd_out[row] = rstd;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         // col = tl.arange(0, BLOCK)                                                layer_norm.py:19
@@ -159,22 +155,27 @@ layer_norm(const __half* __restrict__ x, const __half* weight, const __half* bia
         // mask = col < cols                                                        layer_norm.py:20
         const bool mask = col < cols;
 
-        // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:31
+        // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:29
         const Vector<__half, 8> weight_value = mask ? load_vector<8>(weight + col) : fill_vector<8>(__float2half(0.0f));
         Vector<float, 8> scale;
         #pragma unroll
         for (int k = 0; k < 8; ++k) scale[k] = __half2float(weight_value[k]);
 
-        // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:32
+        // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:30
         const Vector<__half, 8> bias_value = mask ? load_vector<8>(bias + col) : fill_vector<8>(__float2half(0.0f));
 
-        // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:33
-        Vector<__half, 8> value_2;
+        // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:31
+        Vector<__half, 8> out_value;
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
             const float shift = __half2float(bias_value[k]);
-            value_2[k] = __float2half(centred[run][k] * rstd * scale[k] + shift);
+            out_value[k] = __float2half(centred[run][k] * rstd * scale[k] + shift);
         }
-        if (mask) store_vector(out + row_start + col, value_2);
+        if (mask) store_vector(out + row_start + col, out_value);
     }
+
+    // tl.store(mean_out + row, mean)                                               layer_norm.py:32
+    if (thread == 0) mean_out[row] = mean;
+    // tl.store(rstd_out + row, rstd)                                               layer_norm.py:33
+    if (thread == 0) rstd_out[row] = rstd;
 }

@@ -85,8 +85,9 @@ static_assert(sizeof(Shared) <= 64, "the launch contract gives the CTA this much
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(256)
-layer_norm(const float* __restrict__ x, const float* weight, const float* bias, float* out,
-           float* mean_out, float* rstd_out, const int row_stride, const int cols, const float eps)
+layer_norm(const float* __restrict__ x, const float* __restrict__ weight,
+           const float* __restrict__ bias, float* out, float* mean_out, float* rstd_out,
+           const int row_stride, const int cols, const float eps)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -108,14 +109,14 @@ layer_norm(const float* __restrict__ x, const float* weight, const float* bias, 
     }
 
     // mean = tl.sum(value, axis=0) / cols                                          layer_norm.py:24
-    float sum = 0.0f;
+    float value_sum = 0.0f;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k) sum += value[run][k];
+        for (int k = 0; k < 4; ++k) value_sum += value[run][k];
     }
-    sum = cta_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; });
-    const float mean = divide_approx(sum, static_cast<float>(cols));
+    value_sum = cta_all_reduce(value_sum, shared.sum_slots, [](float a, float b) { return a + b; });
+    const float mean = divide_approx(value_sum, static_cast<float>(cols));
     Vector<float, 4> centred[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -131,37 +132,37 @@ layer_norm(const float* __restrict__ x, const float* weight, const float* bias, 
     }
 
     // variance = tl.sum(centred * centred, axis=0) / cols                          layer_norm.py:26
-    float sum_2 = 0.0f;
+    float sum = 0.0f;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k) sum_2 += centred[run][k] * centred[run][k];
+        for (int k = 0; k < 4; ++k) sum += centred[run][k] * centred[run][k];
     }
-    sum_2 = cta_all_reduce(sum_2, shared.sum_slots_2, [](float a, float b) { return a + b; });
-    const float variance = divide_approx(sum_2, static_cast<float>(cols));
+    sum = cta_all_reduce(sum, shared.sum_slots_2, [](float a, float b) { return a + b; });
+    const float variance = divide_approx(sum, static_cast<float>(cols));
 
     // rstd = tl.rsqrt(variance + eps)                                              layer_norm.py:27
     const float rstd = rsqrtf(variance + eps);
-    // tl.store(mean_out + row, mean)                                               layer_norm.py:28
-    if (thread == 0) mean_out[row] = mean;
-
-    // tl.store(rstd_out + row, rstd)                                               layer_norm.py:29
-    if (thread == 0) rstd_out[row] = rstd;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         // col = tl.arange(0, BLOCK)                                                layer_norm.py:19
         const int col = 4 * thread + 1024 * run;
         // mask = col < cols                                                        layer_norm.py:20
         const bool mask = col < cols;
-        // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:31
+        // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:29
         const Vector<float, 4> scale = mask ? load_vector<4>(weight + col) : fill_vector<4>(0.0f);
-        // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:32
+        // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:30
         const Vector<float, 4> shift = mask ? load_vector<4>(bias + col) : fill_vector<4>(0.0f);
 
-        // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:33
-        Vector<float, 4> value_2;
+        // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:31
+        Vector<float, 4> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value_2[k] = centred[run][k] * rstd * scale[k] + shift[k];
-        if (mask) store_vector(out + row_start + col, value_2);
+        for (int k = 0; k < 4; ++k) out_value[k] = centred[run][k] * rstd * scale[k] + shift[k];
+        if (mask) store_vector(out + row_start + col, out_value);
     }
+
+    // tl.store(mean_out + row, mean)                                               layer_norm.py:32
+    if (thread == 0) mean_out[row] = mean;
+    // tl.store(rstd_out + row, rstd)                                               layer_norm.py:33
+    if (thread == 0) rstd_out[row] = rstd;
 }

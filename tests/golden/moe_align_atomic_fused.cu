@@ -80,7 +80,6 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
     for (int tile = cta; tile < (expert_capacity + 255) / 256; tile += ctas) {
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
         const int place = tile * 256 + thread;
@@ -119,15 +118,14 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
 
     // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                         atomic_fused.py:57
     const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
+    // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope="gpu")   atomic_fused.py:58
     Vector<int, 2> before;
-
     // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope ...  atomic_fused.py:58
     #pragma unroll
     for (int k = 0; k < 2; ++k) before[k] = atomicAdd(totals + group + k, mine[k]);
-    __threadfence();  // acquire: what follows sees what the atomics saw
-
     // tl.store(tle.gpu.local_ptr(count, (group,)), before)                       atomic_fused.py:59
     store_vector(&shared.count[group], before);
+    __threadfence();  // acquire: what follows sees what the atomics saw
     // tle.distributed_barrier(mesh)                                              atomic_fused.py:60
     grid.sync();
 

@@ -56,72 +56,29 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
     // tle.distributed_barrier(mesh)                                                   cluster.py:62
     cluster.sync();
 
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    int* const peer_count = cluster.map_shared_rank(shared.count, 0);
-    int* const peer_count_2 = cluster.map_shared_rank(shared.count, 1);
-    int* const peer_count_3 = cluster.map_shared_rank(shared.count, 2);
-    int* const peer_count_4 = cluster.map_shared_rank(shared.count, 3);
-    int* const peer_count_5 = cluster.map_shared_rank(shared.count, 4);
-    int* const peer_count_6 = cluster.map_shared_rank(shared.count, 5);
-    int* const peer_count_7 = cluster.map_shared_rank(shared.count, 6);
-    int* const peer_count_8 = cluster.map_shared_rank(shared.count, 7);
-    const int peer_count_9 = peer_count[thread];
-
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before = cta > 0 ? peer_count_9 : 0;
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_10 = peer_count_2[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total = peer_count_9 + peer_count_10;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_2 = before + (cta > 1 ? peer_count_10 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_11 = peer_count_3[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_2 = total + peer_count_11;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_3 = before_2 + (cta > 2 ? peer_count_11 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_12 = peer_count_4[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_3 = total_2 + peer_count_12;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_4 = before_3 + (cta > 3 ? peer_count_12 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_13 = peer_count_5[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_4 = total_3 + peer_count_13;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_5 = before_4 + (cta > 4 ? peer_count_13 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_14 = peer_count_6[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_5 = total_4 + peer_count_14;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_6 = before_5 + (cta > 5 ? peer_count_14 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_15 = peer_count_7[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_6 = total_5 + peer_count_15;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_7 = before_6 + (cta > 6 ? peer_count_15 : 0);
-    // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=mesh) ...  cluster.py:67
-    const int peer_count_16 = peer_count_8[thread];
-    // total += peer_count                                                             cluster.py:68
-    const int total_7 = total_6 + peer_count_16;
-    // before += tl.where(peer < cta, peer_count, 0)                                   cluster.py:69
-    const int before_8 = before_7 + (cta > 7 ? peer_count_16 : 0);
+    // for peer in range(CLUSTER_SIZE):                                                cluster.py:66
+    int total = 0;
+    int before = 0;
+    for (int peer = 0; peer < 8; ++peer) {
+        // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=m ...  cluster.py:67
+        int* const peer_count = cluster.map_shared_rank(shared.count, peer);
+        const int peer_count_2 = peer_count[thread];
+        // total += peer_count                                                         cluster.py:68
+        total += peer_count_2;
+        // before += tl.where(peer < cta, peer_count, 0)                               cluster.py:69
+        before += peer < cta ? peer_count_2 : 0;
+    }
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int value = (total_7 + 15) / 16 * 16;
+    const int product = (total + 15) / 16 * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)    cluster.py:71
     int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(value, group_start, post_pad);
+    BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                       cluster.py:72
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)               cluster.py:73
-    shared.base[thread] = group_start + before_8;
+    shared.base[thread] = group_start + before;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)                 cluster.py:75
-    shared.end[thread] = group_start + total_7;
+    shared.end[thread] = group_start + total;
     __syncthreads();  // orders the stores to `base`, `start` and `end` before the loads of them
 
     // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_rout ...  cluster.py:77
@@ -130,56 +87,22 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
     for (int tile = cta; tile < (expert_capacity + 511) / 512; tile += 8) {
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value = shared.start[256];
+        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        int owner = 0;
         // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
         const int block = tile * 512 + thread;
         // place = block * BLOCK_SIZE                                                    parts.py:86
         const int place = block * 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int owner = start_value <= place ? 256 : 0;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate = owner + 128;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_2 = shared.start[candidate];
-        const int owner_2 = start_value_2 <= place ? candidate : owner;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_2 = owner_2 + 64;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_3 = shared.start[candidate_2];
-        const int owner_3 = start_value_3 <= place ? candidate_2 : owner_2;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_3 = owner_3 + 32;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_4 = shared.start[candidate_3];
-        const int owner_4 = start_value_4 <= place ? candidate_3 : owner_3;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_4 = owner_4 + 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_5 = shared.start[candidate_4];
-        const int owner_5 = start_value_5 <= place ? candidate_4 : owner_4;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_5 = owner_5 + 8;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_6 = shared.start[candidate_5];
-        const int owner_6 = start_value_6 <= place ? candidate_5 : owner_5;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_6 = owner_6 + 4;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_7 = shared.start[candidate_6];
-        const int owner_7 = start_value_7 <= place ? candidate_6 : owner_6;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_7 = owner_7 + 2;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_8 = shared.start[candidate_7];
-        const int owner_8 = start_value_8 <= place ? candidate_7 : owner_7;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_8 = owner_8 + 1;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_9 = shared.start[candidate_8];
-        const int owner_9 = start_value_9 <= place ? candidate_8 : owner_8;
+        for (int step = 0; step < 9; ++step) {
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            const int candidate = owner + (1 << (8 - step));
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            const int start_value = shared.start[candidate];
+            owner = start_value <= place ? candidate : owner;
+        }
+
         // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner_9 : 0;
+        const int expert = place < post_pad ? owner : 0;
         // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
         if (block < expert_capacity) expert_ids[block] = expert;
     }

@@ -37,18 +37,17 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     const int thread = threadIdx.x;
 
     // cluster_rank = tle.shard_id(mesh, "cluster_x")                            cluster_fused.py:38
-    const int cluster_rank = static_cast<int>(cluster.block_rank());
+    const int cluster_rank_ = static_cast<int>(cluster.block_rank());
     // is_rank0 = cluster_rank == 0                                              cluster_fused.py:39
-    const bool is_rank0 = cluster_rank == 0;
+    const bool is_rank0 = cluster_rank_ == 0;
     // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    for (int tile = cluster_rank; tile < (sorted_capacity + 1023) / 1024; tile += 8) {
+    for (int tile = cluster_rank_; tile < (sorted_capacity + 1023) / 1024; tile += 8) {
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
         const int place = tile * 1024 + thread;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    for (int tile = cluster_rank; tile < (expert_capacity + 1023) / 1024; tile += 8) {
+    for (int tile = cluster_rank_; tile < (expert_capacity + 1023) / 1024; tile += 8) {
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
         const int place = tile * 1024 + thread;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
@@ -67,7 +66,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     // num_tiles = tl.cdiv(numel, SLOT_TILE)                                     cluster_fused.py:52
     const int num_tiles = (numel + 1023) / 1024;
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:53
-    for (int tile = cluster_rank; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:54
         const int slot = tile * 1024 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
@@ -122,7 +121,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     __syncthreads();  // orders the stores to `start` and `total` before the loads of them
 
     // for one_group in range(cluster_rank, NUM_GROUPS, CLUSTER_SIZE):           cluster_fused.py:76
-    for (int one_group = cluster_rank; one_group < 512; one_group += 8) {
+    for (int one_group = cluster_rank_; one_group < 512; one_group += 8) {
         // first_place = tl.load(tle.gpu.local_ptr(start, (one_group,)))         cluster_fused.py:77
         const int first_place = shared.start[one_group];
         // last_place = first_place + tl.load(tle.gpu.local_ptr(total, (one ...  cluster_fused.py:78
@@ -136,7 +135,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     }
 
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:82
-    for (int tile = cluster_rank; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:83
         const int slot = tile * 1024 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38

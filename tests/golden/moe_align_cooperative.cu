@@ -158,7 +158,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     const bool is_routed = id >= 0 && id < 512;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                             cooperative.py:92
     shared.count[thread] = 0;
-    __syncthreads();  // orders the stores to `count` before the atomics on it
+    __syncthreads();  // orders the accesses to `count` and `workspace` before it and after it
 
     // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
     int rank = 0;
@@ -185,13 +185,12 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     const int counted = has_group ? old + mine + 4194304 : complete;
 
     // while tl.reduce_or(counted < complete, axis=0):                             cooperative.py:52
-    int counted_2;
-    counted_2 = counted;
+    int counted_2 = counted;
     while (true) {
         __syncthreads();  // orders the loads of the scratch `or_slots` before the stores to it
-        bool or_ = counted_2 < complete;
-        or_ = cta_all_reduce(or_, shared.or_slots, [](bool a, bool b) -> bool { return a || b; });
-        if (!or_) break;
+        bool any = counted_2 < complete;
+        any = cta_all_reduce(any, shared.or_slots, [](bool a, bool b) -> bool { return a || b; });
+        if (!any) break;
 
         // counted = tl.load(totals, mask=has_group, other=complete, volatile ...  cooperative.py:53
         counted_2 = has_group ? load_cv(workspace + (epoch & 1) * 1024 + thread) : complete;
@@ -200,10 +199,10 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     const int total = counted_2 & 4194303;
     const int before = old & 4194303;
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int value = (total + 15) / 16 * 16;
+    const int product = (total + 15) / 16 * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ...   cooperative.py:100
     int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(value, group_start, post_pad);
+    BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                  cooperative.py:101
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)          cooperative.py:102
@@ -218,56 +217,22 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
     for (int tile = cta; tile < (expert_capacity + 1023) / 1024; tile += ctas) {
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value = shared.start[256];
+        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        int owner = 0;
         // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
         const int block = tile * 1024 + thread;
         // place = block * BLOCK_SIZE                                                    parts.py:86
         const int place = block * 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int owner = start_value <= place ? 256 : 0;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate = owner + 128;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_2 = shared.start[candidate];
-        const int owner_2 = start_value_2 <= place ? candidate : owner;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_2 = owner_2 + 64;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_3 = shared.start[candidate_2];
-        const int owner_3 = start_value_3 <= place ? candidate_2 : owner_2;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_3 = owner_3 + 32;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_4 = shared.start[candidate_3];
-        const int owner_4 = start_value_4 <= place ? candidate_3 : owner_3;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_4 = owner_4 + 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_5 = shared.start[candidate_4];
-        const int owner_5 = start_value_5 <= place ? candidate_4 : owner_4;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_5 = owner_5 + 8;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_6 = shared.start[candidate_5];
-        const int owner_6 = start_value_6 <= place ? candidate_5 : owner_5;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_6 = owner_6 + 4;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_7 = shared.start[candidate_6];
-        const int owner_7 = start_value_7 <= place ? candidate_6 : owner_6;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_7 = owner_7 + 2;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_8 = shared.start[candidate_7];
-        const int owner_8 = start_value_8 <= place ? candidate_7 : owner_7;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_8 = owner_8 + 1;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_9 = shared.start[candidate_8];
-        const int owner_9 = start_value_9 <= place ? candidate_8 : owner_8;
+        for (int step = 0; step < 9; ++step) {
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            const int candidate = owner + (1 << (8 - step));
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            const int start_value = shared.start[candidate];
+            owner = start_value <= place ? candidate : owner;
+        }
+
         // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner_9 : 0;
+        const int expert = place < post_pad ? owner : 0;
         // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
         if (block < expert_capacity) expert_ids[block] = expert;
     }

@@ -74,17 +74,20 @@ moe_align_count(const int* topk_ids, int* sorted_ids, int* expert_ids, int* coun
     const int program = blockIdx.x;
     // programs = tl.num_programs(0)                                                    staged.py:40
     const int programs = gridDim.x;
+
     // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    // place = tile * TILE + tl.arange(0, TILE)                                         parts.py:128
+    const int index = 4 * thread;
     for (int tile = program; tile < (sorted_capacity + 1023) / 1024; tile += programs) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + 4 * thread;
+        const int place = tile * 1024 + index;
+
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     }
     // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
     for (int tile = program; tile < (expert_capacity + 1023) / 1024; tile += programs) {
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + 4 * thread;
+        const int place = tile * 1024 + index;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         store_edge(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
     }

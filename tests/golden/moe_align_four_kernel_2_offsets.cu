@@ -86,12 +86,13 @@ moe_align_offsets(int* counts, int* totals)
     const int total = lanes_scan<16, false>(inclusive, [](int a, int b) { return a + b; });
     const int prefix = shuffle_previous<16, false>(total, 1);
     if (thread % 16 > 0) inclusive = prefix + inclusive;
+    __syncthreads();  // orders the loads of `counts` before the stores to it
 
     // tl.store(cell, inclusive - count)                                                staged.py:62
     if (thread < 16) *(counts + thread % 16 * 512 + group) = inclusive - count;
 
     // tl.store(totals + group, tl.sum(count, axis=0))                                  staged.py:63
-    int sum = count;
-    sum = lanes_all_reduce<15>(sum, [](int a, int b) { return a + b; });
-    if (thread == 0) totals[group] = sum;
+    int count_sum = count;
+    count_sum = lanes_all_reduce<15>(count_sum, [](int a, int b) { return a + b; });
+    if (thread == 0) totals[group] = count_sum;
 }

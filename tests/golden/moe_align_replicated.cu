@@ -97,10 +97,10 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          replicated.py:55
     const int total = shared.count[thread];
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int value = (total + 15) / 16 * 16;
+    const int product = (total + 15) / 16 * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:56
     int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(value, group_start, post_pad);
+    BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:57
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:58
@@ -147,56 +147,22 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     }
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
     for (int tile = cta; tile < (expert_capacity + 511) / 512; tile += ctas) {
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value = shared.start[256];
+        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        int owner = 0;
         // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
         const int block = tile * 512 + thread;
         // place = block * BLOCK_SIZE                                                    parts.py:86
         const int place = block * 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int owner = start_value <= place ? 256 : 0;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate = owner + 128;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_2 = shared.start[candidate];
-        const int owner_2 = start_value_2 <= place ? candidate : owner;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_2 = owner_2 + 64;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_3 = shared.start[candidate_2];
-        const int owner_3 = start_value_3 <= place ? candidate_2 : owner_2;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_3 = owner_3 + 32;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_4 = shared.start[candidate_3];
-        const int owner_4 = start_value_4 <= place ? candidate_3 : owner_3;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_4 = owner_4 + 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_5 = shared.start[candidate_4];
-        const int owner_5 = start_value_5 <= place ? candidate_4 : owner_4;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_5 = owner_5 + 8;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_6 = shared.start[candidate_5];
-        const int owner_6 = start_value_6 <= place ? candidate_5 : owner_5;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_6 = owner_6 + 4;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_7 = shared.start[candidate_6];
-        const int owner_7 = start_value_7 <= place ? candidate_6 : owner_6;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_7 = owner_7 + 2;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_8 = shared.start[candidate_7];
-        const int owner_8 = start_value_8 <= place ? candidate_7 : owner_7;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_8 = owner_8 + 1;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_9 = shared.start[candidate_8];
-        const int owner_9 = start_value_9 <= place ? candidate_8 : owner_8;
+        for (int step = 0; step < 9; ++step) {
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            const int candidate = owner + (1 << (8 - step));
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            const int start_value = shared.start[candidate];
+            owner = start_value <= place ? candidate : owner;
+        }
+
         // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner_9 : 0;
+        const int expert = place < post_pad ? owner : 0;
         // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
         if (block < expert_capacity) expert_ids[block] = expert;
     }

@@ -80,17 +80,20 @@ moe_align_count_atomic(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     const int group = 2 * thread;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 staged.py:153
     store_vector(&shared.count[group], fill_vector<2>(0));
+
     // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    // place = tile * TILE + tl.arange(0, TILE)                                         parts.py:128
+    const int index = 4 * thread;
     for (int tile = program; tile < (sorted_capacity + 1023) / 1024; tile += programs) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + 4 * thread;
+        const int place = tile * 1024 + index;
+
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     }
     // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
     for (int tile = program; tile < (expert_capacity + 1023) / 1024; tile += programs) {
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + 4 * thread;
+        const int place = tile * 1024 + index;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
         store_edge(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
     }
@@ -108,6 +111,7 @@ moe_align_count_atomic(const int* topk_ids, int* sorted_ids, int* expert_ids, in
 
     // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                              staged.py:160
     const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
+    // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")        staged.py:161
     Vector<int, 2> offset;
     // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")    staged.py:161
     #pragma unroll

@@ -137,13 +137,13 @@ moe_align_starts(int* totals, int* starts, int* num_post_pad)
     post_pad = cta_all_reduce(post_pad, shared.post_pad_slots, [](int a, int b) { return a + b; });
 
     // tl.store(starts + group, tl.cumsum(padded, axis=0) - padded)                     staged.py:81
-    Vector<int, 2> scanned;
+    Vector<int, 2> padded_cumsum;
     int total_2;
     int running = 0;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         running += padded[k];
-        scanned[k] = running;
+        padded_cumsum[k] = running;
     }
     total_2 = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
     if (thread % 32 == 31) shared.warp_totals[(thread / 32)] = total_2;
@@ -160,12 +160,12 @@ moe_align_starts(int* totals, int* starts, int* num_post_pad)
     }
     if (has_prefix) {
         #pragma unroll
-        for (int k = 0; k < 2; ++k) scanned[k] = prefix + scanned[k];
+        for (int k = 0; k < 2; ++k) padded_cumsum[k] = prefix + padded_cumsum[k];
     }
-    Vector<int, 2> value;
+    Vector<int, 2> starts_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) value[k] = scanned[k] - padded[k];
-    store_vector(starts + group, value);
+    for (int k = 0; k < 2; ++k) starts_value[k] = padded_cumsum[k] - padded[k];
+    store_vector(starts + group, starts_value);
 
     // tl.store(starts + GROUP_TILE, post_pad)                                          staged.py:82
     if (thread == 0) starts[512] = post_pad;

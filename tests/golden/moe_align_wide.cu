@@ -109,6 +109,8 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     const int epoch = *epoch_ptr;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                    wide.py:61
     shared.count[thread] = 0;
+    __syncthreads();  // orders the accesses to `workspace` and `count` before it and after it
+
     // if cta == 0:                                                                       wide.py:62
     if (cta == 0) {
         // tl.store(spare_totals + group, 0)                                              wide.py:63
@@ -116,8 +118,6 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     }
     // num_tiles = tl.cdiv(numel, SLOT_TILE)                                              wide.py:65
     const int num_tiles = (numel + 1023) / 1024;
-    __syncthreads();  // orders the stores to `count` before the atomics on it
-
     // for tile in range(cta, num_tiles, ctas):                                           wide.py:66
     for (int tile = cta; tile < num_tiles; tile += ctas) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                              wide.py:67
@@ -147,20 +147,19 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     // total = tl.load(totals + group, cache_modifier=".cg")                              wide.py:81
     const int total = load_cg(workspace + (epoch & 1) * 1024 + thread);
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int value = (total + 15) / 16 * 16;
+    const int product = (total + 15) / 16 * 16;
     // start_in_tile, tile_places = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)  wide.py:82
     int start_in_tile, tile_places;
-    BlockScan(shared.start_in_tile_scan).ExclusiveSum(value, start_in_tile, tile_places);
+    BlockScan(shared.start_in_tile_scan).ExclusiveSum(product, start_in_tile, tile_places);
     // before = tl.load(tle.gpu.local_ptr(count, (group,)))                               wide.py:84
     const int before_2 = shared.count[thread];
     // tl.store(tle.gpu.local_ptr(count, (group,)), group_start + before)                 wide.py:85
-    const int value_2 = start_in_tile + before_2;
-    shared.count[thread] = value_2;
+    shared.count[thread] = start_in_tile + before_2;
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                          wide.py:86
     shared.start[thread] = start_in_tile;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)                    wide.py:87
     shared.end[thread] = start_in_tile + total;
-    __syncthreads();  // orders the loads of `count` before the atomics on it, and the stores to `count` before the atomics on it, and more of this kind
+    __syncthreads();  // orders the accesses to `count`, `start` and `end` before it and after it
 
     // for tile in range(cta, num_tiles, ctas):                                           wide.py:90
     for (int tile = cta; tile < num_tiles; tile += ctas) {
@@ -178,56 +177,22 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     }
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
     for (int tile = cta; tile < (expert_capacity + 1023) / 1024; tile += ctas) {
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value = shared.start[256];
+        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        int owner = 0;
         // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
         const int block = tile * 1024 + thread;
         // place = block * BLOCK_SIZE                                                    parts.py:86
         const int place = block * 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int owner = start_value <= place ? 256 : 0;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate = owner + 128;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_2 = shared.start[candidate];
-        const int owner_2 = start_value_2 <= place ? candidate : owner;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_2 = owner_2 + 64;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_3 = shared.start[candidate_2];
-        const int owner_3 = start_value_3 <= place ? candidate_2 : owner_2;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_3 = owner_3 + 32;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_4 = shared.start[candidate_3];
-        const int owner_4 = start_value_4 <= place ? candidate_3 : owner_3;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_4 = owner_4 + 16;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_5 = shared.start[candidate_4];
-        const int owner_5 = start_value_5 <= place ? candidate_4 : owner_4;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_5 = owner_5 + 8;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_6 = shared.start[candidate_5];
-        const int owner_6 = start_value_6 <= place ? candidate_5 : owner_5;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_6 = owner_6 + 4;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_7 = shared.start[candidate_6];
-        const int owner_7 = start_value_7 <= place ? candidate_6 : owner_6;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_7 = owner_7 + 2;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_8 = shared.start[candidate_7];
-        const int owner_8 = start_value_8 <= place ? candidate_7 : owner_7;
-        // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                          parts.py:58
-        const int candidate_8 = owner_8 + 1;
-        // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= plac ...  parts.py:59
-        const int start_value_9 = shared.start[candidate_8];
-        const int owner_9 = start_value_9 <= place ? candidate_8 : owner_8;
+        for (int step = 0; step < 9; ++step) {
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            const int candidate = owner + (1 << (8 - step));
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            const int start_value = shared.start[candidate];
+            owner = start_value <= place ? candidate : owner;
+        }
+
         // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < tile_places ? owner_9 : 0;
+        const int expert = place < tile_places ? owner : 0;
         // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
         if (block < expert_capacity) expert_ids[block] = expert;
     }

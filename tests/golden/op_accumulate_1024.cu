@@ -57,20 +57,20 @@ accumulate(const int* __restrict__ x, int* out, const int rows)
             // acc += tl.load(x + row * N + i) * (count + 1)                           control.py:24
             const Vector<int, 4> x_value = load_vector<4>(x + row * 1024 + i);
             #pragma unroll
-            for (int k = 0; k < 4; ++k) acc[run][k] = acc[run][k] + x_value[k] * (count + 1);
+            for (int k = 0; k < 4; ++k) acc[run][k] += x_value[k] * (count + 1);
         }
         count = count_2;
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         // tl.store(out + i, acc + count)                                              control.py:26
-        Vector<int, 4> value;
+        Vector<int, 4> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value[k] = acc[run][k] + count;
+        for (int k = 0; k < 4; ++k) out_value[k] = acc[run][k] + count;
 
         // i = tl.arange(0, N)                                                         control.py:20
         const int i = 4 * thread + 512 * run;
         // tl.store(out + i, acc + count)                                              control.py:26
-        store_vector(out + i, value);
+        store_vector(out + i, out_value);
     }
 }

@@ -67,17 +67,18 @@ binary_kernel(const unsigned char* __restrict__ x, const unsigned char* __restri
     const int i = pid_x * 512 + 4 * thread;
     // a = tl.load(x + i, mask=i < n, other=1)                                     elementwise.py:28
     const Vector<unsigned char, 4> a = load_edge<4>(x + i, n - i, 1);
-
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
     const Vector<unsigned char, 4> b = load_edge<4>(y + i, n - i, 1);
-    Vector<unsigned char, 4> value_2;
+
+    // return ((a & b) | (a ^ 5)) ^ ~b                                            elementwise.py:123
+    Vector<unsigned char, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         // return ((a & b) | (a ^ 5)) ^ ~b                                        elementwise.py:123
         const unsigned char value = static_cast<unsigned char>(static_cast<unsigned char>(a[k] & b[k]) | static_cast<unsigned char>(a[k] ^ 5));
-        value_2[k] = static_cast<unsigned char>(value ^ static_cast<unsigned char>(b[k] ^ 255));
+        out_value[k] = static_cast<unsigned char>(value ^ static_cast<unsigned char>(b[k] ^ 255));
     }
 
     // tl.store(out + i, FN(a, b), mask=i < n)                                     elementwise.py:30
-    store_edge(out + i, n - i, value_2);
+    store_edge(out + i, n - i, out_value);
 }

@@ -46,13 +46,13 @@ branches(const int* __restrict__ x, int* out)
         const Vector<int, 4> value = load_vector<4>(x + i);
 
         // tl.store(out + i, value * factor)                                          control.py:214
-        Vector<int, 4> value_3;
+        Vector<int, 4> out_value;
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
             // value = value * value                                                  control.py:210
             const int value_2 = value[k] * value[k];
-            value_3[k] = value_2 * 3;
+            out_value[k] = value_2 * 3;
         }
-        store_vector(out + i, value_3);
+        store_vector(out + i, out_value);
     }
 }

@@ -77,15 +77,17 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:273
     int tile_source;
     tile_source = column;
-    int converted[2];
-    converted[0] = shuffle_from(tile_source, thread / 16);
-    converted[1] = shuffle_from(tile_source, thread / 16 + 8);
+    int column_converted[2];
+    column_converted[0] = shuffle_from(tile_source, thread / 16);
+    column_converted[1] = shuffle_from(tile_source, thread / 16 + 8);
     if (thread < 64) shared.exchange[thread % 64] = row;
     __syncthreads();  // the whole tile is in shared memory
-    Vector<int, 4> converted_2;
+    Vector<int, 4> row_converted;
     const Vector<int, 4> unpacked = load_vector<4>(&shared.exchange[thread % 16 * 4]);
     #pragma unroll
-    for (int k = 0; k < 4; ++k) converted_2[k] = unpacked[k];
+    for (int k = 0; k < 4; ++k) row_converted[k] = unpacked[k];
+
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:270
     const int c_2 = thread % 16 * 4;
 
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
@@ -93,7 +95,7 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     for (int run = 0; run < 2; ++run) {
         Vector<int, 4> packed;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) packed[k] = converted[run] * converted_2[k] + converted[run];
+        for (int k = 0; k < 4; ++k) packed[k] = column_converted[run] * row_converted[k] + column_converted[run];
 
         // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:270
         const int r_2 = thread / 16 + 8 * run;

@@ -121,8 +121,8 @@ cached(const float* __restrict__ x, const float* __restrict__ y, float* out, con
     const Vector<float, 4> a = load_edge_cg<4>(x + i, n - i, 1.0f);
 
     // tl.store(out + i, a + b, mask=i < n, cache_modifier=STORE, eviction_policy ...  memory.py:169
-    Vector<float, 4> value;
+    Vector<float, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value[k] = a[k] + b;
-    store_edge(out + i, n - i, value);
+    for (int k = 0; k < 4; ++k) out_value[k] = a[k] + b;
+    store_edge(out + i, n - i, out_value);
 }

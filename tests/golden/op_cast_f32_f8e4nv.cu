@@ -1,4 +1,4 @@
-// cast_kernel.cu: emitted by tle2cuda from elementwise.py:494 (cast_kernel). Do not edit.
+// cast_kernel.cu: emitted by tle2cuda from elementwise.py:522 (cast_kernel). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -63,15 +63,15 @@ cast_kernel(const float* __restrict__ x, __nv_fp8_e4m3* out, const int n)
 {
     const int thread = threadIdx.x;
 
-    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                         elementwise.py:495
+    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                         elementwise.py:523
     const int pid_x = blockIdx.x;
     const int i = pid_x * 512 + 4 * thread;
-    // value = tl.load(x + i, mask=i < n)                                         elementwise.py:496
+    // value = tl.load(x + i, mask=i < n)                                         elementwise.py:524
     const Vector<float, 4> value = load_edge<4>(x + i, n - i, 0.0f);
 
-    // tl.store(out + i, value.to(out.dtype.element_ty), mask=i < n)              elementwise.py:497
-    Vector<__nv_fp8_e4m3, 4> value_2;
+    // tl.store(out + i, value.to(out.dtype.element_ty), mask=i < n)              elementwise.py:525
+    Vector<__nv_fp8_e4m3, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value_2[k] = __nv_fp8_e4m3(value[k]);
-    store_edge(out + i, n - i, value_2);
+    for (int k = 0; k < 4; ++k) out_value[k] = __nv_fp8_e4m3(value[k]);
+    store_edge(out + i, n - i, out_value);
 }

@@ -69,20 +69,21 @@ binary_kernel(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restri
     const int i = pid_x * 512 + 4 * thread;
     // a = tl.load(x + i, mask=i < n, other=1)                                     elementwise.py:28
     const Vector<__nv_bfloat16, 4> a = load_edge<4>(x + i, n - i, __float2bfloat16(1.0f));
-
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
     const Vector<__nv_bfloat16, 4> b = load_edge<4>(y + i, n - i, __float2bfloat16(1.0f));
-    Vector<int, 4> value_3;
+
+    // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int32) ...   elementwise.py:150
+    Vector<int, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        // lower = (a == b).to(tl.int32) + 2 * (a != b).to(tl.int32) + 4 * ( ...  elementwise.py:144
-        const int value = static_cast<int>(a[k] == b[k]) + static_cast<int>(a[k] != b[k]) * 2;
-        const int lower = value + static_cast<int>(a[k] < b[k]) * 4;
-        // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int ...  elementwise.py:145
-        const int value_2 = lower + static_cast<int>(a[k] <= b[k]) * 8 + static_cast<int>(a[k] > b[k]) * 16;
-        value_3[k] = value_2 + static_cast<int>(a[k] >= b[k]) * 32;
+        // lower = (a == b).to(tl.int32) + 2 * (a != b).to(tl.int32) + 4 * ( ...  elementwise.py:149
+        const int sum = static_cast<int>(a[k] == b[k]) + static_cast<int>(a[k] != b[k]) * 2;
+        const int lower = sum + static_cast<int>(a[k] < b[k]) * 4;
+        // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int ...  elementwise.py:150
+        const int sum_2 = lower + static_cast<int>(a[k] <= b[k]) * 8 + static_cast<int>(a[k] > b[k]) * 16;
+        out_value[k] = sum_2 + static_cast<int>(a[k] >= b[k]) * 32;
     }
 
     // tl.store(out + i, FN(a, b), mask=i < n)                                     elementwise.py:30
-    store_edge(out + i, n - i, value_3);
+    store_edge(out + i, n - i, out_value);
 }

@@ -16,11 +16,12 @@ copy_matrix(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* out, const int r
 
     // r = tl.program_id(0) * M + tl.arange(0, M)                                      memory.py:213
     const int pid_x = blockIdx.x;
+
     // c = tl.program_id(1) * N + tl.arange(0, N)                                      memory.py:214
     const int pid_y = blockIdx.y;
     __nv_bfloat16 value[4];
-    // c = tl.program_id(1) * N + tl.arange(0, N)                                      memory.py:214
     const int c = pid_y * 32 + thread % 32;
+
     // tile [16, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {

@@ -17,13 +17,13 @@ printing(const int* __restrict__ x, const int n)
     // if n > 1000:                                                                    memory.py:202
     if (n > 1000) {
         // tl.device_print("value", value, value * 2)                                  memory.py:203
-        const int value_2 = value * 2;
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value);
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value_2);
+        const int product = value * 2;
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value);
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)product);
 
         // tl.device_print("n %d", n)                                                  memory.py:204
-        if (thread == 0) printf("pid (%d, %d, %d) n %%d%d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
+        if (thread == 0) printf("pid (%d, %d, %d) n %%d %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
         // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:205
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) hexadecimal0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (unsigned)i);
+        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) hexadecimal 0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (unsigned)i);
     }
 }

@@ -36,14 +36,14 @@ early_return(const int* x, int* out, const int n)
     // value = tl.load(x + p)                                                         control.py:244
     const int value = x[p];
     // if value < 0:                                                                  control.py:245
-    if (!(value < 0)) {
+    if (value >= 0) {
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
         // i = tl.arange(0, N)                                                        control.py:247
         const int i = thread % 32;
-        int sum = i;
-        sum = warp_all_reduce(sum, [](int a, int b) { return a + b; });
+        int i_sum = i;
+        i_sum = warp_all_reduce(i_sum, [](int a, int b) { return a + b; });
 
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
-        if (thread == 0) out[p] = value + sum;
+        if (thread == 0) out[p] = value + i_sum;
     }
 }

@@ -67,8 +67,8 @@ unary_kernel(const float* __restrict__ x, float* out, const int n)
 
     // tl.store(out + i, FN(tl.load(x + i, mask=i < n)), mask=i < n)               elementwise.py:22
     const Vector<float, 4> x_value = load_edge<4>(x + i, n - i, 0.0f);
-    Vector<float, 4> value;
+    Vector<float, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value[k] = __expf(x_value[k]);
-    store_edge(out + i, n - i, value);
+    for (int k = 0; k < 4; ++k) out_value[k] = __expf(x_value[k]);
+    store_edge(out + i, n - i, out_value);
 }

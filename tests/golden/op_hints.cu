@@ -75,18 +75,18 @@ hinted(const int* __restrict__ x, int* out, const int n)
     const int pid_x = blockIdx.x;
     const int start = pid_x * 256;
     // tl.device_assert(n >= 0, "no negative length")                                  memory.py:191
-    if (!(n >= 0)) assertion_failed("no negative length", "memory.py", 191);
+    if (n < 0) assertion_failed("no negative length", "memory.py", 191);
 
     // tl.device_assert(i >= 0)                                                        memory.py:192
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        if (!(start + thread + 128 * run >= 0)) assertion_failed("", "memory.py", 192);
+        if (start + thread + 128 * run < 0) assertion_failed("", "memory.py", 192);
     }
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:194
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
-    Vector<int, 2> value;
+    Vector<int, 2> out_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) value[k] = x_value[k] + 1;
-    store_edge(out + start + 2 * thread, n - (start + 2 * thread), value);
+    for (int k = 0; k < 2; ++k) out_value[k] = x_value[k] + 1;
+    store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);
 }

@@ -70,18 +70,18 @@ in_place(int* x, const int n)
         const Vector<int, 4> value = load_edge<4>(x + i, n - i, 0);
 
         // tl.store(x + i, value * 2, mask=i < n)                                      memory.py:100
-        Vector<int, 4> value_2;
+        Vector<int, 4> x_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value_2[k] = value[k] * 2;
-        store_edge(x + i, n - i, value_2);
+        for (int k = 0; k < 4; ++k) x_value[k] = value[k] * 2;
+        store_edge(x + i, n - i, x_value);
 
         // again = tl.load(x + i, mask=i < n, other=0)                                 memory.py:101
         const Vector<int, 4> again = load_edge<4>(x + i, n - i, 0);
 
         // tl.store(x + i, again + value, mask=i < n)                                  memory.py:102
-        Vector<int, 4> value_3;
+        Vector<int, 4> x_value_2;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value_3[k] = again[k] + value[k];
-        store_edge(x + i, n - i, value_3);
+        for (int k = 0; k < 4; ++k) x_value_2[k] = again[k] + value[k];
+        store_edge(x + i, n - i, x_value_2);
     }
 }

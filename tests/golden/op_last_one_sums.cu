@@ -122,11 +122,11 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
 
     // tl.store(partial + p, tl.sum(tl.load(x + p * N + i), axis=0))                  atomics.py:133
     const Vector<int, 2> x_value = load_vector<2>(x + p * 256 + i);
-    int sum = 0;
+    int x_sum = 0;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) sum += x_value[k];
-    sum = cta_all_reduce(sum, shared.sum_slots, [](int a, int b) { return a + b; });
-    if (thread == 0) partial[p] = sum;
+    for (int k = 0; k < 2; ++k) x_sum += x_value[k];
+    x_sum = cta_all_reduce(x_sum, shared.sum_slots, [](int a, int b) { return a + b; });
+    if (thread == 0) partial[p] = x_sum;
 
     // arrived = tl.atomic_add(ticket, 1, sem="acq_rel")                              atomics.py:134
     __syncthreads();  // the whole CTA's writes come before the release
@@ -146,8 +146,7 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
         for (int k_ = 0; k_ < num_programs_x; ++k_) {
             // total += tl.load(partial + k, cache_modifier=".cg")                    atomics.py:138
             const int partial_value = load_cg(partial + k_);
-            const int total_2 = total + partial_value;
-            total = total_2;
+            total += partial_value;
         }
 
         // tl.store(out, total)                                                       atomics.py:139

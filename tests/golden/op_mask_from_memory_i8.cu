@@ -51,8 +51,9 @@ copy_where(const signed char* __restrict__ x, const unsigned char* __restrict__ 
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         const bool ok = static_cast<int>(keep_value[k]) != 0;
-        const bool inside = i + k < n;
 
+        // ok = tl.load(keep + i, mask=i < n, other=0) != 0                             memory.py:49
+        const bool inside = i + k < n;
         // value = tl.load(x + i, mask=ok & (i < n), other=i.to(x.dtype.element_ty))    memory.py:50
         const signed char value = ok && inside ? x[i + k] : static_cast<signed char>(i + k);
         // tl.store(out + i, value, mask=(i < n) & ((i & 1) == 0) | (i < 7))            memory.py:51

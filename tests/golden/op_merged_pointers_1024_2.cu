@@ -54,7 +54,7 @@ merged_pointers(const float* __restrict__ x, const float* __restrict__ y, float*
                 place[run][k] = out + (1023 - i - k);
             }
     }
-    Vector<float, 4> kind_value[2];
+    Vector<float, 4> source_value[2];
 
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
@@ -62,11 +62,11 @@ merged_pointers(const float* __restrict__ x, const float* __restrict__ y, float*
         const int i = 4 * thread + 512 * run;
 
         // tl.store(place, tl.load(source + i))                                       control.py:226
-        kind_value[run] = load_vector<4>(source + i);
+        source_value[run] = load_vector<4>(source + i);
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k) *place[run][k] = kind_value[run][k];
+        for (int k = 0; k < 4; ++k) *place[run][k] = source_value[run][k];
     }
 }

@@ -76,11 +76,11 @@ binary_kernel(const long long* __restrict__ x, const long long* __restrict__ y, 
         const Vector<long long, 2> b = load_edge<2>(y + i, n - i, 1ll);
 
         // return a % b                                                           elementwise.py:118
-        Vector<long long, 2> value;
+        Vector<long long, 2> out_value;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) value[k] = a[k] % b[k];
+        for (int k = 0; k < 2; ++k) out_value[k] = a[k] % b[k];
 
         // tl.store(out + i, FN(a, b), mask=i < n)                                 elementwise.py:30
-        store_edge(out + i, n - i, value);
+        store_edge(out + i, n - i, out_value);
     }
 }

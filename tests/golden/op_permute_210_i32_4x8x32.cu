@@ -45,9 +45,10 @@ permute_3d(const int* __restrict__ x, int* out)
     const int thread = threadIdx.x;
 
     Vector<int, 4> value[2];
+
+    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:237
     const int b = thread / 8 % 8;
     const int c = thread % 8 * 4;
-
     // tile [4, 8, 32]: index 0 = thread / 64 + 2 * run, index 1 = thread / 8 % 8, index 2 = thread % 8 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -73,8 +74,9 @@ permute_3d(const int* __restrict__ x, int* out)
         #pragma unroll
         for (int k = 0; k < 2; ++k) turned[run / 2][run % 2 + 2 * k] = unpacked[k];
     }
-    const int b_2 = thread % 8;
 
+    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:237
+    const int b_2 = thread % 8;
     // tile [32, 8, 4]: index 0 = thread / 8 + 16 * run, index 1 = thread % 8, index 2 = k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {

@@ -80,8 +80,9 @@ reduce_keep(const int* __restrict__ x, int* out)
     const int thread = threadIdx.x;
 
     Vector<int, 4> value[2];
-    const int cols = thread % 16 * 4;
 
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                               collectives.py:54
+    const int cols = thread % 16 * 4;
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -94,50 +95,50 @@ reduce_keep(const int* __restrict__ x, int* out)
     }
 
     // tl.store(out + at, value - tl.max(value, axis=1, keep_dims=True) + tl. ...  collectives.py:57
-    int max_[2];
+    int value_max[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        max_[run] = value[run][0];
+        value_max[run] = value[run][0];
         #pragma unroll
-        for (int k = 1; k < 4; ++k) max_[run] = max(max_[run], value[run][k]);
-        max_[run] = lanes_all_reduce<15>(max_[run], [](int a, int b) { return max(a, b); });
+        for (int k = 1; k < 4; ++k) value_max[run] = max(value_max[run], value[run][k]);
+        value_max[run] = lanes_all_reduce<15>(value_max[run], [](int a, int b) { return max(a, b); });
     }
-    Vector<int, 4> value_2[2];
+    Vector<int, 4> difference[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value_2[run][k] = value[run][k] - max_[run];
+        for (int k = 0; k < 4; ++k) difference[run][k] = value[run][k] - value_max[run];
     }
-    Vector<int, 4> sum;
+    Vector<int, 4> value_sum;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        sum[run] = 0;
+        value_sum[run] = 0;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum[run] += value[k][run];
-        sum[run] = lanes_all_reduce<16>(sum[run], [](int a, int b) { return a + b; });
+        for (int k = 0; k < 2; ++k) value_sum[run] += value[k][run];
+        value_sum[run] = lanes_all_reduce<16>(value_sum[run], [](int a, int b) { return a + b; });
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run)
-        if ((thread & 16) == 0) shared.sum_slots[thread / 32 * 64 + thread % 16 * 4 + run] = sum[run];
+        if ((thread & 16) == 0) shared.sum_slots[thread / 32 * 64 + thread % 16 * 4 + run] = value_sum[run];
     __syncthreads();  // the partial results of all warps are in their slots
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        sum[run] = shared.sum_slots[thread % 16 * 4 + run];
+        value_sum[run] = shared.sum_slots[thread % 16 * 4 + run];
         #pragma unroll
         for (int part = 1; part < 4; ++part)
-            sum[run] += shared.sum_slots[thread % 16 * 4 + run + 64 * part];
+            value_sum[run] += shared.sum_slots[thread % 16 * 4 + run + 64 * part];
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        Vector<int, 4> value_3;
+        Vector<int, 4> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value_3[k] = value_2[run][k] + sum[k];
+        for (int k = 0; k < 4; ++k) out_value[k] = difference[run][k] + value_sum[k];
 
         // rows, cols = tl.arange(0, M), tl.arange(0, N)                           collectives.py:54
         const int rows = thread / 16 + 8 * run;
         // at = rows[:, None] * N + cols[None, :]                                  collectives.py:55
         const int at = rows * 64 + cols;
         // tl.store(out + at, value - tl.max(value, axis=1, keep_dims=True) + ...  collectives.py:57
-        store_vector(out + at, value_3);
+        store_vector(out + at, out_value);
     }
 }

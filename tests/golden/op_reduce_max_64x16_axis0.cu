@@ -80,8 +80,9 @@ reduce_2d(const float* __restrict__ x, float* out)
     const int thread = threadIdx.x;
 
     Vector<float, 4> value[2];
-    const int cols = thread % 4 * 4;
 
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                               collectives.py:30
+    const int cols = thread % 4 * 4;
     // tile [64, 16]: row = thread / 4 + 32 * run, column = thread % 4 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -92,28 +93,28 @@ reduce_2d(const float* __restrict__ x, float* out)
     }
 
     // return tl.max(x, axis)                                                     collectives.py:273
-    Vector<float, 4> max_;
+    Vector<float, 4> value_max;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        max_[run] = value[0][run];
+        value_max[run] = value[0][run];
         #pragma unroll
-        for (int k = 1; k < 2; ++k) max_[run] = fmaxf(max_[run], value[k][run]);
-        max_[run] = lanes_all_reduce<28>(max_[run], [](float a, float b) { return fmaxf(a, b); });
+        for (int k = 1; k < 2; ++k) value_max[run] = fmaxf(value_max[run], value[k][run]);
+        value_max[run] = lanes_all_reduce<28>(value_max[run], [](float a, float b) { return fmaxf(a, b); });
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run)
-        if ((thread & 28) == 0) shared.max_slots[thread / 32 * 16 + thread % 4 * 4 + run] = max_[run];
+        if ((thread & 28) == 0) shared.max_slots[thread / 32 * 16 + thread % 4 * 4 + run] = value_max[run];
     __syncthreads();  // the partial results of all warps are in their slots
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        max_[run] = shared.max_slots[thread % 4 * 4 + run];
+        value_max[run] = shared.max_slots[thread % 4 * 4 + run];
         #pragma unroll
         for (int part = 1; part < 4; ++part)
-            max_[run] = fmaxf(max_[run], shared.max_slots[thread % 4 * 4 + run + 16 * part]);
+            value_max[run] = fmaxf(value_max[run], shared.max_slots[thread % 4 * 4 + run + 16 * part]);
     }
 
     // rows, cols = tl.arange(0, M), tl.arange(0, N)                               collectives.py:30
     const int cols_2 = thread % 4 * 4;
     // tl.store(out + cols, FN(value, 0))                                          collectives.py:33
-    if (thread < 4) store_vector(out + cols_2, max_);
+    if (thread < 4) store_vector(out + cols_2, value_max);
 }

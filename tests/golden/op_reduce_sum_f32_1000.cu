@@ -59,11 +59,11 @@ reduce_1d(const float* __restrict__ x, float* out, const int n)
     }
 
     // return tl.sum(x, axis)                                                     collectives.py:268
-    float sum = 0.0f;
+    float value_sum = 0.0f;
     #pragma unroll
-    for (int k = 0; k < 8; ++k) sum += value[k];
-    sum = cta_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; });
+    for (int k = 0; k < 8; ++k) value_sum += value[k];
+    value_sum = cta_all_reduce(value_sum, shared.sum_slots, [](float a, float b) { return a + b; });
 
     // tl.store(out + row, FN(value, 0))                                           collectives.py:25
-    if (thread == 0) out[row] = sum;
+    if (thread == 0) out[row] = value_sum;
 }

@@ -46,7 +46,7 @@ reshape_chain(const int* __restrict__ x, int* out)
     const int thread = threadIdx.x;
 
     Vector<int, 4> flat[2];
-    Vector<int, 4> value[2];
+    Vector<int, 4> product[2];
 
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
@@ -57,7 +57,7 @@ reshape_chain(const int* __restrict__ x, int* out)
         flat[run] = load_vector<4>(x + i);
         // matrix = tl.reshape(flat * 3, (M, N))                                   memory.py:252
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value[run][k] = flat[run][k] * 3;
+        for (int k = 0; k < 4; ++k) product[run][k] = flat[run][k] * 3;
     }
 
     // flat = tl.load(x + i)                                                           memory.py:251
@@ -69,17 +69,19 @@ reshape_chain(const int* __restrict__ x, int* out)
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         flat_2[run] = shared.flat_exchange[thread / 2 % 16 * 64 + ((thread / 64 * 2) ^ (thread % 64) ^ (run % 4 * 8) ^ (run / 4 * 4))];
-    int value_2[8];
+    int difference[8];
 
     // tile [1024]: element = thread % 16 * 64 + thread / 16 + run % 4 * 16 + run / 4 * 8;  run < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(out + i, again - flat)                                             memory.py:255
-        value_2[run] = value[run / 4][run % 4] - flat_2[run];
+        difference[run] = product[run / 4][run % 4] - flat_2[run];
     }
+
+    // tl.store(out + i, again - flat)                                                 memory.py:255
     #pragma unroll
     for (int run = 0; run < 8; ++run)
-        shared.exchange[((thread / 64 * 2) ^ thread ^ (run % 4 * 8) ^ (run / 4 * 4)) + run % 4 * 256 + run / 4 * 128] = value_2[run];
+        shared.exchange[((thread / 64 * 2) ^ thread ^ (run % 4 * 8) ^ (run / 4 * 4)) + run % 4 * 256 + run / 4 * 128] = difference[run];
     __syncthreads();  // the whole tile is in shared memory
     Vector<int, 4> converted[2];
     #pragma unroll

@@ -6,6 +6,14 @@
 
 namespace {
 
+// `value << amount` for any amount: one outside [0, bits) shifts out everything, as the hardware does and C++ leaves open.
+template <typename T>
+__device__ __forceinline__ T shift_left(T value, T amount)
+{
+    constexpr unsigned BITS = 8 * sizeof(T);
+    return static_cast<unsigned long long>(amount) < BITS ? static_cast<T>(value << amount) : T(0);
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int ticket_broadcast[1];      // scratch of atomics.py:107
@@ -46,19 +54,17 @@ scalar_atomics(int* counter, int* out, const int n)
         atomicMax(counter + 1, p * 10);
         __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA
+    __syncthreads();  // the acquire holds for the whole CTA; all writes come before the release
 
     // tl.atomic_add(counter + 2, 5, mask=p < n)                                      atomics.py:111
-    __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         __threadfence();  // release: what this thread wrote comes before the atomics
         if (p < n) atomicAdd(counter + 2, 5);
         __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA
+    __syncthreads();  // the acquire holds for the whole CTA; all writes come before the release
 
     // skipped = tl.atomic_add(counter + 3, 7, mask=p > 100)                          atomics.py:112
-    __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         __threadfence();  // release: what this thread wrote comes before the atomics
         shared.skipped_broadcast[0] = p > 100 ? atomicAdd(counter + 3, 7) : 0;
@@ -68,7 +74,7 @@ scalar_atomics(int* counter, int* out, const int n)
     const int skipped = shared.skipped_broadcast[0];
 
     // tl.atomic_or(counter + 4, 1 << p, sem="relaxed")                               atomics.py:113
-    if (thread == 0) atomicOr(counter + 4, 1 << p);
+    if (thread == 0) atomicOr(counter + 4, shift_left<int>(1, p));
 
     // tl.atomic_add(counter + 5, skipped + 1)                                        atomics.py:114
     __syncthreads();  // the whole CTA's writes come before the release

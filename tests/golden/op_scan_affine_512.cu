@@ -96,13 +96,13 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     const auto combine = [&](Items_i32_i32 a, Items_i32_i32 b) -> Items_i32_i32 {
         return Items_i32_i32{a.item0 * b.item0, b.item0 * a.item1 + b.item1};
     };
-    Items_i32_i32 scanned[4];
+    Items_i32_i32 scale_scanned_partial[4];
     Items_i32_i32 total;
     Items_i32_i32 running = {};
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         running = k == 0 ? Items_i32_i32{scale_value[k], shift_value[k]} : combine(running, Items_i32_i32{scale_value[k], shift_value[k]});
-        scanned[k] = running;
+        scale_scanned_partial[k] = running;
     }
     total = lanes_scan<32, false>(running, combine);
     if (thread % 32 == 31) {
@@ -122,11 +122,12 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     }
     if (has_prefix) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k) scanned[k] = combine(prefix, scanned[k]);
+        for (int k = 0; k < 4; ++k)
+            scale_scanned_partial[k] = combine(prefix, scale_scanned_partial[k]);
     }
     Vector<int, 4> value;
     #pragma unroll
-    for (int run = 0; run < 4; ++run) value[run] = scanned[run].item1;
+    for (int run = 0; run < 4; ++run) value[run] = scale_scanned_partial[run].item1;
 
     // tl.store(out + i, value)                                                   collectives.py:169
     store_vector(out + i, value);

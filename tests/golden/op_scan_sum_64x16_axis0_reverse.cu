@@ -89,29 +89,30 @@ scan_2d(const int* __restrict__ x, int* out)
     for (int k = 0; k < 8; ++k) x_2[k] = x[at + 16 * k];
 
     // return tl.cumsum(x, axis, reverse)                                         collectives.py:283
-    Vector<int, 8> scanned;
+    Vector<int, 8> x_cumsum;
     int running = 0;
     #pragma unroll
     for (int k = 7; k >= 0; --k) {
         running += x_2[k];
-        scanned[k] = running;
+        x_cumsum[k] = running;
     }
     const int total = lanes_scan<8, true>(running, [](int a, int b) { return a + b; });
     const int prefix = shuffle_previous<8, true>(total, 1);
     if (thread % 8 < 7) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) scanned[k] = prefix + scanned[k];
+        for (int k = 0; k < 8; ++k) x_cumsum[k] = prefix + x_cumsum[k];
     }
     #pragma unroll
     for (int run = 0; run < 8; ++run)
-        shared.exchange[(thread ^ (thread / 32) ^ (4 * run)) + 128 * run] = scanned[run];
+        shared.exchange[(thread ^ (thread / 32) ^ (4 * run)) + 128 * run] = x_cumsum[run];
     __syncthreads();  // the whole tile is in shared memory
     Vector<int, 4> converted[2];
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         converted[run / 4][run % 4] = shared.exchange[thread % 32 * 32 + ((thread % 32) ^ (thread / 32) ^ (run % 4 * 8) ^ (run / 4 * 4))];
-    const int cols_2 = thread % 4 * 4;
 
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:154
+    const int cols_2 = thread % 4 * 4;
     // tile [64, 16]: row = thread / 4 + 32 * run, column = thread % 4 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {

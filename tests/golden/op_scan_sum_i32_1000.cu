@@ -114,13 +114,13 @@ scan_1d(const int* __restrict__ x, int* out, const int n)
     const Vector<int, 8> value = load_edge<8>(x + i, n - i, 0);
 
     // return tl.cumsum(x, axis, reverse)                                         collectives.py:283
-    Vector<int, 8> scanned;
+    Vector<int, 8> value_cumsum;
     int total;
     int running = 0;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
         running += value[k];
-        scanned[k] = running;
+        value_cumsum[k] = running;
     }
     total = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
     if (thread % 32 == 31) shared.warp_totals[(thread / 32)] = total;
@@ -137,9 +137,9 @@ scan_1d(const int* __restrict__ x, int* out, const int n)
     }
     if (has_prefix) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) scanned[k] = prefix + scanned[k];
+        for (int k = 0; k < 8; ++k) value_cumsum[k] = prefix + value_cumsum[k];
     }
 
     // tl.store(out + i, FN(value, 0, REVERSE), mask=i < n)                       collectives.py:149
-    store_edge(out + i, n - i, scanned);
+    store_edge(out + i, n - i, value_cumsum);
 }

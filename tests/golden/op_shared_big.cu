@@ -87,28 +87,30 @@ big_buffer(const long long* __restrict__ x, long long* out)
     for (int run = 0; run < 8; ++run) {
         // i = tl.arange(0, N)                                                         shared.py:286
         const int i = 2 * thread + 1024 * run;
-
         // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + ...   shared.py:289
         #pragma unroll
         for (int k = 0; k < 2; ++k) buf_value[run][k] = shared.buf[8191 - i - k];
+        // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + tl.s ...  shared.py:289
         x_value[run] = load_vector<2>(x + i);
     }
-    long long sum = 0ll;
+
+    // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + tl.sum(t ...  shared.py:289
+    long long x_sum = 0ll;
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum += x_value[run][k];
+        for (int k = 0; k < 2; ++k) x_sum += x_value[run][k];
     }
-    sum = cta_all_reduce(sum, shared.sum_slots, [](long long a, long long b) { return a + b; });
+    x_sum = cta_all_reduce(x_sum, shared.sum_slots, [](long long a, long long b) { return a + b; });
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        Vector<long long, 2> value;
+        Vector<long long, 2> out_value;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) value[k] = buf_value[run][k] + sum;
+        for (int k = 0; k < 2; ++k) out_value[k] = buf_value[run][k] + x_sum;
 
         // i = tl.arange(0, N)                                                         shared.py:286
         const int i = 2 * thread + 1024 * run;
         // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + tl.s ...  shared.py:289
-        store_vector(out + i, value);
+        store_vector(out + i, out_value);
     }
 }

@@ -96,10 +96,12 @@ pointer_forms(const int* __restrict__ x, int* out)
 
         // tl.store(out + i, tl.load(base + i) + everywhere + flat + one + again)       shared.py:56
         const Vector<int, 4> buf_value = load_vector<4>(&shared.buf[i]);
-        Vector<int, 4> value;
+        Vector<int, 4> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value[k] = buf_value[k] + everywhere[k] + flat[k] + one + again;
-        store_vector(out + i, value);
+        for (int k = 0; k < 4; ++k) {
+            out_value[k] = buf_value[k] + everywhere[k] + flat[k] + one + again;
+        }
+        store_vector(out + i, out_value);
 
         // return tl.load(pointer + offset + i)                                         shared.py:62
         const Vector<int, 4> buf_value_2 = load_vector<4>(&shared.buf[i + 1024]);

@@ -76,12 +76,12 @@ prefix_in_shared(const int* __restrict__ x, int* out)
                 // before = tl.load(tle.gpu.local_ptr(buf, (i - distance,)), mask ...  shared.py:143
                 const int before = i + k >= distance ? shared.buf[i + k - distance] : 0;
                 // value += before                                                     shared.py:144
-                value_2[run][k] = value_2[run][k] + before;
+                value_2[run][k] += before;
             }
         }
 
         // distance *= 2                                                               shared.py:146
-        const int distance_2 = distance * 2;
+        distance = distance * 2;
         __syncthreads();  // orders the loads of `buf` before the stores to it
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -90,7 +90,6 @@ prefix_in_shared(const int* __restrict__ x, int* out)
             // tl.store(tle.gpu.local_ptr(buf, (i,)), value)                           shared.py:145
             store_vector(&shared.buf[i], value_2[run]);
         }
-        distance = distance_2;
     }
     __syncthreads();  // orders the stores to `buf` before the loads of it
     #pragma unroll

@@ -182,7 +182,7 @@ shared_ranks(const int* __restrict__ x, int* out, int* rank, const int n)
     __syncthreads();  // orders the stores to `counts` before the loads of it
 
     // tl.store(rank + i, tl.where(i < n, 0, mine))                                    shared.py:188
-    Vector<int, 4> value_2;
+    Vector<int, 4> rank_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         // place = tl.load(tle.gpu.local_ptr(counts, (key,))) + mine                   shared.py:186
@@ -192,7 +192,7 @@ shared_ranks(const int* __restrict__ x, int* out, int* rank, const int n)
         const bool inside_2 = i + k < n;
         // tl.store(out + place, key, mask=i < n)                                      shared.py:187
         if (inside_2) out[place] = key[k];
-        value_2[k] = inside_2 ? 0 : mine[k];
+        rank_value[k] = inside_2 ? 0 : mine[k];
     }
-    store_vector(rank + i, value_2);
+    store_vector(rank + i, rank_value);
 }

@@ -84,7 +84,6 @@ buffer_views(const int* x, int* out)
     for (int run = 0; run < 4; ++run) {
         // tl.store(out + 4 * N + four[:, None] * (N // 2) + h[None, :], left.load())   shared.py:78
         const Vector<int, 4> ring_value = load_vector<4>(&shared.ring[run][4 * thread]);
-        // tl.store(out + 4 * N + four[:, None] * (N // 2) + h[None, :], left.load())   shared.py:78
         store_vector(out + 4096 + 512 * run + h, ring_value);
     }
     __syncthreads();  // orders the loads of `ring` before the stores to it

@@ -63,19 +63,19 @@ softmax_rows(const float* __restrict__ x, float* out)
 
     // tl.store(out + at, tl.softmax(tl.load(x + at), dim=1))                     collectives.py:142
     const Vector<float, 4> x_value = load_vector<4>(x + at);
-    float max_ = x_value[0];
+    float x_max = x_value[0];
     #pragma unroll
-    for (int k = 1; k < 4; ++k) max_ = fmaxf(max_, x_value[k]);
-    max_ = warp_all_reduce(max_, [](float a, float b) { return fmaxf(a, b); });
+    for (int k = 1; k < 4; ++k) x_max = fmaxf(x_max, x_value[k]);
+    x_max = warp_all_reduce(x_max, [](float a, float b) { return fmaxf(a, b); });
     Vector<float, 4> value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value[k] = __expf(x_value[k] - max_);
+    for (int k = 0; k < 4; ++k) value[k] = __expf(x_value[k] - x_max);
     float sum = 0.0f;
     #pragma unroll
     for (int k = 0; k < 4; ++k) sum += value[k];
     sum = warp_all_reduce(sum, [](float a, float b) { return a + b; });
-    Vector<float, 4> value_2;
+    Vector<float, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value_2[k] = divide_approx(value[k], sum);
-    store_vector(out + at, value_2);
+    for (int k = 0; k < 4; ++k) out_value[k] = divide_approx(value[k], sum);
+    store_vector(out + at, out_value);
 }

@@ -101,8 +101,7 @@ spin_lock(int* lock, int* out)
 
     // while tl.atomic_cas(lock, 0, 1) == 1:                                          atomics.py:121
     while (true) {
-        __syncthreads();  // orders the loads of the scratch `broadcast` before the stores to it
-        __syncthreads();  // the whole CTA's writes come before the release
+        __syncthreads();  // orders the loads of the scratch `broadcast` before the stores to it; all writes come before the release
         if (thread == 0) {
             __threadfence();  // release: what this thread wrote comes before the atomics
             shared.broadcast[0] = atomicCAS(lock, 0, 1);
@@ -110,7 +109,7 @@ spin_lock(int* lock, int* out)
         }
         __syncthreads();  // every thread reads the value that one thread obtained
         const int lock_before = shared.broadcast[0];
-        if (!(lock_before == 1)) break;
+        if (lock_before != 1) break;
     }
 
     // i = tl.arange(0, N)                                                            atomics.py:120
@@ -118,15 +117,14 @@ spin_lock(int* lock, int* out)
 
     // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:123
     const int out_value = load_cv(out + i);
-    const int value = out_value + i;
+    const int sum = out_value + i;
     __syncthreads();  // orders the loads of `out` before the stores to it
-    if (thread < 64) out[i] = value;
+    if (thread < 64) out[i] = sum;
 
     // tl.debug_barrier()                                                             atomics.py:124
-    __syncthreads();
+    __syncthreads();  // all writes come before the release
 
     // tl.atomic_xchg(lock, 0, sem="release")                                         atomics.py:125
-    __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         __threadfence();  // release: what this thread wrote comes before the atomics
         atomicExch(lock, 0);

@@ -57,22 +57,22 @@ turned_accumulator(const int* __restrict__ x, int* out, const int rounds)
     #pragma unroll
     for (int k = 0; k < 2; ++k)
         acc_2[k] = acc[k];
-    for (int value = 0; value < rounds; ++value) {
+    for (int step = 0; step < rounds; ++step) {
         // acc = acc + tl.trans(acc) * 2                                               control.py:84
-        Vector<int, 2> value_2;
+        Vector<int, 2> product;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) value_2[k] = acc_2[k] * 2;
+        for (int k = 0; k < 2; ++k) product[k] = acc_2[k] * 2;
         __syncthreads();  // orders the loads of the scratch `exchange` before the stores to it
         #pragma unroll
         for (int run = 0; run < 2; ++run)
-            shared.exchange[thread / 32 * 32 + ((thread / 32 * 2) ^ (thread % 16) ^ (8 * run)) * 2 + thread / 16 % 2 + 128 * run] = value_2[run];
+            shared.exchange[thread / 32 * 32 + ((thread / 32 * 2) ^ (thread % 16) ^ (8 * run)) * 2 + thread / 16 % 2 + 128 * run] = product[run];
         __syncthreads();  // the whole tile is in shared memory
         Vector<int, 2> converted;
         #pragma unroll
         for (int run = 0; run < 2; ++run)
             converted[run] = shared.exchange[thread / 2 % 8 * 32 + ((thread / 2 % 8 * 2) ^ (thread / 16) ^ (8 * run)) * 2 + thread % 2];
         #pragma unroll
-        for (int k = 0; k < 2; ++k) acc_2[k] = acc_2[k] + converted[k];
+        for (int k = 0; k < 2; ++k) acc_2[k] += converted[k];
     }
 
     // tl.store(out + at, acc)                                                         control.py:85

@@ -69,11 +69,11 @@ binary_kernel(const float* __restrict__ x, const float* __restrict__ y, float* o
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
     const Vector<float, 4> b = load_edge<4>(y + i, n - i, 1.0f);
 
-    // return tl.where(a > b, a, tl.where(a == b, 0, b))                          elementwise.py:273
-    Vector<float, 4> value;
+    // return tl.where(a > b, a, tl.where(a == b, 0, b))                          elementwise.py:301
+    Vector<float, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value[k] = a[k] > b[k] ? a[k] : a[k] == b[k] ? 0.0f : b[k];
+    for (int k = 0; k < 4; ++k) out_value[k] = a[k] > b[k] ? a[k] : a[k] == b[k] ? 0.0f : b[k];
 
     // tl.store(out + i, FN(a, b), mask=i < n)                                     elementwise.py:30
-    store_edge(out + i, n - i, value);
+    store_edge(out + i, n - i, out_value);
 }

@@ -82,24 +82,22 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
     int rounds = 0;
     while (true) {
         __syncthreads();  // orders the loads of the scratch `max_slots` before the stores to it
-        int max_ = value_2[0];
+        int value_max = value_2[0];
         #pragma unroll
-        for (int k = 1; k < 4; ++k) max_ = max(max_, value_2[k]);
-        max_ = cta_all_reduce(max_, shared.max_slots, [](int a, int b) { return max(a, b); });
-        if (!(max_ > limit)) break;
+        for (int k = 1; k < 4; ++k) value_max = max(value_max, value_2[k]);
+        value_max = cta_all_reduce(value_max, shared.max_slots, [](int a, int b) { return max(a, b); });
+        if (value_max <= limit) break;
 
         // rounds += 1                                                                control.py:181
-        const int rounds_2 = rounds + 1;
-
+        rounds += 1;
         // value = tl.where(value > limit, value // 2, value)                     control.py:180
         #pragma unroll
         for (int k = 0; k < 4; ++k) value_2[k] = value_2[k] > limit ? value_2[k] / 2 : value_2[k];
-        rounds = rounds_2;
     }
 
     // tl.store(out + i, value + rounds * 1000)                                       control.py:182
-    Vector<int, 4> value_3;
+    Vector<int, 4> out_value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value_3[k] = value_2[k] + rounds * 1000;
-    store_vector(out + i, value_3);
+    for (int k = 0; k < 4; ++k) out_value[k] = value_2[k] + rounds * 1000;
+    store_vector(out + i, out_value);
 }

@@ -116,18 +116,18 @@ softmax(__half* out, const __half* __restrict__ x, const int row_stride, const i
     }
 
     // weight = tl.exp(row - tl.max(row, axis=0))                                      softmax.py:19
-    float max_ = row[0][0];
+    float row_max = row[0][0];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) max_ = fmaxf(max_, row[run][k]);
+        for (int k = 0; k < 8; ++k) row_max = fmaxf(row_max, row[run][k]);
     }
-    max_ = cta_all_reduce(max_, shared.max_slots, [](float a, float b) { return fmaxf(a, b); });
+    row_max = cta_all_reduce(row_max, shared.max_slots, [](float a, float b) { return fmaxf(a, b); });
     Vector<float, 8> weight[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
-        for (int k = 0; k < 8; ++k) weight[run][k] = __expf(row[run][k] - max_);
+        for (int k = 0; k < 8; ++k) weight[run][k] = __expf(row[run][k] - row_max);
     }
 
     // total = tl.sum(weight, axis=0)                                                  softmax.py:20
@@ -141,15 +141,17 @@ softmax(__half* out, const __half* __restrict__ x, const int row_stride, const i
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         // tl.store(out + row_start + col, weight / total, mask=col < cols)            softmax.py:21
-        Vector<__half, 8> value;
+        Vector<__half, 8> out_value;
         #pragma unroll
-        for (int k = 0; k < 8; ++k) value[k] = __float2half(divide_approx(weight[run][k], total));
+        for (int k = 0; k < 8; ++k) {
+            out_value[k] = __float2half(divide_approx(weight[run][k], total));
+        }
 
         // col = tl.arange(0, BLOCK)                                                   softmax.py:17
         const int col = 8 * thread + 1024 * run;
         // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
         const bool inside = col < cols;
         // tl.store(out + row_start + col, weight / total, mask=col < cols)            softmax.py:21
-        if (inside) store_vector(out + row_start + col, value);
+        if (inside) store_vector(out + row_start + col, out_value);
     }
 }

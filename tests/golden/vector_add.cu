@@ -75,9 +75,9 @@ vector_add(const float* __restrict__ x, const float* __restrict__ y, float* out,
         const Vector<float, 4> b = load_edge<4>(y + offsets, n - offsets, 0.0f);
 
         // tl.store(out + offsets, a + b, mask=mask)                                vector_add.py:20
-        Vector<float, 4> value;
+        Vector<float, 4> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) value[k] = a[k] + b[k];
-        store_edge(out + offsets, n - offsets, value);
+        for (int k = 0; k < 4; ++k) out_value[k] = a[k] + b[k];
+        store_edge(out + offsets, n - offsets, out_value);
     }
 }

@@ -30,6 +30,8 @@ USES = {
     "infinity_double": "d[0] = infinity_double();",
     "quiet_nan": "f[0] = quiet_nan();",
     "quiet_nan_double": "d[0] = quiet_nan_double();",
+    "shift_left": "i[0] = shift_left<int>(i[1], i[2]); c[0] = shift_left<unsigned char>(c[1], c[2]);",
+    "shift_right": "i[0] = shift_right<int>(i[1], i[2]); c[0] = shift_right<unsigned char>(c[1], c[2]);",
     "bit_cast": "i[0] = bit_cast<int>(f[0]);",
     "double_bits": "d[0] = bits_as_double(double_as_bits(d[1]) + 1);",
     "atomic_min_float": "f[0] = atomic_min_float(f + 1, f[2]);",

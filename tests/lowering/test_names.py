@@ -90,6 +90,8 @@ def test_any_python_name_compiles(headers: str) -> None:
     emitted = tle2cuda.emit(long, "*fp32:16, fp32, *fp32:16, 512", headers=headers)
     assert emitted.source.isascii() or re.sub(r"//.*", "", emitted.source).isascii()
     assert emitted.contract.kernel_name == "long_"
+    assert emitted.source.startswith("// long_.cu: emitted by tle2cuda from test_names.py:")
+    assert "(long). Do not edit." in emitted.source.splitlines()[0]  # the Python function
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = compile_source(emitted.source, "long.cu", CompileOptions("sm_90a"))

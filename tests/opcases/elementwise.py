@@ -134,6 +134,11 @@ def shifts(a, b):
 
 
 @tle2cuda.jit
+def shifts_by_any_amount(a, b):
+    return (a << b) ^ (a >> b)
+
+
+@tle2cuda.jit
 def negate_abs(a):
     return tl.abs(a) - (-a)
 
@@ -183,6 +188,26 @@ def divisible(dtype: Any) -> Callable[[np.random.Generator], tuple[Array, ...]]:
     return make
 
 
+def any_amount(dtype: Any) -> Callable[[np.random.Generator], tuple[Array, ...]]:
+    """Values, and amounts around and far from [0, bits)."""
+    bits = 8 * np.dtype(dtype).itemsize
+
+    def make(rng: np.random.Generator) -> tuple[Array, ...]:
+        near = rng.integers(-2 if np.dtype(dtype).kind == "i" else 0, bits + 3, N).astype(dtype)
+        return numbers(rng, N, dtype, True), np.where(rng.random(N) < 0.8, near, numbers(rng, N, dtype, True))
+
+    return make
+
+
+def shift_reference(a: Array, b: Array) -> Array:
+    """What PTX does: an amount outside [0, bits), a negative one counting as large, shifts out everything."""
+    bits = 8 * a.dtype.itemsize
+    steps = [int(y) if 0 <= y < bits else bits for y in b]
+    left = [int(x) << y for x, y in zip(a, steps, strict=True)]
+    right = [int(x) >> y for x, y in zip(a, steps, strict=True)]
+    return np.array([(x ^ y) & ((1 << bits) - 1) for x, y in zip(left, right, strict=True)], f"u{bits // 8}").view(a.dtype)
+
+
 INTEGERS = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 FLOATS = {"f16": np.float16, "bf16": BF16, "f32": np.float32, "f64": np.float64}
 
@@ -214,6 +239,9 @@ def _register_operators() -> None:
             lambda a, b: (a << (b & b.dtype.type(7))) ^ (a >> (b & b.dtype.type(7))),
             two(code),
             code,
+        )
+        _elementwise(
+            f"shifts_any_{short(code)}", "arithmetic", shifts_by_any_amount, shift_reference, any_amount(code), code
         )
         _elementwise(f"compare_{short(code)}", "compare", compare_all, compare_reference, two(code), "i4")
     for label, dtype in FLOATS.items():

@@ -619,5 +619,56 @@ def _atomics(inputs: Inputs, n: int, combine: Combine) -> dict[str, Array]:
     return {"out": np.concatenate([old, buf, [first]])}
 
 
+@tle2cuda.jit
+def moving_handles(x, out, n, N: tl.constexpr):
+    """Handles that change in loops and branches: a swap, the next slot of a ring, one of two buffers."""
+    i = tl.arange(0, N)
+    a = tle.gpu.alloc([N], tl.int32)
+    b = tle.gpu.alloc([N], tl.int32)
+    ring = tle.gpu.alloc([2, N], tl.int32)
+    a.store(tl.load(x + i))
+    b.store(tl.load(x + N + i))
+    slot = ring.slot(0)
+    for k in range(n):
+        slot.store(a.load() + k)
+        a.store(tl.load(tle.gpu.local_ptr(a, (N - 1 - i,))) + tl.load(tle.gpu.local_ptr(slot, (i,))))
+        a, b = b, a
+        slot = ring.slot((k + 1) % 2)
+    if n % 2 == 0:
+        last = a
+    else:
+        last = b
+    tl.store(out + i, a.load())
+    tl.store(out + N + i, b.load())
+    tl.store(out + 2 * N + i, tl.load(tle.gpu.local_ptr(last, (N - 1 - i,))))
+
+
+def _moved(inputs: Inputs, size: int) -> Mapping[str, Array]:
+    a, b = inputs["x"][:size].copy(), inputs["x"][size:].copy()
+    for k in range(inputs["n"]):
+        a = a[::-1] + a + k
+        a, b = b, a
+    last = a if inputs["n"] % 2 == 0 else b
+    return {"out": np.concatenate([a, b, last[::-1]])}
+
+
+def _register_handles() -> None:
+    for size, warps in ((16, 1), (128, 4), (1024, 4)):
+        for steps in (0, 1, 5):
+            _case(
+                f"moving_handles_{size}_{steps}",
+                moving_handles,
+                lambda rng, size=size, steps=steps: {
+                    "x": rng.integers(-9, 9, 2 * size, "i4"),
+                    "out": poison(3 * size, "i4"),
+                    "n": steps,
+                },
+                lambda inputs, size=size: _moved(inputs, size),
+                {"N": size},
+                warps,
+            )
+
+
 _register_buffers()
 _register_atomics()
+_register_handles()

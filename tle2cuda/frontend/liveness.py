@@ -84,8 +84,14 @@ def assigned_names(nodes: Iterable[ast.AST]) -> list[str]:
     names: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.setdefault(node.id)
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.setdefault(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.setdefault(node.name)
+                return  # what is assigned in there is not assigned here
+            case ast.alias():
+                names.setdefault(node.asname or node.name.partition(".")[0])
         for child in ast.iter_child_nodes(node):
             visit(child)
 

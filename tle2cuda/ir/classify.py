@@ -18,6 +18,9 @@ CHEAP = frozenset(
 )
 """Operations recomputed where their result is wanted rather than kept in registers, when their operands are."""
 
+OPPOSITE_PREDICATE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+"""The comparison that holds exactly when another one does not; of floats that may be NaN only `eq` and `ne` agree."""
+
 
 def is_tile(value: Value) -> bool:
     """Whether a value is spread over the threads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tle2cuda.analysis.axis_info import within
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, I64, DType, PointerType, element_of
@@ -127,7 +128,17 @@ def _bits(state: State, op: Op, args: list[C]) -> C:
 
 @rule("shl", "shr")
 def _shift(state: State, op: Op, args: list[C]) -> C:
-    return narrowed(dtype(op), mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, *args))
+    """C++ leaves shifts by amounts outside [0, bits) open, so what is not proved to lie inside goes through a helper."""
+    type_ = dtype(op)
+    amount = state.info.get(op.operands[1])
+    known = amount.constant if amount is not None else None
+    if op.name == "shr" and type_.is_int_signed() and known is not None and not 0 <= known < type_.bits:
+        # Folding came upon the amount; the sign stays.
+        return narrowed(type_, mixed_bits(">>", SHIFT, args[0], C(str(type_.bits - 1))))
+    if amount is None or not within(amount, 0, type_.bits):
+        helper = state.helper("shift_left" if op.name == "shl" else "shift_right")
+        return call(f"{helper}<{type_.cuda}>", *args)
+    return narrowed(type_, mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, *args))
 
 
 @rule("min", "max")

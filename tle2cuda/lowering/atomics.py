@@ -9,8 +9,10 @@ from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, F16, F32, F64, I16, I32, I64, U16, U32, U64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import PRIMARY, C
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.writer import Block, joins_barrier
 
 TEMPLATE = "atomics.cu.j2"
+RELEASE_REMARK = "all writes come before the release"
 _NAMES = {
     "add": "atomicAdd",
     "and": "atomicAnd",
@@ -122,8 +124,9 @@ class FenceView:
 
 @dataclass(frozen=True, slots=True)
 class FencedView:
-    """The atomic of a scalar, between its fences."""
+    """The atomic of a scalar, between its fences; `meet` says that the CTA must meet in front of them."""
 
+    meet: bool
     release: str
     acquire: str
     condition: str
@@ -138,6 +141,11 @@ class ReplicatedView:
     name: str
     release: str
     acquire: str
+
+
+def must_meet(block: Block, fences: Fences) -> bool:
+    """Whether a scalar's atomic needs a barrier of its own in front; one that the block ends with serves as well."""
+    return bool(fences.release) and not joins_barrier(block, RELEASE_REMARK)
 
 
 def fences(op: Op) -> Fences:

@@ -16,11 +16,19 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class C:
-    """A C expression: its text, how tightly it binds, and the loop variables it depends on."""
+    """A C expression.
+
+    Attributes:
+        text: Its text.
+        precedence: How tightly it binds.
+        deps: Loop variables that it depends on.
+        opposite: A text that binds as tightly and means its negation, where there is a shorter one than `!(text)`.
+    """
 
     text: str
     precedence: int = PRIMARY
     deps: frozenset[str] = _NOTHING
+    opposite: str = ""
 
     def at(self, precedence: int) -> str:
         """The text, in parentheses when it binds less tightly than asked."""
@@ -74,7 +82,9 @@ def ternary(condition: C, a: C, b: C) -> C:
 
 
 def negate(condition: C) -> C:
-    """`!condition`."""
+    """`!condition`; `a != b` for `a == b`, where the comparison knows its opposite."""
+    if condition.opposite:
+        return C(condition.opposite, condition.precedence, condition.deps, condition.text)
     return C(f"!{condition.at(UNARY)}", UNARY, condition.deps)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tle2cuda.ir.classify import OPPOSITE_PREDICATE
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import F8E4NV, F8E5, F32, PointerType, element_of
 from tle2cuda.lowering.casts import convert
@@ -26,4 +29,9 @@ def _cmp(state: State, op: Op, args: list[C]) -> C:
     assert not isinstance(element, PointerType) or sign in ("==", "!=")
     if element in (F8E4NV, F8E5):  # CUDA's float8 types have no operators
         args = [convert(state, arg, element, F32) for arg in args]
-    return binary(sign, precedence, *args)
+    comparison = binary(sign, precedence, *args)
+    ordered = isinstance(element, PointerType) or element.is_int() or op.attrs["predicate"] in ("eq", "ne")
+    if not ordered:  # with a NaN both `a < b` and `a >= b` are false
+        return comparison
+    opposite, _ = _SPELLING[OPPOSITE_PREDICATE[op.attrs["predicate"]]]
+    return replace(comparison, opposite=binary(opposite, precedence, *args).text)

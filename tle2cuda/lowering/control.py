@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle2cuda.errors import NotSupported
-from tle2cuda.ir.classify import SHAPE, is_tile
+from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import RELATIONAL, C, negate
+from tle2cuda.lowering.cexpr import RELATIONAL, Affine, C, negate
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
-from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.shared import first_element, row_major_strides
+from tle2cuda.lowering.state import BufferRef, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block
 
@@ -63,6 +65,7 @@ class WhileView:
 def declare(state: State, value: Value, hint: str) -> None:
     """Declare a variable that branches or loops will assign, without a value."""
     if isinstance(value.type, BufferType):
+        _declare_handle(state, value, hint, None, row_major_strides(value.type.shape))
         return
     if is_tile(value):
         registers = state.new_registers(value, hint)
@@ -86,16 +89,18 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
     """`variables = values`, all at once: what would be overwritten before it is read goes through a copy."""
     pending: list[tuple[Value, Value]] = []
     for variable, value in zip(variables, values, strict=True):
-        if isinstance(variable.type, BufferType):
+        if isinstance(variable.type, BufferType) and variable not in state.scalars:
             _bind_buffer(state, variable, value)
             continue
+        if isinstance(variable.type, BufferType):
+            _check_handle(state, variable, value)
         if _same_storage(state, variable, value):
             continue
         pending.append((variable, value))
     names = [_variable_name(state, variable) for variable, _ in pending]
     texts = [_reads(state, value) for _, value in pending]
     # A value may be another variable of this very assignment (`a, b = b, a`): its copy stands for it only here.
-    scalars, registers = dict(state.scalars), dict(state.registers)
+    scalars, registers, buffers = dict(state.scalars), dict(state.registers), dict(state.buffers)
     for i, (variable, value) in enumerate(pending):
         later = [j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])]
         for j in later:
@@ -110,24 +115,62 @@ def assign_all(state: State, variables: list[Value], values: list[Value]) -> Non
             state.scalars[value] = scalars[value]
         if value in registers:
             state.registers[value] = registers[value]
+        if value in buffers:
+            state.buffers[value] = buffers[value]
 
 
 def _bind_buffer(state: State, variable: Value, value: Value) -> None:
-    """Let a merged or carried buffer stand for `value`: the same bytes on every way there.
+    """Let a merged or carried buffer stand for `value`, whose bytes are the same on every way there."""
+    state.buffers.setdefault(variable, state.buffers[value])
+
+
+def _check_handle(state: State, variable: Value, value: Value) -> None:
+    """A handle can move between buffers of one shape only when their elements lie alike.
 
     Raises:
-        NotSupported: Which buffer it is would be known at run time only.
+        NotSupported: They do not, as a window of a larger buffer and a buffer of its own.
     """
-    found = state.buffers[value]
-    if state.buffers.setdefault(variable, found) != found:
+    if state.buffers[variable].strides != state.buffers[value].strides:
         name = variable.name or value.name or "the buffer"
         raise NotSupported(
-            f"which buffer `{name}` is would be known at run time only, which this version does not support",
+            f"`{name}` is a window of a larger buffer on one way and lies apart on another, which is not supported",
             variable.span or value.span,
-            facts=(f"one way it is {state.buffers[variable].text}, another way {found.text}",),
-            help="use pointers instead, p = tle.gpu.local_ptr(buffer, (0,)): an `if` or a loop may change which one "
-            "a name holds; or index one buffer with a leading axis",
+            help="make all of them slots of one buffer, or use pointers: p = tle.gpu.local_ptr(buffer, (0, 0))",
         )
+
+
+def _is_one_buffer(state: State, values: Sequence[Value]) -> bool:
+    """Whether buffers are known to be the same bytes, whichever way is taken."""
+    known = [state.buffers.get(v) for v in values]
+    return known[0] is not None and all(ref == known[0] for ref in known)
+
+
+def _declare_handle(state: State, variable: Value, hint: str, start: Value | None, strides: tuple[int, ...]) -> None:
+    """A pointer to the first element of the buffer that a name holds at the time."""
+    assert isinstance(variable.type, BufferType)
+    name = state.names.fresh(variable.name or hint)
+    pointer = f"{variable.type.element.cuda}*"
+    if start is None:
+        statements.variable(state.block, pointer, name, variable.span)
+    else:
+        statements.started(state.block, pointer, name, first_element(state, state.buffers[start]), variable.span)
+    shape = variable.type.shape
+    state.scalars[variable] = C(name)
+    state.buffers[variable] = BufferRef(name, shape, (Affine(),) * len(shape), True, strides)
+
+
+def _strides(state: State, value: Value) -> tuple[int, ...]:
+    """Strides of a buffer that may be a handle made in a body that is not written yet."""
+    assert isinstance(value.type, BufferType)
+    ref = state.buffers.get(value)
+    return ref.strides if ref is not None else row_major_strides(value.type.shape)
+
+
+def _text(state: State, value: Value) -> C:
+    """What is assigned to the variable of a scalar or of a buffer's handle."""
+    if not isinstance(value.type, BufferType):
+        return scalar_text(state, value)
+    return C(first_element(state, state.buffers[value]))
 
 
 def _stage(state: State, value: Value, target_name: str) -> None:
@@ -141,24 +184,28 @@ def _stage(state: State, value: Value, target_name: str) -> None:
         state.registers[value] = registers
         return
     name = state.names.fresh(f"{target_name}_next")
+    if isinstance(value.type, BufferType):
+        pointer = f"{value.type.element.cuda}*"
+        statements.constant_pointer(state.block, pointer, name, _text(state, value).text)
+        starts = (Affine(),) * len(value.type.shape)
+        state.buffers[value] = BufferRef(name, value.type.shape, starts, True, state.buffers[value].strides)
+        return
     state.define_constant(value, name, scalar_text(state, value).text)
     state.scalars[value] = C(name)
 
 
 def _assign_scalar(state: State, name: str, value: Value) -> None:
-    text = scalar_text(state, value).text
+    text = _text(state, value).text
     if text != name:
-        plus = re.fullmatch(rf"{re.escape(name)} \+ (\S+)", text)
-        if plus:
-            statements.add(state.block, name, plus.group(1), value.span)
-        else:
-            statements.assign(state.block, name, text, value.span)
+        statements.assign(state.block, name, text, value.span)
 
 
 def _same_storage(state: State, variable: Value, value: Value) -> bool:
     if is_tile(variable):
         source = state.registers.get(value)
         return source is not None and source.name == state.registers[variable].name
+    if isinstance(variable.type, BufferType):
+        return _text(state, value).text == state.scalars[variable].text
     return value in state.scalars and state.scalars[value].text == state.scalars[variable].text
 
 
@@ -169,7 +216,7 @@ def _variable_name(state: State, variable: Value) -> str:
 def _reads(state: State, value: Value) -> str:
     """Names that evaluating a value reads."""
     if not is_tile(value):
-        return scalar_text(state, value).text
+        return _text(state, value).text
     seen: list[str] = []
     stack = [value]
     while stack:
@@ -186,16 +233,53 @@ def _reads(state: State, value: Value) -> str:
 # ---- in-place updates -----------------------------------------------------------------------------------------------
 
 
-def update_in_place(state: State, region: Region, params: tuple[Value, ...], yields: tuple[Value, ...]) -> None:
+def update_in_place(state: State, region: Region, params: tuple[Value | None, ...], yields: tuple[Value, ...]) -> None:
     """Let a fused operation write a carried tile's next value into the tile itself, if the old one is dead by then."""
     for param, value in zip(params, yields, strict=True):
-        if not is_tile(param) or param not in state.registers or yields.count(value) != 1:
+        if param is None or yields.count(value) != 1:
+            continue
+        if not is_tile(param):
+            _update_scalar(state, region, param, value)
+            continue
+        if param not in state.registers:
             continue
         maker = next((op for op in region.ops if value in op.results), None)
         if maker is None or maker.name != "fused" or state.layout(value) != state.registers[param].layout:
             continue
         if _old_value_is_dead(state, region, param, maker, value):
             state.targets[value] = state.registers[param]
+
+
+def _update_scalar(state: State, region: Region, param: Value, value: Value) -> None:
+    """The same for a carried scalar that one operation of the body computes anew."""
+    maker = next((op for op in region.ops if value in op.results), None)
+    computed = maker is not None and (maker.name in ELEMENTWISE or maker.name == "reduce")
+    if maker is None or not computed or isinstance(value.type, BufferType) or param not in state.scalars:
+        return
+    position = {op: i for i, op in enumerate(region.ops)}
+    for reader in _scalar_readers(state, param, maker):
+        top = _top_level(region, reader)
+        if top is None or position[top] > position[maker]:
+            return
+    state.scalar_targets[value] = state.scalars[param].text
+
+
+def _scalar_readers(state: State, value: Value, maker: Op) -> list[Op]:
+    """Operations whose text reads a scalar: its users, and theirs where a result may be spelled where it is used."""
+    found: list[Op] = []
+    stack, seen = [value], {value}
+    while stack:
+        for op in state.uses.get(stack.pop(), ()):
+            found.append(op)
+            spelled_later = op is not maker and op.results and (op.name in _SPELLED_LATER or op.results[0] in state.lazy)
+            for result in op.results if spelled_later else ():
+                if result not in seen:
+                    seen.add(result)
+                    stack.append(result)
+    return found
+
+
+_SPELLED_LATER = ELEMENTWISE | SHAPE | frozenset(("local_ptr", "remote", "convert_layout", "buffer_view"))
 
 
 def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, value: Value) -> bool:
@@ -245,8 +329,11 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
     """`if (...) { ... } else { ... }`; at the end of a kernel an early return."""
     state.comment(op.span)
     then, other = op.regions
-    for result in op.results:
-        declare(state, result, "merged")
+    for result, *ways in zip(op.results, then.terminator.operands, other.terminator.operands, strict=True):
+        if isinstance(result.type, BufferType) and _is_one_buffer(state, ways):
+            _bind_buffer(state, result, ways[0])
+        else:
+            declare(state, result, "merged")
     condition = scalar_text(state, op.operands[0])
     has_then = _does_something(then)
     has_other = _does_something(other)
@@ -288,10 +375,14 @@ def bind_buffers(state: State, params: tuple[Value, ...], values: tuple[Value, .
             state.buffers[param] = state.buffers[value]
 
 
-def start_variable(state: State, param: Value, init: Value) -> None:
-    """Declare the variable of a loop-carried value with its start value."""
+def start_variable(state: State, param: Value, init: Value, following: Value) -> None:
+    """Declare the variable of a loop-carried value with its start value; `following` is its value in the next step."""
     if isinstance(param.type, BufferType):
-        state.buffers[param] = state.buffers[init]
+        if following is param or _is_one_buffer(state, (init, following)):
+            state.buffers[param] = state.buffers[init]
+        else:
+            _declare_handle(state, param, init.name or "handle", init, _strides(state, init))
+            state.levels[param] = state.level + 1
         return
     if isinstance(param.type, TileType):
         registers = state.new_registers(param, init.name or "carried")
@@ -321,8 +412,8 @@ def emit_for(state: State, op: Op) -> None:
     lower, upper, step = op.operands[:3]
     induction, carried = region.params[0], region.params[1:]
     state.comment(op.span)
-    for param, init in zip(carried, op.operands[3:], strict=True):
-        start_variable(state, param, init)
+    for param, init, following in zip(carried, op.operands[3:], region.terminator.operands, strict=True):
+        start_variable(state, param, init, following)
     for param, result in zip(carried, op.results, strict=True):
         share(state, result, param)
         if isinstance(result.type, BufferType):
@@ -331,7 +422,7 @@ def emit_for(state: State, op: Op) -> None:
     type_ = state.declare_type(induction.type)
     lower_text, upper_text = scalar_text(state, lower).text, scalar_text(state, upper)
     with state.names.scope():
-        name = state.names.fresh(induction.name or "i")
+        name = state.names.fresh(induction.name if induction.name.strip("_") else "step")
         state.scalars[induction] = C(name)
         state.levels[induction] = state.level + 1
         descends = step_value is not None and step_value < 0
@@ -363,8 +454,8 @@ def emit_while(state: State, op: Op) -> None:
     """`while (condition) { ... }`, or an endless loop with a `break` when the condition needs statements."""
     before, after = op.regions
     state.comment(op.span)
-    for param, init in zip(before.params, op.operands, strict=True):
-        start_variable(state, param, init)
+    for param, init, following in zip(before.params, op.operands, after.terminator.operands, strict=True):
+        start_variable(state, param, init, following)
     condition, *passed = before.terminator.operands
     for value, param, result in zip(passed, after.params, op.results, strict=True):
         variable = value
@@ -377,7 +468,7 @@ def emit_while(state: State, op: Op) -> None:
         if isinstance(param.type, BufferType):
             state.buffers[param] = state.buffers[result] = state.buffers[value]
     with state.nested(is_loop=True) as body:
-        tested = Block(body.depth)
+        tested = Block(body.depth, commented=body.commented)
         with state.writing_to(tested):
             emit_ops(state, before.body)
             for value, param in zip(passed, after.params, strict=True):
@@ -395,10 +486,10 @@ def emit_while(state: State, op: Op) -> None:
         write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
 
 
-def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value, ...]:
-    """For each carried variable, the body parameter that reads it, when there is just one."""
-    found = []
+def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value | None, ...]:
+    """For each carried variable the body parameter that reads it; None when there are several, or none."""
+    found: list[Value | None] = []
     for param in before.params:
         places = [i for i, v in enumerate(passed) if v is param]
-        found.append(body.params[places[0]] if len(places) == 1 else param)
+        found.append(body.params[places[0]] if len(places) == 1 else None)
     return tuple(found)

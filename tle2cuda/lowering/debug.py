@@ -16,7 +16,7 @@ from tle2cuda.lowering.memory import owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import Block, barrier_remark
+from tle2cuda.lowering.writer import Block, barrier_remark, joins_barrier
 
 TEMPLATE = "debug.cu.j2"
 
@@ -53,6 +53,8 @@ def emit_barrier(state: State, op: Op) -> None:
     """`__syncthreads();` with what it orders."""
     if op.attrs.get("user"):
         state.comment(op.span)
+    elif joins_barrier(state.block, str(op.attrs.get("reason") or "")):
+        return
     remark = barrier_remark(op)
     write(state.block, TEMPLATE, "barrier", BarrierView(remark), op.span)
 
@@ -76,23 +78,30 @@ def emit_print(state: State, op: Op) -> None:
     tiles = [v for v in op.operands if is_tile(v)]
     prefix = _c_text(op.attrs.get("prefix", "")).replace("%", "%%")
     if not tiles:
-        for value in op.operands or (None,):
+        for number, value in enumerate(op.operands or (None,)):
             printed = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
             state.thread()
-            write(state.block, TEMPLATE, "print_scalar", PrintView(prefix, *printed), op.span)
+            write(state.block, TEMPLATE, "print_scalar", PrintView(prefix + _label(op, number), *printed), op.span)
         return
-    for value in op.operands:
+    for number, value in enumerate(op.operands):
         like = tiles[0] if not is_tile(value) else value
         ev = Evaluator(state, state.layout(like), 1)
 
-        def body(ev: Evaluator = ev, value: Value = value) -> None:
+        def body(ev: Evaluator = ev, value: Value = value, label: str = _label(op, number)) -> None:
             owner = owner_condition(state, ev.layout)
             index = ev.text(linear_index(ev))
             printed = _printed(state, op, value, ev.c(value))
-            view = PrintView(prefix, *printed, index.text, owner.text if owner is not None else "")
+            view = PrintView(prefix + label, *printed, index.text, owner.text if owner is not None else "")
             write(ev.run_block, TEMPLATE, "print_element", view, op.span)
 
         over_registers(state, ev, body)
+
+
+def _label(op: Op, number: int) -> str:
+    """What stands between the user's text and a value: as the interpreter prints it."""
+    if not op.operands:
+        return ""
+    return f" (operand {number}) " if len(op.operands) > 1 else " "
 
 
 def _c_text(text: object) -> str:

@@ -9,7 +9,8 @@ from types import FunctionType
 from typing import NamedTuple
 
 from tle2cuda.errors import CapabilityError
-from tle2cuda.ir.nodes import Kernel
+from tle2cuda.ir.effects import WRITE, Roots, effects
+from tle2cuda.ir.nodes import Kernel, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
 from tle2cuda.lowering import control, dispatch, distributed
@@ -40,12 +41,13 @@ class KernelFile:
     """What `kernel.cu.j2` shows."""
 
     name: str
+    function: str
     source: str
     header: tuple[str, ...]
     includes: tuple[str, ...]
     usings: tuple[str, ...]
     helpers: tuple[str, ...]
-    members: tuple[str, ...]
+    members: tuple[tuple[str, ...], ...]
     shared_bytes: int
     uses_groups: bool
     qualifiers: str
@@ -59,6 +61,7 @@ class PrologueView:
 
     dynamic_shared: bool = False
     static_shared: bool = False
+    only_written: bool = False
     cluster: bool = False
     grid: bool = False
     thread: bool = False
@@ -88,12 +91,13 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
     file = KernelFile(
         name=contract.kernel_name,
+        function=kernel.name,
         source=kernel.span.short(),
         header=tuple(_header(kernel, contract, shared_bytes)),
         includes=tuple(_includes(state)),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=tuple(helper_texts(state.helpers)),
-        members=tuple(_member_lines(members)),
+        members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
         qualifiers=_qualifiers(kernel),
@@ -145,7 +149,14 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
     # Index terms may cancel out after they asked for the thread, so the text decides.
     code = [line.text.partition("//")[0] for line in state.block.lines]
     thread = state.uses_thread and any(re.search(r"\bthread\b", text) for text in code)
-    view = PrologueView(dynamic_shared, static_shared, state.uses_cluster, state.uses_grid, thread)
+    view = PrologueView(
+        dynamic_shared,
+        static_shared,
+        static_shared and _only_writes_shared(state.kernel),
+        state.uses_cluster,
+        state.uses_grid,
+        thread,
+    )
     block = Block(depth=1)
     if view != PrologueView():
         write(block, "prologue.cu.j2", "prologue", view)
@@ -154,25 +165,22 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
     return block
 
 
+def _only_writes_shared(kernel: Kernel) -> bool:
+    """Whether nothing reads what a kernel keeps in shared memory."""
+    roots = Roots(kernel)
+    return all(e.kind == WRITE for op in walk(kernel.body) for e in effects(op, roots) if e.is_shared)
+
+
 # ---- the struct -----------------------------------------------------------------------------------------------------
 
 
-def _member_lines(members: list[Member]) -> list[str]:
-    lines: list[str] = []
-    done: set[int] = set()
-    for member in members:
-        if member.group is None:
-            lines.append(_member_text(member))
-        elif member.group not in done:
-            done.add(member.group)
-            together = [m for m in members if m.group == member.group]
-            if len(together) == 1:
-                lines.append(_member_text(member))
-                continue
-            lines.append("union {  // never alive at the same time")
-            lines += ["    " + _member_text(m) for m in together]
-            lines.append("};")
-    return lines
+def _member_groups(members: list[Member]) -> tuple[tuple[str, ...], ...]:
+    """Texts of the members by offset; those that share their bytes stand together."""
+    groups: dict[object, list[str]] = {}
+    for position, member in enumerate(members):
+        key = ("alone", position) if member.group is None else ("together", member.group)
+        groups.setdefault(key, []).append(_member_text(member))
+    return tuple(map(tuple, groups.values()))
 
 
 def _member_text(member: Member) -> str:

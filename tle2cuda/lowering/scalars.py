@@ -29,6 +29,7 @@ class BroadcastView:
     name: str
     slot: str
     value: str
+    meet: bool
     release: str
     acquire: str
 
@@ -58,6 +59,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.comment(op.span)
         statements.assign(state.block, target, expr.text, op.span)
         state.scalars[value] = C(target)
+        state.levels[value] = state.level
         return
     named = bool(value.name) and not expr.is_simple
     again = state.use_count(value) > 1 and not expr.is_simple and len(expr.text) > SHORT_TEXT
@@ -155,7 +157,13 @@ def emit_atomic(state: State, op: Op) -> None:
         statements.evaluate(state.block, call.text, op.span, condition.text)
     else:
         state.thread()
-        view = atomics.FencedView(fences.release, fences.acquire, mask.text if mask is not None else "", call.text)
+        view = atomics.FencedView(
+            meet=atomics.must_meet(state.block, fences),
+            release=fences.release,
+            acquire=fences.acquire,
+            condition=mask.text if mask is not None else "",
+            call=call.text,
+        )
         write(state.block, atomics.TEMPLATE, "fenced", view, op.span)
 
 
@@ -179,6 +187,7 @@ def _broadcast(state: State, op: Op, obtained: C, fences: atomics.Fences) -> Non
         name=name,
         slot=_slot(state, op),
         value=obtained.text,
+        meet=atomics.must_meet(state.block, fences),
         release=fences.release,
         acquire=fences.acquire,
     )

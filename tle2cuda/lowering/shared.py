@@ -59,7 +59,8 @@ def bind_buffers(state: State) -> SharedMap:
     memory_map = shared_map(state.kernel)
     for entry in memory_map.entries:
         text = f"shared.{entry.name}"
-        state.buffers[entry.root] = BufferRef(text, entry.shape, (Affine(),) * len(entry.shape))
+        starts = (Affine(),) * len(entry.shape)
+        state.buffers[entry.root] = BufferRef(text, entry.shape, starts, strides=row_major_strides(entry.shape))
         state.include_for(entry.element)
         groups = state.definitions[entry.root].attrs.get("member_groups")
         if groups:
@@ -135,7 +136,7 @@ def _slot(state: State, source: BufferRef, stage: Value) -> BufferRef:
         step = Affine(0, ((C(text) if text.isidentifier() else C(f"({text})"), source.strides[0]),))
         moved = f"({source.text} + {step.to_c(state.index_names).text})"
         return BufferRef(moved, source.shape[1:], source.starts[1:], True, source.strides[1:])
-    return BufferRef(f"{source.text}[{text}]", source.shape[1:], source.starts[1:])
+    return BufferRef(f"{source.text}[{text}]", source.shape[1:], source.starts[1:], strides=source.strides[1:])
 
 
 def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> BufferRef:
@@ -159,3 +160,15 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
     state.comment(op.span)
     statements.constant_pointer(state.block, f"{type_.element.cuda}*", name, text, op.span)
     return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
+
+
+def first_element(state: State, ref: BufferRef) -> str:
+    """Pointer to a buffer's first element."""
+    starts = [s.to_c(state.index_names).text if isinstance(s, Affine) else s.text for s in ref.starts]
+    if not ref.flat:
+        plain = len(starts) == 1 and starts[0] == "0"
+        return ref.text if plain else "&" + ref.text + "".join(f"[{start}]" for start in starts)
+    offset = Affine()
+    for start, stride in zip(ref.starts, ref.strides, strict=True):
+        offset = offset.plus(affine(start).times(stride))
+    return ref.text if offset.constant == 0 else f"{ref.text} + {offset.to_c(state.index_names).text}"

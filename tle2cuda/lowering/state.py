@@ -188,7 +188,7 @@ class State:
     @contextlib.contextmanager
     def nested(self, is_loop: bool = False) -> Iterator[Block]:
         """The body of a `{ ... }` scope: names and what is computed once are its own; yields its block."""
-        with self.names.scope(), self.writing_to(Block(self.block.depth + 1)) as body:
+        with self.names.scope(), self.writing_to(Block(self.block.depth + 1, commented=self._last_comment)) as body:
             self.scopes.append(Scope(body, self.names.depth, is_loop, {}))
             yield body
             self.scopes.pop()

@@ -57,8 +57,41 @@ def constant_pointer(block: Block, type_: str, name: str, value: str, span: Span
 
 
 def assign(block: Block, name: str, value: str, span: Span | None = None, condition: str = "") -> None:
-    """`a = 1;`, or only if a condition holds."""
+    """`a = 1;`, or only if a condition holds; `a += 1;` for a value `a + 1`."""
+    added = None if condition else _added(name, value)
+    if added is not None:
+        add(block, name, added, span)
+        return
     write(block, TEMPLATE, "assign", StatementView("", name, value, condition), span)
+
+
+def _added(name: str, value: str) -> str | None:
+    """The one operand that `value` adds to `name`; None when it is anything else than such a sum."""
+    prefix = f"{name} + "
+    if not value.startswith(prefix):
+        return None
+    rest, depth = value[len(prefix) :], 0
+    for i, char in enumerate(rest):
+        depth += (char in "([{") - (char in ")]}")
+        if not depth and rest[i : i + 3] in _LOOSER:
+            return None
+    whole = rest.startswith("(") and _closes_at_end(rest)
+    return rest[1:-1] if whole else rest
+
+
+_LOOSER = frozenset(
+    (" + ", " - ", " < ", " > ", " ? ", " & ", " | ", " ^ ", " <=", " >=", " ==", " !=", " &&", " ||", " <<", " >>")
+)
+
+
+def _closes_at_end(text: str) -> bool:
+    """Whether the parenthesis that opens a text is the one that closes it."""
+    depth = 0
+    for i, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0:
+            return i == len(text) - 1
+    return False
 
 
 def assign_each_run(block: Block, name: str, value: str, runs: int, span: Span | None = None) -> None:

@@ -76,7 +76,7 @@ def write(block: Block, name: str, form: str, view: object, span: Span | None = 
     try:
         text = _form(name, form)(view, **markers)
     except Exception as error:
-        raise _fault(_at_template_lines(error), name, form, span) from error
+        raise _fault(_at_template_lines(), name, form, span) from error
     block.add(text, span, {marker(key): body for key, body in bodies.items() if body is not None})
 
 
@@ -87,13 +87,12 @@ def _form(name: str, form: str) -> Callable[..., str]:
     return macro
 
 
-def _at_template_lines(error: Exception) -> Exception:
-    """The error with the lines of templates in its traceback, which calls of a macro leave at those of compiled code."""
+def _at_template_lines() -> Exception:
+    """The error being handled, its traceback at lines of templates where calls of macros leave it at compiled code."""
     try:
         environment().handle_exception()
     except Exception as rewritten:
         return rewritten
-    return error
 
 
 def _fault(error: Exception, name: str, op: str, span: Span | None) -> InternalError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -28,7 +29,7 @@ class Block:
 
     depth: int = 1
     lines: list[Line] = field(default_factory=list)
-    commented: tuple[str, int] | None = None  # the user's line that was shown last in this block
+    commented: tuple[str, int] | None = None  # the user's line shown last, in this block or in front of it
 
     def add(self, text: str, span: Span | None = None, bodies: Mapping[str, Block] | None = None) -> None:
         """Append text, which may have several lines with their own relative indentation.
@@ -59,6 +60,10 @@ class Block:
             for line in inner.lines:
                 line.depth += shift if line.text else 0
         self.lines.extend(inner.lines)
+
+    def last_statement(self) -> Line | None:
+        """The line written last, comments and empty lines apart."""
+        return next((line for line in reversed(self.lines) if line.text and not line.text.startswith("//")), None)
 
     @contextlib.contextmanager
     def indented(self) -> Iterator[None]:
@@ -140,6 +145,31 @@ def render(lines: list[Line]) -> tuple[str, list[tuple[int, Span]]]:
         if line.span is not None and line.span.line:
             places.append((len(rows), line.span))
     return "\n".join(rows), places
+
+
+# Statements at which all threads of the CTA meet, whatever the kernel's cluster does.
+CTA_BARRIERS = re.compile(
+    r"(__syncthreads\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
+    r"cluster_barrier_members<[^;]*);"
+)
+
+
+def joins_barrier(block: Block, remark: str) -> bool:
+    """Let the barrier that a block ends with serve one more purpose, which its remark then says too.
+
+    Args:
+        block: Where a barrier of the CTA is needed.
+        remark: What it is needed for.
+
+    Returns:
+        Whether the block ends with a barrier, so that no further one is needed.
+    """
+    line = block.last_statement()
+    if line is None or line.depth != block.depth or CTA_BARRIERS.match(line.text) is None:
+        return False
+    if not line.text.endswith(remark):
+        line.text += f"; {remark}" if "//" in line.text else f"  // {remark}"
+    return True
 
 
 def barrier_remark(op: Op) -> str:

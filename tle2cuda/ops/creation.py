@@ -15,6 +15,7 @@ from tle2cuda.ops.core import (
     constant,
     emit_value,
     is_literal,
+    literal_dtype,
     meaning,
     resolve_scalar_dtype,
     static_int,
@@ -89,6 +90,7 @@ def full(shape: Any, value: Any, dtype: Any) -> tensor:
 
 def _literal_in(value: bool | int | float, dtype: DType) -> bool | int | float:
     """A number as a splat of `dtype`: integers wrap, floats truncate towards integers."""
+    literal_dtype(value)  # refuses what no type of 64 bits holds
     if dtype.is_bool():
         return value != 0
     if dtype.is_floating():

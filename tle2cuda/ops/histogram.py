@@ -76,7 +76,11 @@ def mask_operand(mask: Any, dims: tuple[int, ...], what: str) -> tensor:
             problem = f"the mask of shape {core.dims_text(value.dims)} does not fit {core.dims_text(dims)}"
         else:
             problem = f"the mask must be a scalar, as the pointer is, got {core.describe_type(value)}"
-        raise ShapeMismatch(f"{what}: {problem}", facts=(core.fact("mask", value),))
+        raise ShapeMismatch(
+            f"{what}: {problem}",
+            facts=(core.fact("mask", value),),
+            help=f"give it shape {core.dims_text(dims)}, or extents of 1 there, which are repeated" if dims else "",
+        )
     return core.stretch(value, dims) if dims else value
 
 

@@ -17,6 +17,7 @@ from tle2cuda.ops.core import (
     emit_value,
     fact,
     is_literal,
+    literal_dtype,
     meaning,
     static_bool,
     static_choice,
@@ -59,6 +60,7 @@ def pointee(pointer: tensor) -> DType:
 
 def literal_constant(value: bool | int | float, dtype: DType) -> tensor:
     """A number converted to `dtype` as a store does: floats truncate towards integers, integers wrap."""
+    literal_dtype(value)  # refuses what no type of 64 bits holds
     special = isinstance(value, float) and (value != value or value in (float("inf"), float("-inf")))
     if dtype.is_floating():
         return constant(float(value), dtype)
@@ -88,7 +90,9 @@ def value_operand(value: Any, dtype: DType, dims: tuple[int, ...], name: str, wh
         raise ShapeMismatch(
             f"{what}: {problem}",
             facts=(fact(name, x),),
-            help="" if dims else "use a tile of pointers, pointer + tl.arange(0, N)",
+            help=f"give it shape {core.dims_text(dims)}, or extents of 1 there, which are repeated"
+            if dims
+            else "use a tile of pointers, pointer + tl.arange(0, N)",
         )
     x = core.cast(x, dtype)
     return stretch(x, dims) if dims else x
@@ -186,6 +190,7 @@ def _with_mask(pointer: tensor, mask: Any, what: str) -> tuple[tensor, tensor]:
             raise ShapeMismatch(
                 f"{what}: the mask of shape {core.dims_text(value.dims)} does not fit pointers {core.dims_text(dims)}",
                 facts=(fact("pointer", pointer), fact("mask", value)),
+                help=f"compare the offsets of these pointers, so that the mask has shape {core.dims_text(dims)} too",
             )
         pointer = stretch(pointer, merged)
     return pointer, mask_operand(value, pointer.dims, what)

@@ -9,14 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tle2cuda.ir.classify import ELEMENTWISE
+from tle2cuda.ir.classify import ELEMENTWISE, OPPOSITE_PREDICATE
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.types import BOOL, DType, TileType, Type, element_of, is_pointer
 
 EXACT_MATH = frozenset(("abs", "floor", "ceil", "trunc", "rint", "sqrt_rn"))
 """Functions every implementation rounds alike, so that the host may evaluate them."""
 FOLDABLE = ELEMENTWISE - {"ptr_add", "hint"}
-_INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
 Replacement = Value | Op | None
 """An existing value, an operation to put in place, or None: nothing better is known."""
@@ -161,11 +160,17 @@ def _mul(op: Op, facts: Facts) -> Replacement:
 
 
 def _div(op: Op, facts: Facts) -> Replacement:
-    return op.operands[0] if facts.constant(op.operands[1]) == 1 else None
+    divisor = facts.constant(op.operands[1])
+    if divisor == 0 and not _is_float(op):  # the hardware's quotient, which C++ leaves open
+        return constant_op(_ones(_dtype(op.results[0])), op.results[0].type, op)
+    return op.operands[0] if divisor == 1 else None
 
 
 def _rem(op: Op, facts: Facts) -> Replacement:
-    return _zero(op) if facts.constant(op.operands[1]) == 1 else None
+    divisor = facts.constant(op.operands[1])
+    if divisor == 0 and not _is_float(op):
+        return op.operands[0]
+    return _zero(op) if divisor == 1 else None
 
 
 def _ones(dtype: DType) -> Any:
@@ -230,14 +235,20 @@ def _negated(op: Op, condition: Value, facts: Facts) -> Replacement:
         "cmp",
         compare.operands,
         (op.results[0].type,),
-        {**compare.attrs, "predicate": _INVERSE[predicate]},
+        {**compare.attrs, "predicate": OPPOSITE_PREDICATE[predicate]},
         span=op.span,
         names=(op.results[0].name,),
     )
 
 
 def _shift(op: Op, facts: Facts) -> Replacement:
-    return op.operands[0] if facts.constant(op.operands[1]) == 0 else None
+    amount, bits = facts.constant(op.operands[1]), _dtype(op.results[0]).bits
+    if amount == 0:
+        return op.operands[0]
+    if amount is None or 0 <= amount < bits:
+        return None
+    # Everything is shifted out, as the hardware does; of a signed value the sign stays.
+    return None if op.name == "shr" and _dtype(op.results[0]).is_int_signed() else _zero(op)
 
 
 def _range(dtype: DType) -> tuple[int, int]:

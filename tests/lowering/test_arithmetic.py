@@ -1,0 +1,56 @@
+"""How arithmetic reads: shifts, plain where the amount is proved to lie inside the width."""
+
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.lowering.emitted import body, emitted
+
+TILES = "x *{0}:16, y *{0}:16, out *{0}:16, n {0}"
+
+
+@tle2cuda.jit
+def in_range(x, y, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    amount = tl.load(y + i) & 7
+    value = tl.load(x + i)
+    tl.store(out + i, (value << amount) + (value >> amount) + (value << 5) + (value >> 5))
+
+
+@tle2cuda.jit
+def anywhere(x, y, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    value = tl.load(x + i)
+    tl.store(out + i, (value << tl.load(y + i)) + (value >> n))
+
+
+@tle2cuda.jit
+def beyond_by_folding(x, y, out, n):
+    many = tl.full((), 40, tl.int32)
+    value = tl.load(x)
+    tl.store(out, value << many)
+    tl.store(out + 1, value >> many)
+    tl.store(out + 2, value // (many - 40))
+    tl.store(out + 3, value % (many - 40))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i32", "u32", "i64", "u64"])
+def test_shifts_are_plain_where_the_amount_is_proved(dtype):
+    text = emitted(in_range, TILES.format(dtype), N=512).source
+    assert "shift_left" not in text
+    assert "shift_right" not in text
+
+
+def test_other_shifts_go_through_a_helper():
+    text = body(anywhere, TILES.format("i32"), N=512)
+    assert "shift_left<int>(" in text
+    assert "shift_right<int>(" in text
+    assert "<< " not in text
+
+
+def test_what_folding_finds_out_leaves_no_undefined_operation():
+    text = body(beyond_by_folding, TILES.format("i32"))
+    assert "*out = 0;" in text
+    assert "out[1] = value >> 31;" in text
+    assert "out[2] = -1;" in text
+    assert "out[3] = value;" in text

@@ -1,0 +1,118 @@
+"""Puts measured numbers into docs/benchmarks.md: every table there is made from the JSON files of the benchmarks.
+
+python -m tools.bench.publish FOLDER
+
+FOLDER holds what `--json` wrote: moe_align.json, vector_add.json, softmax.json, layer_norm.json, launch.json and
+compile_time.json. A file that is missing leaves its part of the page as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tools.bench.common import ROOT
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+Records = list[dict[str, Any]]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, numbers to the right."""
+    lines = [f"| {' | '.join(header)} |", f"|{'|'.join(['---', *['--:'] * (len(header) - 1)])}|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def machine(report: dict[str, Any], date: str) -> str:
+    """Where and when the numbers were taken."""
+    device = report["device"]
+    parts = [f"{name} {value}" for name, value in device.items() if name != "gpu"]
+    return f"{device.get('gpu', 'CPU only')}, {date}; {', '.join(parts)}."
+
+
+def moe(records: Records) -> str:
+    """For each data set and block size: tokens by kernel, the fastest variant of each."""
+    parts = []
+    for data, block in dict.fromkeys((r["data"], r["block_size"]) for r in records):
+        mine = [r for r in records if (r["data"], r["block_size"]) == (data, block) and "graph_us" in r]
+        kernels = list(dict.fromkeys(r["kernel"] for r in mine))
+        best: dict[tuple[int, str], float] = {}
+        for r in mine:
+            place = (r["tokens"], r["kernel"])
+            best[place] = min(r["graph_us"], best.get(place, float("inf")))
+        rows = []
+        for tokens in dict.fromkeys(r["tokens"] for r in mine):
+            fastest = min(best[tokens, k] for k in kernels if (tokens, k) in best)
+            cells = [best.get((tokens, k)) for k in kernels]
+            texts = ["" if c is None else f"**{c:.2f}**" if c == fastest else f"{c:.2f}" for c in cells]
+            rows.append([str(tokens), *texts])
+        parts.append(
+            f"{data}, {mine[0]['num_experts']} experts, blocks of {block}, graph µs:\n\n"
+            + table(["tokens", *kernels], rows)
+        )
+    return "\n\n".join(parts)
+
+
+def rows(records: Records, keys: Sequence[str]) -> str:
+    """Bandwidth of each, and our share of the rivals'."""
+    names = list(dict.fromkeys(r["kernel"] for r in records))
+    cases = list(dict.fromkeys(tuple(r[k] for k in keys) for r in records))
+    speed = {(tuple(r[k] for k in keys), r["kernel"]): r["gb_per_s"] for r in records if "gb_per_s" in r}
+    rivals = [n for n in names if n != "tle2cuda"]
+    lines = []
+    for case in cases:
+        ours = speed.get((case, "tle2cuda"))
+        cells = [f"{speed[case, n]:.0f}" if (case, n) in speed else "" for n in names]
+        shares = [f"{ours / speed[case, n]:.3f}" if ours and (case, n) in speed else "" for n in rivals]
+        lines.append([" ".join(map(str, case)), *cells, *shares])
+    return table([" ".join(keys) + ", GB/s", *names, *(f"share of {n}" for n in rivals)], lines)
+
+
+def compile_times(records: Records) -> str:
+    """Milliseconds for each shipped kernel."""
+    lines = [[r["kernel"], f"{r['emit_ms']:.0f}", f"{r['cold_ms']:.0f}", f"{r['cached_ms']:.1f}"] for r in records]
+    return table(["kernel, ms", "emit", "emit and compile, cold", "emit and load from the cache"], lines)
+
+
+def launch(records: Records) -> str:
+    """Microseconds of Python per launch."""
+    return table(["launch", "µs"], [[r["name"], f"{r['us']:.1f}"] for r in records])
+
+
+PARTS = {
+    "moe_align": ("moe_align", moe),
+    "vector_add": ("vector_add", lambda records: rows(records, ["elements"])),
+    "softmax": ("softmax", lambda records: rows(records, ["dtype", "rows", "cols"])),
+    "layer_norm": ("layer_norm", lambda records: rows(records, ["dtype", "rows", "cols"])),
+    "compile_time": ("compile_time", compile_times),
+    "launch": ("launch", launch),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tools.bench.publish", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--date", required=True, help="day of the measurement, as 2026-11-30")
+    options = parser.parse_args(arguments)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, (file, render) in PARTS.items():
+        path = options.folder / f"{file}.json"
+        if not path.exists():
+            continue
+        report = json.loads(path.read_text(encoding="utf-8"))
+        text = f"{machine(report, options.date)}\n\n{render(report['records'])}"
+        pattern = re.compile(rf"(<!-- results: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
+        page, count = pattern.subn(lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page)
+        if not count:
+            raise SystemExit(f"{PAGE} has no place for {name}")
+        print(f"{name}: {len(report['records'])} records")
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
