@@ -195,6 +195,7 @@ def shared_atomics(x, out, OP: tl.constexpr, N: tl.constexpr):
     buf = tle.gpu.alloc([N], x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False)
     buf.store(tl.load(x + i))
     old = OP(tle.gpu.local_ptr(buf, (N - 1 - i,)), tl.load(x + N + i))
+    tl.debug_barrier()  # atomics are not ordered among themselves
     first = OP(tle.gpu.local_ptr(buf, (0,)), tl.load(x + 2 * N))
     tl.store(out + i, old)
     tl.store(out + N + i, buf.load())
