@@ -88,9 +88,9 @@ def test_seeds_give_a_run_each_and_are_reproducible() -> None:
 def test_counters() -> None:
     result = emulate(scale, 4, arguments(1024), detect="counters")
     counters = result.counters
-    assert (counters.global_reads, counters.global_writes) == (512, 512)  # two floats a thread and access
-    assert counters.global_bytes_read == counters.global_bytes_written == 4096
-    assert counters.shared_reads == counters.barriers == 0
+    assert (counters.global_loads.accesses, counters.global_stores.accesses) == (512, 512)  # two floats a thread and access
+    assert counters.global_loads.bytes == counters.global_stores.bytes == 4096
+    assert counters.shared_loads.requests == counters.barriers == 0
 
 
 def test_a_finding_names_the_python_line() -> None:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tle2cuda.emulator.api import emulate as emulate
     from tle2cuda.emulator.api import emulate_in_place as emulate_in_place
-    from tle2cuda.emulator.results import Counters as Counters
+    from tle2cuda.emulator.counters import Counters as Counters
     from tle2cuda.emulator.results import Emulation as Emulation
     from tle2cuda.emulator.results import EmulationRun as EmulationRun
     from tle2cuda.emulator.results import Finding as Finding
 
 _LAZY = {
-    "Counters": "results",
+    "Counters": "counters",
     "Emulation": "results",
     "EmulationRun": "results",
     "Finding": "results",

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tle2cuda.emulator.counters import Counters, read_counters
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.results import Counters, EmulationRun, Finding
+from tle2cuda.emulator.results import EmulationRun, Finding
 from tle2cuda.emulator.toolchain import KernelLibrary
 from tle2cuda.errors import ArgumentError
 from tle2cuda.interpreter.arguments import as_array
@@ -283,7 +284,7 @@ def _read_report(
     findings = [_finding(entry, locator, options) for entry in report["findings"]]
     if report["error"]:
         findings.insert(0, _finding(report["error"], locator, options, fatal=True))
-    return findings, Counters(**report["counters"])
+    return findings, read_counters(report["counters"], locator)
 
 
 def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fatal: bool = False) -> Finding:

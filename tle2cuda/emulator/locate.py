@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
 
 _TOOLS = ("addr2line", "llvm-addr2line", "llvm-symbolizer")
+_OFFSETS_AT_ONCE = 1000  # a command line has an end
 
 
 class Locator:
@@ -50,23 +51,31 @@ class Locator:
 
     def lines_of(self, offset: int) -> list[int]:
         """Lines of the emitted file at an offset of the library: innermost, then those it is inlined into."""
-        if offset not in self._known:
-            self._known[offset] = self._ask(offset)
+        self.resolve((offset,))
         return self._known[offset]
 
-    def _ask(self, offset: int) -> list[int]:
+    def resolve(self, offsets: Iterable[int]) -> None:
+        """Look up the lines of many offsets at once, which is much quicker than one by one."""
+        unknown = [offset for offset in dict.fromkeys(offsets) if offset not in self._known]
+        for start in range(0, len(unknown), _OFFSETS_AT_ONCE):
+            self._ask(unknown[start : start + _OFFSETS_AT_ONCE])
+
+    def _ask(self, offsets: Sequence[int]) -> None:
+        self._known.update((offset, []) for offset in offsets)
         tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
         if tool is None:
-            return []
-        command = [tool, "-e", str(self.library), "-i", hex(offset)]
+            return
+        command = [tool, "-e", str(self.library), "-a", "-i", *(hex(offset) for offset in offsets)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = []
+        found: list[int] = []
         for line in done.stdout.splitlines():
+            if re.fullmatch(r"0x[0-9a-f]+", line):
+                found = self._known.setdefault(int(line, 16), [])
+                continue
             match = re.match(rf"(?:.*/)?{re.escape(self.file)}:(\d+)", line)
             # Behind the emitted lines stands what the runner calls.
             if match and int(match[1]) <= len(self.lines):
                 found.append(int(match[1]))
-        return found
 
     def _first_body_line(self) -> int:
         """Line on which the kernel's body begins: what comes before are helpers."""

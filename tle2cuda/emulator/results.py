@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tle2cuda.emulator.counters import Counters
 from tle2cuda.errors import EmulationError
 
 if TYPE_CHECKING:
@@ -78,32 +79,6 @@ class Finding:
         if self.location is not None:
             facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
         return EmulationError(self.message, self.location.span if self.location else None, facts, kind=self.kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What one run did. Accesses are counted only with ``detect=("counters",)``; they are accesses of single threads.
-
-    Attributes:
-        switches: Changes from one thread to another.
-        barriers: Barriers of CTA, cluster and grid that completed.
-        collectives: Warp collectives that completed.
-        global_reads: Loads from global memory; the further names alike.
-        remote_accesses: Accesses to the shared memory of another CTA of the cluster.
-    """
-
-    switches: int = 0
-    barriers: int = 0
-    collectives: int = 0
-    global_reads: int = 0
-    global_writes: int = 0
-    global_atomics: int = 0
-    shared_reads: int = 0
-    shared_writes: int = 0
-    shared_atomics: int = 0
-    global_bytes_read: int = 0
-    global_bytes_written: int = 0
-    remote_accesses: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
 // Barriers of CTA, cluster and grid.
+#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {
@@ -45,6 +46,7 @@ bool arrive(unsigned number, unsigned count, unsigned reduction, int predicate, 
     barrier.true_count += predicate != 0;
     if (barrier.arrived < barrier.expected) return false;
     ++launch.barriers;
+    count_barrier(number || count ? BarrierKind::NAMED : BarrierKind::CTA, line);
     ++launch.progress;
     const uint64_t result = reduced(barrier, reduction);
     barrier.arrived = 0;
@@ -93,6 +95,7 @@ void release_cluster(Cluster& cluster)
     cluster.barrier.arrived = 0;
     ++cluster.barrier.generation;
     ++launch.barriers;
+    count_barrier(BarrierKind::CLUSTER, cluster.barrier.line);
     ++launch.progress;
     for (Cta& cta : cluster.ctas) wake_waiting(cta, WaitKind::CLUSTER_BARRIER, 0, 0);
 }
@@ -104,6 +107,7 @@ void release_grid()
     barrier.arrived = 0;
     ++barrier.generation;
     ++launch.barriers;
+    count_barrier(BarrierKind::GRID, barrier.line);
     ++launch.progress;
     for (auto& cluster : launch.clusters)
         for (Cta& cta : cluster->ctas) wake_waiting(cta, WaitKind::GRID_BARRIER, 0, 0);
@@ -124,6 +128,7 @@ void split_barriers_exited(Thread& thread)
 extern "C" int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduction, int predicate, int line)
 {
     if (barrier < CTA_BARRIERS) check_same_line(barrier, line);
+    count_lane_waits();
     if (arrive(barrier, count, reduction, predicate, line))
         yield_ready();
     else
@@ -153,6 +158,7 @@ extern "C" void tle2cuda_cluster_wait(int, int line)
 {
     Thread& thread = *current;
     if (!thread.has_arrived_in_cluster) fail("collective", "a wait at the cluster barrier without an arrival", line);
+    count_lane_waits();
     if (cluster_of(thread).barrier.generation == thread.cluster_generation)
         wait_at(WaitKind::CLUSTER_BARRIER, line);
     else
@@ -166,6 +172,7 @@ extern "C" void tle2cuda_grid_sync(int line)
     SplitBarrier& barrier = launch.grid_barrier;
     check_same_call(barrier, WaitKind::GRID_BARRIER, line);
     const uint64_t generation = barrier.generation;
+    count_lane_waits();
     ++barrier.arrived;
     release_grid();
     if (barrier.generation == generation)

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "../include/tle2cuda_emulator/numerics.h"
+#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {
@@ -25,13 +26,6 @@ struct Place {
     const Cta* cta = nullptr;        // of shared memory
     int64_t offset = 0;
 };
-
-struct Counters {
-    uint64_t reads[2] = {}, writes[2] = {}, atomics[2] = {};  // global, shared
-    uint64_t read_bytes[2] = {}, written_bytes[2] = {};
-    uint64_t remote = 0;  // accesses to the shared memory of another CTA
-};
-Counters counters;
 
 const Cta* cta_of_slot(size_t slot)
 {
@@ -67,7 +61,7 @@ Place locate(const void* pointer)
 // Bytes of the shared memory that the kernel declared.
 uint64_t shared_bytes() { return std::max(launch.shared_used, launch.request.static_shared) + launch.request.dynamic_shared; }
 
-enum class Kind { READ, WRITE, ATOMIC };
+enum class Kind { READ, WRITE, ATOMIC };  // in the order of AccessKind
 
 void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
 {
@@ -85,23 +79,6 @@ void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc
         add_finding("misaligned", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
 }
 
-void count(const void* address, unsigned bytes, Kind kind)
-{
-    const Place place = locate(address);
-    if (place.space != Space::GLOBAL && place.space != Space::SHARED) return;
-    const size_t space = place.space == Space::SHARED;
-    if (space && place.cta != current->cta) ++counters.remote;
-    if (kind == Kind::ATOMIC) {
-        ++counters.atomics[space];
-    } else if (kind == Kind::READ) {
-        ++counters.reads[space];
-        counters.read_bytes[space] += bytes;
-    } else {
-        ++counters.writes[space];
-        counters.written_bytes[space] += bytes;
-    }
-}
-
 // Everything that looks at accesses hangs in here: called in front of each, except those to the thread's own stack.
 inline void access(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
 {
@@ -109,7 +86,7 @@ inline void access(const void* address, unsigned bytes, Kind kind, const void* p
     if (kind == Kind::WRITE) ++launch.progress;
     const Request& request = launch.request;
     if (request.check_bounds) check_bounds(address, bytes, kind, pc, alignment);
-    if (request.count) count(address, bytes, kind);
+    if (request.count) count_access(address, bytes, static_cast<AccessKind>(kind), pc, alignment);
     if (request.access_switch && launch.random.below(request.access_switch) == 0) yield_ready();
 }
 
@@ -345,21 +322,5 @@ extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, uns
 extern "C" void tle2cuda_fence(unsigned) {}
 
 extern "C" void tle2cuda_pause() { yield_polling(0); }
-
-std::string counters_json()
-{
-    char text[700];
-    snprintf(text, sizeof text,
-             "{\"switches\": %llu, \"barriers\": %llu, \"collectives\": %llu, \"global_reads\": %llu, \"global_writes\": %llu, "
-             "\"global_atomics\": %llu, \"shared_reads\": %llu, \"shared_writes\": %llu, \"shared_atomics\": %llu, "
-             "\"global_bytes_read\": %llu, \"global_bytes_written\": %llu, \"remote_accesses\": %llu}",
-             static_cast<unsigned long long>(launch.switches), static_cast<unsigned long long>(launch.barriers),
-             static_cast<unsigned long long>(launch.collectives), static_cast<unsigned long long>(counters.reads[0]),
-             static_cast<unsigned long long>(counters.writes[0]), static_cast<unsigned long long>(counters.atomics[0]),
-             static_cast<unsigned long long>(counters.reads[1]), static_cast<unsigned long long>(counters.writes[1]),
-             static_cast<unsigned long long>(counters.atomics[1]), static_cast<unsigned long long>(counters.read_bytes[0]),
-             static_cast<unsigned long long>(counters.written_bytes[0]), static_cast<unsigned long long>(counters.remote));
-    return text;
-}
 
 }  // namespace tle2cuda_emulator

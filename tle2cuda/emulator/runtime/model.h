@@ -228,6 +228,8 @@ void split_barriers_exited(Thread& thread);
 void write_success();
 // A finding does not stop the launch; the first of each place is kept.
 void add_finding(const char* kind, const std::string& message, const void* pc);
+// A text as a JSON string.
+std::string quoted(const std::string& text);
 
 // ---- memory.cpp ----
 
@@ -236,7 +238,6 @@ void map_buffers();
 void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment);
 void note_volatile_read(const void* address, unsigned bytes, const void* pc);
 std::string describe_address(const void* address);
-std::string counters_json();
 
 const char* collective_name(unsigned kind);
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {
@@ -22,24 +23,6 @@ struct Finding {
 };
 std::map<std::tuple<std::string, uintptr_t>, Finding> findings;
 constexpr size_t MAX_FRAMES = 16;
-
-std::string quoted(const std::string& text)
-{
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            result += '\\';
-            result += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            char code[8];
-            snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-            result += code;
-        } else {
-            result += c;
-        }
-    }
-    return result + "\"";
-}
 
 std::string numbers(const std::vector<uintptr_t>& values)
 {
@@ -172,6 +155,24 @@ std::string error_json(
 }
 
 }  // namespace
+
+std::string quoted(const std::string& text)
+{
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') {
+            result += '\\';
+            result += c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            char code[8];
+            snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+            result += code;
+        } else {
+            result += c;
+        }
+    }
+    return result + "\"";
+}
 
 constexpr int FAILED = 3;
 

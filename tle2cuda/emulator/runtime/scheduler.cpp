@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {
@@ -38,6 +39,7 @@ void exit_thread()
     ++launch.progress;
     --thread.cta->live;
     warp_lane_exited(thread);
+    count_lane_exits();
     split_barriers_exited(thread);
     if (thread.cta->live == 0) --cluster_of(thread).live_ctas;
     switch_context(thread.context, launch.host);

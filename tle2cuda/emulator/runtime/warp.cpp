@@ -1,4 +1,5 @@
 // Collectives of a warp. A lane leaves its operand and waits; the last of those its mask names computes for all.
+#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {
@@ -111,6 +112,7 @@ void complete(Members& members)
 {
     const unsigned kind = members.lowest->wait.collective;
     ++launch.collectives;
+    count_collective(*members.lowest, kind, members.mask, members.lowest->wait.line);
     ++launch.progress;
     if (kind <= SHUFFLE_XOR) {
         shuffle(members);
