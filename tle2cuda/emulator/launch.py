@@ -204,7 +204,9 @@ def run(
         os.ftruncate(data, max(offset, 1))
         request = "\n".join(_request(library, contract, ctas, bound, options, data, report)) + "\n"
         start = time.perf_counter()
-        done = subprocess.run([str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False)
+        done = subprocess.run(
+            [str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False
+        )
         elapsed = time.perf_counter() - start
         contents, offset = [], 0
         for buffer in bound.buffers:
@@ -237,7 +239,8 @@ def _array_in(content: bytes, like: NDArray[Any], offset: int) -> NDArray[Any]:
     memory = bytearray(content)
     if like.size == 0:
         return np.empty_like(like)
-    return np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)
+    array: NDArray[Any] = np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)
+    return array
 
 
 def _anonymous_file(name: str) -> int:

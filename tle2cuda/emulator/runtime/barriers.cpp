@@ -1,14 +1,19 @@
 // Barriers of CTA, cluster and grid.
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
 namespace {
 
+bool is_waiting(const Thread& thread, WaitKind kind, unsigned barrier)
+{
+    return thread.state == State::WAITING && thread.wait.kind == kind && thread.wait.barrier == barrier;
+}
+
 void wake_waiting(Cta& cta, WaitKind kind, unsigned barrier, uint64_t result)
 {
     for (Thread& thread : cta.threads) {
-        if (thread.state != State::WAITING || thread.wait.kind != kind || thread.wait.barrier != barrier) continue;
+        if (!is_waiting(thread, kind, barrier)) continue;
         thread.result = result;
         wake(thread);
     }
@@ -48,6 +53,12 @@ bool arrive(unsigned number, unsigned count, unsigned reduction, int predicate, 
     ++launch.progress;
     const uint64_t result = reduced(barrier, reduction);
     barrier.arrived = 0;
+    if (!launch.observers.empty()) {
+        std::vector<Thread*> threads{current};
+        for (Thread& thread : cta.threads)
+            if (is_waiting(thread, WaitKind::CTA_BARRIER, number)) threads.push_back(&thread);
+        observe([&](Observer& observer) { observer.met(threads); });
+    }
     wake_waiting(cta, WaitKind::CTA_BARRIER, number, result);
     current->result = result;
     return true;
@@ -136,7 +147,7 @@ extern "C" void tle2cuda_barrier_arrive(unsigned barrier, unsigned count, int li
     arrive(barrier, count, BARRIER_PLAIN, 0, line);
 }
 
-extern "C" void tle2cuda_cluster_arrive(int, int line)
+extern "C" void tle2cuda_cluster_arrive(int is_release, int line)
 {
     Thread& thread = *current;
     SplitBarrier& barrier = cluster_of(thread).barrier;
@@ -145,11 +156,12 @@ extern "C" void tle2cuda_cluster_arrive(int, int line)
     check_same_call(barrier, WaitKind::CLUSTER_BARRIER, line);
     thread.has_arrived_in_cluster = true;
     thread.cluster_generation = barrier.generation;
+    observe([&](Observer& observer) { observer.arrived(thread, barrier, is_release != 0); });
     ++barrier.arrived;
     release_cluster(cluster_of(thread));
 }
 
-extern "C" void tle2cuda_cluster_wait(int, int line)
+extern "C" void tle2cuda_cluster_wait(int is_acquire, int line)
 {
     Thread& thread = *current;
     if (!thread.has_arrived_in_cluster) fail("collective", "a wait at the cluster barrier without an arrival", line);
@@ -158,6 +170,7 @@ extern "C" void tle2cuda_cluster_wait(int, int line)
     else
         yield_ready();
     thread.has_arrived_in_cluster = false;
+    observe([&](Observer& observer) { observer.waited(thread, cluster_of(thread).barrier, is_acquire != 0); });
 }
 
 extern "C" void tle2cuda_grid_sync(int line)
@@ -166,12 +179,14 @@ extern "C" void tle2cuda_grid_sync(int line)
     SplitBarrier& barrier = launch.grid_barrier;
     check_same_call(barrier, WaitKind::GRID_BARRIER, line);
     const uint64_t generation = barrier.generation;
+    observe([&](Observer& observer) { observer.arrived(*current, barrier, true); });
     ++barrier.arrived;
     release_grid();
     if (barrier.generation == generation)
         wait_at(WaitKind::GRID_BARRIER, line);
     else
         yield_ready();
+    observe([&](Observer& observer) { observer.waited(*current, barrier, true); });
 }
 
 }  // namespace tle2cuda_emulator
