@@ -38,6 +38,17 @@ def source_files() -> list[pathlib.Path]:
     return [path for folder in ("tle2cuda", "kernels", "tools") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
+def test_every_refusal_says_what_to_write_instead() -> None:
+    bare = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "NotSupported":
+                helps = [keyword.value for keyword in node.keywords if keyword.arg == "help"]
+                if not helps or (isinstance(helps[0], ast.Constant) and not helps[0].value):
+                    bare.append(f"{path.name}:{node.lineno}")
+    assert not bare
+
+
 def template_inputs(template: pathlib.Path) -> tuple[set[str], set[str]]:
     """The names a template and its macros take from outside, and the attributes they read of them."""
     tree = jinja2.Environment().parse(template.read_text(encoding="utf-8"))

@@ -60,7 +60,8 @@ class JitFunction:
     """A kernel or device function of the tile language.
 
     `kernel[grid](*args, **kwargs)` launches it: on torch, CuPy and DLPack arrays on their GPU and the current
-    stream of their library, on NumPy arrays in the interpreter, or, with `TLE2CUDA_DEVICE=emulator`, in the emulator. Inside kernels it is called like a function.
+    stream of their library, on NumPy arrays in the interpreter, or with `TLE2CUDA_DEVICE=emulator` in the emulator. Inside
+    kernels it is called like a function.
 
     Attributes:
         fn: The Python function.

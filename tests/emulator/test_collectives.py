@@ -227,7 +227,9 @@ def test_cub_scans(threads: int) -> None:
 )
 def test_atomics(call: str, want: object) -> None:
     olds, values = np.array([5, -7, 100], np.int32), np.array([-3, -9, 55], np.int32)
-    body = f"    if (threadIdx.x < 3) {{ int* p = x + threadIdx.x; const int v = y[threadIdx.x]; out[threadIdx.x] = {call}; }}"
+    body = (
+        f"    if (threadIdx.x < 3) {{ int* p = x + threadIdx.x; const int v = y[threadIdx.x]; out[threadIdx.x] = {call}; }}"
+    )
     out = run(body, {"x": olds, "y": values, "out": np.zeros(3, np.int32)})
     assert (out["out"] == olds).all()
     assert out["x"].tolist() == [want(int(o), int(v)) for o, v in zip(olds, values, strict=True)]

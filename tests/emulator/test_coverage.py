@@ -37,7 +37,18 @@ def compiles(text: str) -> str:
     """What the host's compiler says against a text that includes all of the emulator's headers; empty when nothing."""
     compiler = toolchain.find_compiler()
     headers = "".join(f"#include <{name}>\n" for name in all_headers())
-    command = [compiler.path, "-std=c++17", "-fsyntax-only", "-w", f"-I{INCLUDE}", "-include", "tle2cuda_emulator.h", "-x", "c++", "-"]
+    command = [
+        compiler.path,
+        "-std=c++17",
+        "-fsyntax-only",
+        "-w",
+        f"-I{INCLUDE}",
+        "-include",
+        "tle2cuda_emulator.h",
+        "-x",
+        "c++",
+        "-",
+    ]
     done = subprocess.run(command, input=headers + text, capture_output=True, text=True, check=False)
     return done.stderr
 
@@ -59,7 +70,12 @@ def used_names() -> set[str]:
     """Functions of CUDA that lowering and templates spell."""
     names = {*math_lowering._FLOAT.values(), *math_lowering._DOUBLE.values(), *math_lowering._HALF.values()}
     names |= {name + suffix for name in math_lowering._LIBRARY - {"abs"} for suffix in ("", "f")}
-    names |= {*arithmetic._ROUNDED.values(), *casts._BITCASTS.values(), *casts._TO_FLOAT.values(), *casts._FROM_FLOAT.values()}
+    names |= {
+        *arithmetic._ROUNDED.values(),
+        *casts._BITCASTS.values(),
+        *casts._TO_FLOAT.values(),
+        *casts._FROM_FLOAT.values(),
+    }
     names |= {name + suffix for name in atomics._NAMES.values() for suffix in atomics._SCOPE_SUFFIX.values()}
     for path in (*LOWERING, *TEMPLATES):
         text = path.read_text(encoding="utf-8")
@@ -84,7 +100,9 @@ def test_every_helper_with_ptx_has_a_twin() -> None:
 def test_a_twin_stands_only_where_it_is_needed_and_holds_no_ptx() -> None:
     for helper in translate.helpers_with_twins():
         assert re.search(r"\basm\b", translate.without_comments(helper.text)), f"{helper.names[0]} needs no twin"
-        assert not re.search(r"\basm\b", translate.without_comments(helper.twin)), f"the twin of {helper.names[0]} holds PTX"
+        assert not re.search(r"\basm\b", translate.without_comments(helper.twin)), (
+            f"the twin of {helper.names[0]} holds PTX"
+        )
 
 
 def test_a_twin_declares_what_its_helper_declares() -> None:

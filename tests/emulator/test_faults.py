@@ -33,7 +33,10 @@ def test_barriers_on_both_sides_of_a_branch() -> None:
 
 
 def test_a_shuffle_that_part_of_the_warp_reaches() -> None:
-    body = "    if (threadIdx.x != 7)\n        x[threadIdx.x] = __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1);\n    __syncthreads();"
+    body = """
+    if (threadIdx.x != 7)
+        x[threadIdx.x] = __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1);
+    __syncthreads();"""
     found = fault(body, X).failed
     assert found.kind == "deadlock"
     assert any("waits at __shfl_xor_sync with mask 0xffffffff" in line for line in found.details)
@@ -47,7 +50,9 @@ def test_a_mask_without_the_caller() -> None:
 
 
 def test_a_cluster_barrier_that_one_cta_skips() -> None:
-    body = "    if (blockIdx.x != 1) cooperative_groups::this_cluster().sync();\n    __syncthreads();\n    while (*(volatile int*)x);"
+    body = """
+    if (blockIdx.x != 1) cooperative_groups::this_cluster().sync();
+    while (*reinterpret_cast<volatile int*>(x));"""
     args = {"x": np.ones(1, np.int32)}
     found = fault(body, args, 2, cluster=(2, 1, 1), includes="cooperative_groups.h").failed
     assert found.kind == "endless_wait"
@@ -69,7 +74,9 @@ def test_a_grid_barrier_in_an_ordinary_launch() -> None:
 )
 @pytest.mark.parametrize("schedule", ["forward", "random"])
 def test_waiting_for_what_nobody_writes(wait: str, schedule: str) -> None:
-    found = fault(f"    if (threadIdx.x == 0) {wait}\n    __syncthreads();", {"flag": np.zeros(1, np.int32)}, 3, schedule=schedule).failed
+    found = fault(
+        f"    if (threadIdx.x == 0) {wait}\n    __syncthreads();", {"flag": np.zeros(1, np.int32)}, 3, schedule=schedule
+    ).failed
     assert found.kind == "endless_wait"
     assert any("polls memory" in line for line in found.details)
 
@@ -87,7 +94,10 @@ def test_waiting_for_a_cta_that_starts_later() -> None:
 
 
 def test_a_bounded_wait_is_no_fault() -> None:
-    body = "    int turns = 0;\n    while (*reinterpret_cast<volatile int*>(flag) == 0 && turns < 100) ++turns;\n    flag[1 + threadIdx.x] = turns;"
+    body = """
+    int turns = 0;
+    while (*reinterpret_cast<volatile int*>(flag) == 0 && turns < 100) ++turns;
+    flag[1 + threadIdx.x] = turns;"""
     assert run(body, {"flag": np.zeros(33, np.int32)})["flag"][1:].tolist() == [100] * 32
 
 

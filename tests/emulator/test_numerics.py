@@ -109,9 +109,16 @@ def test_fp8_conversions_saturate(name: str, dtype: type) -> None:
 
 def test_floats_become_integers_as_on_the_gpu() -> None:
     x = np.array([0.9, -0.9, 3e9, -3e9, 1e30, -1e30, np.inf, -np.inf, np.nan, 2147483520.0, -2147483648.0], np.float32)
-    args = {"x": x, "out": np.zeros(x.size, np.int32), "wide": np.zeros(x.size, np.int64), "positive": np.zeros(x.size, np.uint32)}
+    args = {
+        "x": x,
+        "out": np.zeros(x.size, np.int32),
+        "wide": np.zeros(x.size, np.int64),
+        "positive": np.zeros(x.size, np.uint32),
+    }
     statement = """{
-        out[i] = static_cast<int>(x[i]); wide[i] = static_cast<long long>(x[i]); positive[i] = static_cast<unsigned>(x[i]); }"""
+        out[i] = static_cast<int>(x[i]);
+        wide[i] = static_cast<long long>(x[i]);
+        positive[i] = static_cast<unsigned>(x[i]); }"""
     out = elementwise(statement, args, x.size)
     low, high = -(2**31), 2**31 - 1
     assert out["out"].tolist() == [0, 0, high, low, high, low, high, low, 0, 2147483520, low]
@@ -145,10 +152,15 @@ def test_minimum_and_maximum_order_zeros_and_ignore_nan() -> None:
 def test_integer_intrinsics() -> None:
     x = random_bits(2000, np.uint32, 6)
     y = random_bits(2000, np.uint32, 7)
-    args = {"x": x, "y": y, **{name: np.zeros(2000, np.uint32) for name in ("pop", "clz", "ffs", "rev", "high", "perm", "fun")}}
+    args = {
+        "x": x,
+        "y": y,
+        **{name: np.zeros(2000, np.uint32) for name in ("pop", "clz", "ffs", "rev", "high", "perm", "fun")},
+    }
     statement = """{
         pop[i] = __popc(x[i]); clz[i] = __clz((int)x[i]); ffs[i] = __ffs((int)x[i]); rev[i] = __brev(x[i]);
-        high[i] = __umulhi(x[i], y[i]); perm[i] = __byte_perm(x[i], y[i], 0x7610u); fun[i] = __funnelshift_l(x[i], y[i], 11u); }"""
+        high[i] = __umulhi(x[i], y[i]); perm[i] = __byte_perm(x[i], y[i], 0x7610u);
+        fun[i] = __funnelshift_l(x[i], y[i], 11u); }"""
     out = elementwise(statement, args, 2000)
     for i, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         assert out["pop"][i] == a.bit_count()

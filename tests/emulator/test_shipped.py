@@ -100,7 +100,16 @@ def row_inputs(name: str, rows: int, cols: int) -> dict[str, Any]:
         return {"out": np.zeros_like(x), "x": x, "row_stride": cols, "cols": cols}
     weight, bias = (rng.standard_normal(cols).astype(dtype) for _ in range(2))
     means = {"mean_out": np.zeros(rows, np.float32), "rstd_out": np.zeros(rows, np.float32)}
-    return {"x": x, "weight": weight, "bias": bias, "out": np.zeros_like(x), **means, "row_stride": cols, "cols": cols, "eps": 1e-5}
+    return {
+        "x": x,
+        "weight": weight,
+        "bias": bias,
+        "out": np.zeros_like(x),
+        **means,
+        "row_stride": cols,
+        "cols": cols,
+        "eps": 1e-5,
+    }
 
 
 def row_reference(name: str, args: Mapping[str, Any]) -> np.ndarray:

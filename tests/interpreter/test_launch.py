@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tle2cuda
+import tle2cuda.language as tl
 from tests.interpreter.test_memory import execute, i32, kernel
 from tle2cuda.errors import ArgumentError, Deadlock, InterpreterError, LaunchError
 from tle2cuda.interpreter import run
@@ -53,7 +55,7 @@ LOOPS = """
 """
 
 
-@pytest.mark.parametrize(("lower", "upper", "step"), [(0, 5, 1), (5, 0, -2), (3, 3, 1), (0, 7, 3), (-4, 4, 4)])
+@pytest.mark.parametrize(("lower", "upper", "step"), [(0, 5, 1), (5, 0, 2), (3, 3, 1), (0, 7, 3), (-4, 4, 4)])
 def test_loops_carry_values_in_parallel(lower: int, upper: int, step: int) -> None:
     a, b = 0, upper
     for i in range(lower, upper, step):
@@ -63,9 +65,31 @@ def test_loops_carry_values_in_parallel(lower: int, upper: int, step: int) -> No
     assert out.tolist() == [a, b]
 
 
-def test_a_step_of_zero() -> None:
-    with pytest.raises(InterpreterError, match="the step of a loop is 0"):
-        execute("%o: *i32, %lower: i32, %upper: i32, %step: i32", LOOPS, np.zeros(2, np.int32), 0, 1, 0)
+@pytest.mark.parametrize("step", [0, -1])
+def test_a_step_of_the_run_time_must_be_positive(step: int) -> None:
+    with pytest.raises(InterpreterError, match=f"the step of a loop is {step}") as caught:
+        execute("%o: *i32, %lower: i32, %upper: i32, %step: i32", LOOPS, np.zeros(2, np.int32), 0, 1, step)
+    assert "must be positive" in caught.value.help
+
+
+def test_a_constant_step_may_count_downwards() -> None:
+    out = np.zeros(2, np.int32)
+    down = "  %step = constant {value = -2} : i32\n" + LOOPS
+    execute("%o: *i32, %lower: i32, %upper: i32", down, out, 5, 0)
+    assert out.tolist() == [3, 6]  # by way of (0, 0), (0, 5) and (5, 3)
+
+
+@tle2cuda.jit
+def strided(out, n, step):
+    for i in range(0, n, step):
+        tl.store(out + i, 1)
+
+
+def test_the_line_of_a_wrong_step() -> None:
+    with pytest.raises(InterpreterError) as caught:
+        strided[(1,)](np.zeros(4, np.int32), 4, -1)
+    assert caught.value.span is not None
+    assert caught.value.span.source_line().strip() == "for i in range(0, n, step):"
 
 
 def test_while_and_if() -> None:

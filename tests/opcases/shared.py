@@ -196,10 +196,9 @@ def shared_atomics(x, out, OP: tl.constexpr, N: tl.constexpr):
     buf.store(tl.load(x + i))
     old = OP(tle.gpu.local_ptr(buf, (N - 1 - i,)), tl.load(x + N + i))
     tl.debug_barrier()  # atomics are not ordered among themselves
-    first = OP(tle.gpu.local_ptr(buf, (0,)), tl.load(x + 2 * N))
+    tl.store(out + 2 * N, OP(tle.gpu.local_ptr(buf, (0,)), tl.load(x + 2 * N)))
     tl.store(out + i, old)
     tl.store(out + N + i, buf.load())
-    tl.store(out + 2 * N, first)
 
 
 @tle2cuda.jit

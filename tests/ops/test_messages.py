@@ -34,6 +34,25 @@ CASES = {
         TypeError,
         "`//` takes integers, got scalar fp32 and 2",
     ),
+    "floordiv_zero": (lambda t: t.symbol(I32) // 0, ValueError, "`//`: the divisor is the constant 0"),
+    "mod_zero": (lambda t: t.symbol(tl.uint8, (4,)) % tl.constexpr(0), ValueError, "`%`: the divisor is the constant 0"),
+    "mod_false": (lambda t: t.symbol(I1) % False, ValueError, "`%`: the divisor is the constant 0"),
+    "cdiv_zero": (lambda t: tl.cdiv(t.symbol(I32), 0), ValueError, "tl.cdiv: the divisor is the constant 0"),
+    "shift_by_width": (
+        lambda t: t.symbol(I32) << 32,
+        ValueError,
+        "`<<`: scalar i32 cannot be shifted by 32, only by 0 to 31",
+    ),
+    "shift_by_negative": (
+        lambda t: t.symbol(tl.int64, (4,)) >> tl.constexpr(-1),
+        ValueError,
+        "`>>`: tile i64[4] cannot be shifted by -1, only by 0 to 63",
+    ),
+    "shift_of_byte": (
+        lambda t: t.symbol(tl.uint8) >> 8,
+        ValueError,
+        "`>>`: scalar u8 cannot be shifted by 8, only by 0 to 7",
+    ),
     "invert_float": (lambda t: ~t.symbol(F32), TypeError, "`~` takes integers or bool, got scalar fp32"),
     "pow": (lambda t: t.symbol(F32) ** 2, TypeError, "`**` is not defined for run-time values"),
     "mixed_mod": (
@@ -352,6 +371,41 @@ def test_message(name):
     assert isinstance(caught.value, KernelError)
     assert isinstance(caught.value, CompilationError)
     assert caught.value.message == text
+
+
+HELPED = {
+    "slot_rank": lambda t: t.buffer(F32, (8,)).slot(0),
+    "slot_range": lambda t: t.buffer(F32, (2, 8)).slot(2),
+    "slot_float": lambda t: t.buffer(F32, (2, 8)).slot(1.5),
+    "slot_tile": lambda t: t.buffer(F32, (2, 8)).slot(t.symbol(I32, (2,))),
+    "slot_dtype": lambda t: t.buffer(F32, (2, 8)).slot(t.symbol(tl.int64)),
+    "subslice_axis": lambda t: t.buffer(F32, (2, 8)).subslice(0, 1, 2),
+    "subslice_range": lambda t: t.buffer(F32, (2, 8)).subslice(6, 4),
+    "buffer_reshape": lambda t: t.buffer(F32, (2, 8)).reshape(8),
+    "pointer_count": lambda t: tle.gpu.local_ptr(t.buffer(F32, (2, 8)), (0,)),
+    "pointer_empty": lambda t: tle.gpu.local_ptr(t.buffer(F32, (2, 8)), ()),
+    "pointer_index": lambda t: tle.gpu.local_ptr(t.buffer(F32, (8,)), 3),
+    "pointer_float": lambda t: tle.gpu.local_ptr(t.buffer(F32, (8,)), (1.5,)),
+    "pointer_of_tile": lambda t: tle.gpu.local_ptr(t.symbol(F32, (8,)), (0,)),
+    "pointer_shape": lambda t: tle.gpu.local_ptr(t.buffer(F32, (8,)), (t.symbol(I32, (4,)),), shape=(8,)),
+    "reduce_axis": lambda t: tl.sum(t.symbol(F32, (8,)), axis=1),
+    "scan_axis": lambda t: tl.cumsum(t.symbol(F32, (4, 8)), axis=-3),
+    "expand_axis": lambda t: tl.expand_dims(t.symbol(F32, (4,)), 2),
+    "expand_twice": lambda t: tl.expand_dims(t.symbol(F32, (4,)), (0, 0)),
+    "reshape": lambda t: tl.reshape(t.symbol(F32, (8,)), (4, 4)),
+    "item": lambda t: t.symbol(F32, (8,)).item(),
+    "stretch": lambda t: tl.broadcast_to(t.symbol(F32, (4,)), (8,)),
+    "permute": lambda t: tl.permute(t.symbol(F32, (4, 8)), (0, 0)),
+    "trans": lambda t: tl.trans(t.symbol(F32, (4,))),
+    "transpose": lambda t: t.symbol(F32, (4,)).T,
+}
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_errors_of_counts_axes_and_shapes_say_what_to_write(name):
+    with tracing() as trace, pytest.raises(CompilationError) as caught:
+        HELPED[name](trace)
+    assert caught.value.help
 
 
 def test_facts_name_the_values():

@@ -154,6 +154,12 @@ def test_unhashable_constant() -> None:
     )
 
 
+def test_the_parameter_of_an_unhashable_constant_is_named() -> None:
+    for value in ([1, 2], ([1],), {}):
+        with pytest.raises(ArgumentError, match=r"^argument `BLOCK`: a tl.constexpr of type "):
+            describe(Parameter("BLOCK", is_constexpr=True), value)
+
+
 def test_numpy_arrays_are_for_the_interpreter() -> None:
     array = np.zeros(4, dtype=np.int16)
     bound = specialize(PARAMETERS, (array, 3, 64))

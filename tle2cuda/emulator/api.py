@@ -12,7 +12,7 @@ from typing import Any
 from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
 from tle2cuda.emulator import launch
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.results import Emulation
+from tle2cuda.emulator.results import Emulation, EmulationRun
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
 from tle2cuda.runtime.args import specialize
@@ -132,11 +132,11 @@ class Program:
             line_map = emitted.artifact.line_map
         self.locator = Locator(self.library.path, self.library.file, emitted.source, line_map)
 
-    def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> launch.EmulationRun:
+    def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> EmulationRun:
         """One run."""
         if 0 in ctas:
             outputs = {name: array.copy() for name, (array, _, _) in bound.arrays.items()}
-            return launch.EmulationRun(options.schedule, options.seed, outputs)
+            return EmulationRun(options.schedule, options.seed, outputs)
         return launch.run(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
 
 

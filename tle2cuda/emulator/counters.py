@@ -316,7 +316,7 @@ _COLLECTIVES = (
 
 def read_counters(report: Mapping[str, Any], locator: Locator) -> Counters:
     """The counters of a run as its report gives them: sums for each call chain, whose places `locator` knows."""
-    sites = report["sites"]
+    sites = report.get("sites", ())
     locator.resolve([offset for site in sites for offset in site["pcs"]])
     groups: dict[int, list[PlaceCounters]] = {}
     for site in sites:
@@ -330,7 +330,7 @@ def read_counters(report: Mapping[str, Any], locator: Locator) -> Counters:
         switches=report["switches"],
         barriers=report["barriers"],
         collectives=report["collectives"],
-        hottest={space: HottestAddress(**entry) for space, entry in report["hottest"].items()},
+        hottest={space: HottestAddress(**entry) for space, entry in report.get("hottest", {}).items()},
         places=places,
     )
 

@@ -29,7 +29,8 @@ from tle2cuda.ir.types import DType
 from tle2cuda.runtime.contract import ArgSpec, Dim3, LaunchContract
 
 PAGE_BYTES = 4096
-_ALIGNMENT_BYTES = 256  # what of an array's address the emulated address keeps
+_ALIGNMENT_BYTES = 256  # of memory that `cudaMalloc` gives
+_HOST_ALIGNMENT_BYTES = 16  # of memory that NumPy gives
 _POISON = 0xA5
 
 RESIDENT_CLUSTERS = 4
@@ -174,14 +175,27 @@ def _buffers(arrays: Mapping[str, NDArray[Any]]) -> tuple[list[Buffer], dict[str
     for number, (low, high, names) in enumerate(groups):
         size = high - low
         label = ("argument " if len(names) == 1 else "arguments ") + ", ".join(sorted(names))
-        buffers.append(Buffer(label, low, ctypes.string_at(low, size) if size else b"", _page_offset(low, size)))
+        content = ctypes.string_at(low, size) if size else b""
+        buffers.append(Buffer(label, low, content, _page_offset(_device_address(arrays[names[0]], low), size)))
         for name in names:
             places[name] = (number, arrays[name].__array_interface__["data"][0] - low)
     return buffers, places
 
 
+def _device_address(array: NDArray[Any], address: int) -> int:
+    """An address as far from the beginning of the array's allocation, were that aligned as on a GPU.
+
+    So vectors and sectors lie in an argument as they do in an array of a GPU, wherever NumPy's allocator puts it. Memory that
+    others gave to NumPy with less alignment keeps its address: the kernel was specialised for that.
+    """
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    allocation, _ = _extent(array)
+    return address if allocation % _HOST_ALIGNMENT_BYTES else address - allocation
+
+
 def _page_offset(address: int, size: int) -> int:
-    """Where in a page a buffer begins: aligned as in this process, its end as near to the page's end as that allows."""
+    """Where in a page a buffer begins: aligned as an address is, its end as near to the page's end as that allows."""
     room = -size % PAGE_BYTES
     return (room - (room - address) % _ALIGNMENT_BYTES) % PAGE_BYTES
 
@@ -205,7 +219,9 @@ def run(
         os.ftruncate(data, max(offset, 1))
         request = "\n".join(_request(library, contract, ctas, bound, options, data, report)) + "\n"
         start = time.perf_counter()
-        done = subprocess.run([str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False)
+        done = subprocess.run(
+            [str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False
+        )
         elapsed = time.perf_counter() - start
         contents, offset = [], 0
         for buffer in bound.buffers:
@@ -238,7 +254,8 @@ def _array_in(content: bytes, like: NDArray[Any], offset: int) -> NDArray[Any]:
     memory = bytearray(content)
     if like.size == 0:
         return np.empty_like(like)
-    return np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)
+    array: NDArray[Any] = np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)
+    return array
 
 
 def _anonymous_file(name: str) -> int:

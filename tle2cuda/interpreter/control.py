@@ -87,12 +87,17 @@ def _for(compiler: Compiler, op: Op) -> Steps:
     enter = mover(compiler.slots_of(op.operands[3:]), carried)
     again = mover(body.yields, carried)
     leave = mover(carried, compiler.slots_of(op.results))
+    is_known = compiler.template[step] is not None  # a constant, which may count downwards
     number = value_dtype(element_of(op.operands[0].type)).type
 
     def indices(frame: Frame) -> range:
         stride = int(frame[step])
-        if stride == 0:
-            raise frame[0].fail(op, "the step of a loop is 0")
+        if stride == 0 or (stride < 0 and not is_known):
+            raise frame[0].fail(
+                op,
+                f"the step of a loop is {stride}",
+                help="a step that only the run time knows must be positive; write a constant one to count downwards",
+            )
         return range(int(frame[lower]), int(frame[upper]), stride)
 
     run = body.run

@@ -112,32 +112,38 @@ uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
 _POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride + cols[None, :]"
+_DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
+_BUFFER = "store to a tle.gpu buffer and load from the places wanted, through tle.gpu.local_ptr"
+_SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
+_RANDOM = "make the numbers before the launch and load them, or hash the index with uint32 arithmetic"
 
 make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
 advance = unsupported("tl.advance", _POINTERS)
 make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
 load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
 store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
-dot = unsupported("tl.dot")
-dot_scaled = unsupported("tl.dot_scaled")
-cat = unsupported("tl.cat")
-join = unsupported("tl.join")
-split = unsupported("tl.split")
-interleave = unsupported("tl.interleave")
-flip = unsupported("tl.flip")
+dot = unsupported("tl.dot", _DOT)
+dot_scaled = unsupported("tl.dot_scaled", _DOT)
+cat = unsupported("tl.cat", _BUFFER)
+join = unsupported("tl.join", _BUFFER)
+split = unsupported("tl.split", _BUFFER)
+interleave = unsupported("tl.interleave", _BUFFER)
+flip = unsupported("tl.flip", _BUFFER)
 gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
-sort = unsupported("tl.sort")
-topk = unsupported("tl.topk")
-bitonic_merge = unsupported("tl.bitonic_merge")
-swizzle2d = unsupported("tl.swizzle2d")
-philox = unsupported("tl.philox")
-rand = unsupported("tl.rand")
-randn = unsupported("tl.randn")
-randint = unsupported("tl.randint")
-rand4x = unsupported("tl.rand4x")
-randn4x = unsupported("tl.randn4x")
-randint4x = unsupported("tl.randint4x")
-inline_asm_elementwise = unsupported("tl.inline_asm_elementwise")
+sort = unsupported("tl.sort", _SORT)
+topk = unsupported("tl.topk", _SORT)
+bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
+swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
+philox = unsupported("tl.philox", _RANDOM)
+rand = unsupported("tl.rand", _RANDOM)
+randn = unsupported("tl.randn", _RANDOM)
+randint = unsupported("tl.randint", _RANDOM)
+rand4x = unsupported("tl.rand4x", _RANDOM)
+randn4x = unsupported("tl.randn4x", _RANDOM)
+randint4x = unsupported("tl.randint4x", _RANDOM)
+inline_asm_elementwise = unsupported(
+    "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
+)
 
 # Last, since its modules use the names above.
 from tle2cuda.language import tle  # noqa: E402

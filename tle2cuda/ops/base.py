@@ -250,11 +250,20 @@ def check_tile_shape(dims: Sequence[int], what: str) -> None:
         )
 
 
+def axes_text(rank: int) -> str:
+    """Which axes something of a rank has, as a help line."""
+    if rank == 0:
+        return "a scalar has no axes"
+    if rank == 1:
+        return "the only axis is 0"
+    return f"axes count from 0 to {rank - 1}, or from -{rank} to -1 from the end"
+
+
 def static_axis(axis: Any, rank: int, what: str) -> int:
     """An axis argument, negative ones counted from the end."""
     value = static_int(axis, f"{what}: axis")
     if not -rank <= value < rank:
-        raise InvalidArgument(f"{what}: axis {value} does not exist, the tile has rank {rank}")
+        raise InvalidArgument(f"{what}: axis {value} does not exist, the tile has rank {rank}", help=axes_text(rank))
     return value % rank
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle2cuda.errors import DTypeMismatch
+from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.types import BOOL, I32, DType
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import left_right
@@ -45,15 +45,20 @@ def xor_operator(left: Any, right: Any) -> tensor:
 
 @core.operator("lshift")
 def shift_left(left: Any, right: Any) -> tensor:
-    """``left << right``; an amount of the width or more gives 0."""
+    """``left << right``; an amount of the width or more, or a negative one, gives 0."""
     a, b = _bit_operands(left, right, "<<")
+    _check_amount(right, a, "<<")
     return _shift("shl", a, b)
 
 
 @core.operator("rshift")
 def shift_right(left: Any, right: Any) -> tensor:
-    """``left >> right``; arithmetic when `left` is signed, decided before promotion."""
+    """``left >> right``; arithmetic when `left` is signed, decided before promotion.
+
+    An amount of the width or more, or a negative one, leaves the sign: 0, or -1 for negative values.
+    """
     a, b = _bit_operands(left, right, ">>")
+    _check_amount(right, a, ">>")
     signed = core.dtype_of(left if isinstance(left, tensor) else a).is_int_signed()
     dtype = core.dtype_of(a)
     if dtype.is_int() and not dtype.is_bool() and dtype.is_int_signed() != signed:
@@ -61,6 +66,22 @@ def shift_right(left: Any, right: Any) -> tensor:
         shifted = _shift("shr", core.cast(a, other), core.cast(b, other))
         return core.cast(shifted, dtype)
     return _shift("shr", a, b)
+
+
+def _check_amount(amount: Any, value: tensor, symbol: str) -> None:
+    """Refuse a shift by a constant that leaves nothing.
+
+    Raises:
+        InvalidArgument: The amount is negative, or the width or more.
+    """
+    dtype = core.dtype_of(value)
+    bits = 32 if dtype.is_bool() else dtype.bits  # bools are shifted as int32
+    if is_literal(amount) and not 0 <= unwrap(amount) < bits:
+        raise InvalidArgument(
+            f"`{symbol}`: {core.describe_type(value)} cannot be shifted by {unwrap(amount)}, only by 0 to {bits - 1}",
+            facts=(core.fact("value", value),),
+            help="convert to a wider type first, x.to(tl.int64)" if 0 < unwrap(amount) < 64 else "",
+        )
 
 
 def _shift(op: str, a: tensor, b: tensor) -> tensor:

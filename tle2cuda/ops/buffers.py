@@ -166,10 +166,12 @@ class buffered_tensor:
         type_ = self.ir_type
         if len(type_.shape) < 2:
             raise InvalidArgument(
-                f"slot needs a buffer of rank >= 2, got {dims_text(type_.shape)}", facts=(buffer_fact(self),)
+                f"slot needs a buffer of rank >= 2, got {dims_text(type_.shape)}",
+                facts=(buffer_fact(self),),
+                help="allocate it with a leading axis that counts the stages, tle.gpu.alloc([STAGES, N], ...)",
             )
         view = BufferType(type_.shape[1:], type_.element, type_.storage, type_.remote, _tail(type_.logical_shape))
-        return view_of(self, view, {"kind": "slot"}, (_stage_operand(stage, type_.shape[0]),))
+        return view_of(self, view, {"kind": "slot"}, (_stage_operand(stage, self),))
 
     @builtin
     def subslice(self, start: Any, length: Any, dim: Any = -1) -> buffered_tensor:
@@ -190,13 +192,18 @@ class buffered_tensor:
         axis = static_int(dim, "subslice: dim")
         rank = len(type_.shape)
         if not -rank <= axis < rank:
-            raise InvalidArgument(f"subslice: dim {axis} does not exist, the buffer has rank {rank}")
+            raise InvalidArgument(
+                f"subslice: dim {axis} does not exist, the buffer has rank {rank}",
+                facts=(buffer_fact(self),),
+                help=core.axes_text(rank),
+            )
         axis %= rank
         first, count = static_int(start, "subslice: start"), static_int(length, "subslice: length")
         if first < 0 or count < 1 or first + count > type_.shape[axis]:
             raise InvalidArgument(
                 f"subslice: [{first}, {first + count}) is outside axis {axis} of extent {type_.shape[axis]}",
                 facts=(buffer_fact(self),),
+                help="give the first element and the number of elements, subslice(start, length, dim)",
             )
         shape = (*type_.shape[:axis], count, *type_.shape[axis + 1 :])
         view = BufferType(shape, type_.element, type_.storage, type_.remote)
@@ -223,6 +230,7 @@ class buffered_tensor:
                 f"reshape: {dims_text(type_.shape)} has {type_.num_elements} elements, {dims_text(extents)} "
                 f"has {core.num_elements(extents)}",
                 facts=(buffer_fact(self),),
+                help="a reshape keeps every element; subslice takes some of them",
             )
         if extents == type_.shape:
             return self
@@ -290,13 +298,15 @@ def view_of(
     return buffered_tensor(builder.current().emit_one("buffer_view", values, type_, attrs))
 
 
-def _stage_operand(stage: Any, extent: int) -> tensor:
+def _stage_operand(stage: Any, buffer: buffered_tensor) -> tensor:
+    extent = buffer.shape[0]
     value = unwrap(stage)
     if isinstance(value, tensor):
         if value.dims:
             raise InvalidArgument(
                 f"slot: the stage must be a scalar int32, got {core.describe_type(value)}",
                 facts=(fact("stage", value),),
+                help="reduce it to a scalar first, such as tl.max(stage, axis=0)",
             )
         if value.element is not I32:
             raise InvalidArgument(
@@ -306,9 +316,17 @@ def _stage_operand(stage: Any, extent: int) -> tensor:
             )
         return value
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(f"slot: the stage must be an int or a scalar int32, got {core.describe(stage)}")
+        raise InvalidArgument(
+            f"slot: the stage must be an int or a scalar int32, got {core.describe(stage)}",
+            facts=(buffer_fact(buffer),),
+            help="count the stages from 0",
+        )
     if not 0 <= value < extent:
-        raise InvalidArgument(f"slot: stage {value} is out of range, the buffer has {extent}")
+        raise InvalidArgument(
+            f"slot: stage {value} is out of range, the buffer has {extent}",
+            facts=(buffer_fact(buffer),),
+            help="count the stages from 0, such as k % STAGES",
+        )
     return constant(value, I32)
 
 
@@ -350,7 +368,10 @@ def local_ptr(buffer: Any, indices: Any = None, shape: Any = None) -> tensor:
     """
     handle = unwrap(buffer)
     if not isinstance(handle, buffered_tensor):
-        raise InvalidArgument(f"local_ptr takes a buffer made by tle.gpu.alloc, got {core.describe(buffer)}")
+        raise InvalidArgument(
+            f"local_ptr takes a buffer made by tle.gpu.alloc, got {core.describe(buffer)}",
+            help="add to pointers of global memory directly, pointer + index",
+        )
     given = unwrap(indices) if isinstance(indices, core.constexpr) else indices
     if given is None:
         core.check_tile_shape(handle.shape, "local_ptr: the full view")
@@ -359,7 +380,11 @@ def local_ptr(buffer: Any, indices: Any = None, shape: Any = None) -> tensor:
         if len(handle.shape) > 1:
             handle = handle.reshape((handle.ir_type.num_elements,))
         given = (given,)
-    entries = TLESemantic().validate_local_ptr_indices(given, len(handle.shape))
+    try:
+        entries = TLESemantic().validate_local_ptr_indices(given, len(handle.shape))
+    except InvalidArgument as error:
+        error.facts, error.help = (buffer_fact(handle),), _indices_help(len(handle.shape))
+        raise
     operands = tuple(_index_operand(entry, position) for position, entry in enumerate(entries))
     if unwrap(shape) is not None:
         dims = core.static_shape(shape, "local_ptr: shape")
@@ -367,11 +392,20 @@ def local_ptr(buffer: Any, indices: Any = None, shape: Any = None) -> tensor:
             if core.broadcast_shape(operand.dims, dims) != dims:
                 raise InvalidArgument(
                     f"local_ptr: index {position} of shape {dims_text(operand.dims)} does not broadcast to "
-                    f"{dims_text(dims)}"
+                    f"{dims_text(dims)}",
+                    facts=(fact(f"index {position}", operand),),
+                    help="add axes first, index[:, None]",
                 )
         operands = tuple(core.stretch(operand, dims) if dims else operand for operand in operands)
     _check_index_shapes(operands)
     return _pointers(handle, operands, operands[0].dims)
+
+
+def _indices_help(rank: int) -> str:
+    """How to index a buffer of a rank."""
+    names = "i, j, k, l, m, n".split(", ")[:rank] if rank <= 6 else [f"i{axis}" for axis in range(rank)]
+    one = f"({', '.join(names)}{',' if rank == 1 else ''})"
+    return f"give one index for each axis, {one}, or none for the whole buffer"
 
 
 def _index_operand(entry: Any, position: int) -> tensor:
@@ -381,7 +415,10 @@ def _index_operand(entry: Any, position: int) -> tensor:
     else:
         is_integer = isinstance(value, int) and not isinstance(value, bool)
     if not is_integer:
-        raise InvalidArgument(f"local_ptr: index {position} must be an integer tile or scalar, got {core.describe(entry)}")
+        raise InvalidArgument(
+            f"local_ptr: index {position} must be an integer tile or scalar, got {core.describe(entry)}",
+            help="convert it, index.to(tl.int32)" if isinstance(value, tensor) else "give tiles, scalars or numbers",
+        )
     return core.cast(core.to_tensor(value), I32)
 
 

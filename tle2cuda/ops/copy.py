@@ -185,8 +185,13 @@ def async_wait_group(max_pending: Any = 0) -> None:
         raise InvalidArgument(f"async_wait_group: max_pending must be in [0, 7], got {value}")
 
 
-def unsupported(name: str, instead: str = "") -> Any:
-    """A language function that exists in TLE and is refused with a clear error when called."""
+def unsupported(name: str, instead: str) -> Any:
+    """A language function that exists in Triton or TLE and is refused with a clear error when called.
+
+    Args:
+        name: Its full name.
+        instead: What to write with this version.
+    """
 
     @builtin
     def function(*args: Any, **kwargs: Any) -> Any:

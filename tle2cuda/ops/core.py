@@ -9,6 +9,7 @@ wherever a constexpr fits.
 from tle2cuda.ops.base import (
     MAX_TILE_ELEMENTS,
     MEANINGS,
+    axes_text,
     broadcast_all,
     broadcast_pair,
     broadcast_shape,
@@ -64,6 +65,7 @@ from tle2cuda.ops.values import (
 __all__ = [
     "MAX_TILE_ELEMENTS",
     "MEANINGS",
+    "axes_text",
     "binary_operands",
     "block_type",
     "broadcast_all",

@@ -22,6 +22,8 @@ from tle2cuda.ops.mesh import (
     is_block_mesh,
 )
 
+ONE_GPU = "one GPU only: use distributed_barrier and remote inside a cluster"
+
 
 def _request_cluster(mesh: device_mesh, what: str) -> None:
     """Notes that the launch needs the mesh's cluster shape."""
@@ -63,7 +65,7 @@ def shard_id(mesh: Any, axis: Any, comm_ptr: Any = None) -> tensor:
     what = "shard_id"
     found = check_mesh(mesh, "shard_id: mesh")
     if unwrap(comm_ptr) is not None:
-        raise NotSupported("shard_id: ranks among several GPUs are not supported")
+        raise NotSupported("shard_id: ranks among several GPUs are not supported", help=ONE_GPU)
     position = _resolve_launch_axis(found, axis)
     axes = cluster_axes(found)
     if not is_block_mesh(found):
@@ -136,7 +138,7 @@ def distributed_barrier(
     given = locals()
     for name, default in _MULTI_DEVICE_DEFAULTS.items():
         if unwrap(given[name]) is not default:
-            raise NotSupported(f"distributed_barrier: {name} is for several GPUs, which are not supported")
+            raise NotSupported(f"distributed_barrier: {name} is for several GPUs, which are not supported", help=ONE_GPU)
     current = builder.current()
     if unwrap(mesh) is None:
         current.emit("cluster_barrier", (), (), {"members": None, "reason": "distributed_barrier"})
@@ -198,9 +200,9 @@ def remote(
     """
     what = "remote"
     if static_value(space, "remote: space") != "cluster":
-        raise NotSupported("remote: only space='cluster' is supported, not several GPUs")
+        raise NotSupported("remote: only space='cluster' is supported, not several GPUs", help=ONE_GPU)
     if unwrap(dtype) is not None or unwrap(offset) is not None:
-        raise NotSupported("remote: dtype and offset are for several GPUs, which are not supported")
+        raise NotSupported("remote: dtype and offset are for several GPUs, which are not supported", help=ONE_GPU)
     mesh = None if unwrap(scope) is None else check_mesh(scope, "remote: scope")
     rank = _normalize_remote_shard_id(shard_id, mesh)
     value = unwrap(tensor)

@@ -344,7 +344,10 @@ def _infer_submesh_barrier_group(mesh: device_mesh) -> tuple[int, ...] | None:
     if mesh.size == cluster_size:
         return None
     if mesh.ndim == 0:
-        raise NotSupported("distributed_barrier: a sub-mesh of a single position is not supported")
+        raise NotSupported(
+            "distributed_barrier: a sub-mesh of a single position is not supported",
+            help="one CTA has nobody to wait for: use tl.debug_barrier() for its own threads",
+        )
     if cluster_size != num_elements(mesh.launch_shape):
         raise NotSupported(
             "distributed_barrier: a sub-mesh of a mesh with other axes than the cluster's is not supported",

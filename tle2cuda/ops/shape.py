@@ -88,6 +88,7 @@ def broadcast_to(input: Any, *shape: Any) -> tensor:
         raise ShapeMismatch(
             f"tl.broadcast_to: {dims_text(x.dims)} does not stretch to {dims_text(dims)}",
             facts=(fact("input", x),),
+            help="only axes of extent 1 stretch",
         )
     return stretch(x, dims)
 
@@ -113,7 +114,11 @@ def expand_dims(input: Any, axis: Any) -> tensor:
     rank = len(x.dims) + len(positions)
     axes = sorted(static_axis(position, rank, "tl.expand_dims") for position in positions)
     if len(set(axes)) != len(axes):
-        raise InvalidArgument(f"tl.expand_dims: the axes {positions} contain one twice")
+        raise InvalidArgument(
+            f"tl.expand_dims: the axes {positions} contain one twice",
+            facts=(fact("input", x),),
+            help=f"give {len(positions)} different axes of the result, 0 to {rank - 1}",
+        )
     if x.is_scalar and axes:
         return emit_value("splat", (x,), x.element, (1,) * rank)
     for position in axes:
@@ -183,6 +188,9 @@ def _reshape(x: tensor, dims: tuple[int, ...], what: str) -> tensor:
         raise ShapeMismatch(
             f"{what}: {dims_text(x.dims)} has {before} elements, {dims_text(dims)} has {after}",
             facts=(fact("input", x),),
+            help="reduce it first, such as tl.max(x, axis=0)"
+            if not dims
+            else "a reshape keeps every element; tl.broadcast_to repeats them",
         )
     if x.is_scalar:
         return emit_value("splat", (x,), x.element, dims)
@@ -268,6 +276,7 @@ def _permute(x: tensor, axes: tuple[Any, ...], what: str) -> tensor:
         raise InvalidArgument(
             f"{what}: {given} is no permutation of the axes 0 to {rank - 1}" if rank else f"{what}: a scalar has no axes",
             facts=(fact("input", x),),
+            help=f"name each axis once, such as {tuple(reversed(range(rank)))}" if rank > 1 else "",
         )
     if normal == tuple(range(rank)):
         return x
@@ -296,7 +305,11 @@ def trans(input: Any, *dims: Any) -> tensor:
         return _permute(x, axes, "tl.trans")
     rank = len(x.dims)
     if rank < 2:
-        raise ShapeMismatch(f"tl.trans: rank 2 or more is needed, got {core.describe_type(x)}")
+        raise ShapeMismatch(
+            f"tl.trans: rank 2 or more is needed, got {core.describe_type(x)}",
+            facts=(fact("input", x),),
+            help="add an axis first, x[:, None] or x[None, :]",
+        )
     return _permute(x, (*range(rank - 2), rank - 1, rank - 2), "tl.trans")
 
 
@@ -304,7 +317,11 @@ def trans(input: Any, *dims: Any) -> tensor:
 def transpose(x: tensor) -> tensor:
     """``x.T`` of a tile of rank 2."""
     if len(x.dims) != 2:
-        raise ShapeMismatch(f"x.T: rank 2 is needed, got {core.describe_type(x)}", facts=(fact("x", x),))
+        raise ShapeMismatch(
+            f"x.T: rank 2 is needed, got {core.describe_type(x)}",
+            facts=(fact("x", x),),
+            help="add an axis first, x[None, :]" if len(x.dims) < 2 else "name the order, tl.permute(x, (...))",
+        )
     return _permute(x, (1, 0), "x.T")
 
 

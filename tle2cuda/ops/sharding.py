@@ -251,7 +251,10 @@ def reshard(*args: Any, **kwargs: Any) -> Any:
     Raises:
         NotSupported: Always.
     """
-    raise NotSupported("tle.reshard is not implemented")
+    raise NotSupported(
+        "tle.reshard is not implemented",
+        help="no version has it yet; move the data with tl.load and tl.store, or through tle.remote inside a cluster",
+    )
 
 
 def distributed_dot(*args: Any, **kwargs: Any) -> Any:
@@ -260,4 +263,7 @@ def distributed_dot(*args: Any, **kwargs: Any) -> Any:
     Raises:
         NotSupported: Always.
     """
-    raise NotSupported("tle.distributed_dot is not implemented")
+    raise NotSupported(
+        "tle.distributed_dot is not implemented",
+        help="no version has it yet; sum the products of each CTA and add them through tle.remote",
+    )

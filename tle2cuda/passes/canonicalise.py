@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tle2cuda.analysis.bounds import check_constant_indices
 from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import Rewriter
@@ -26,7 +27,11 @@ _NOT_HOISTED = frozenset(("remote",))
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Simplify a kernel."""
+    """Simplify a kernel.
+
+    Raises:
+        InvalidArgument: An index of a buffer turned out to be a constant outside its extent.
+    """
     for _ in range(MAX_ROUNDS):
         before = kernel
         kernel = _Simplify().kernel(kernel)
@@ -34,6 +39,7 @@ def run(kernel: Kernel) -> Kernel:
         kernel = remove_dead_code(kernel)
         if kernel is before:
             break
+    check_constant_indices(kernel)  # here constants are known, and what masks leave out is gone
     return kernel
 
 

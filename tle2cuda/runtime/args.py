@@ -258,9 +258,9 @@ def describe(parameter: Parameter, value: Any) -> Description:
     Raises:
         ArgumentError: The value cannot be passed for this parameter.
     """
-    if parameter.is_constexpr:
-        return constant_key(value)
     try:
+        if parameter.is_constexpr:
+            return constant_key(value)
         return _table_of(parameter)[type(value)](value)
     except ArgumentError as error:
         raise ArgumentError(f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help) from None

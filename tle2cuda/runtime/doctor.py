@@ -60,6 +60,7 @@ def examine() -> Iterator[Check]:
     yield _guard("cooperative groups", lambda: _compile(_PROBE_CCCL), "absent")
     yield _cache()
     yield _tool("nvdisasm")
+    yield _guard("C++ compiler", _host_compiler, "absent")
     yield _guard("GPU", _gpu, "absent")
     yield _package("torch", "absent", "only to pass torch tensors: pip install torch")
     yield _package("ml_dtypes", "absent", "only for bf16 and fp8 in the interpreter: pip install ml_dtypes")
@@ -95,6 +96,13 @@ def _cupy() -> str:
 def _nvrtc() -> str:
     major, minor = toolkit.nvrtc_version()
     return f"{major}.{minor}, {toolkit.nvrtc_library() or 'library path unknown'}"
+
+
+def _host_compiler() -> str:
+    from tle2cuda.emulator.toolchain import find_compiler
+
+    compiler = find_compiler()
+    return f"{compiler.path}, for the emulator"
 
 
 def _headers() -> str:

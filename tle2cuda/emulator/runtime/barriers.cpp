@@ -1,15 +1,19 @@
 // Barriers of CTA, cluster and grid.
-#include "counters.h"
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
 namespace {
 
+bool is_waiting(const Thread& thread, WaitKind kind, unsigned barrier)
+{
+    return thread.state == State::WAITING && thread.wait.kind == kind && thread.wait.barrier == barrier;
+}
+
 void wake_waiting(Cta& cta, WaitKind kind, unsigned barrier, uint64_t result)
 {
     for (Thread& thread : cta.threads) {
-        if (thread.state != State::WAITING || thread.wait.kind != kind || thread.wait.barrier != barrier) continue;
+        if (!is_waiting(thread, kind, barrier)) continue;
         thread.result = result;
         wake(thread);
     }
@@ -46,10 +50,17 @@ bool arrive(unsigned number, unsigned count, unsigned reduction, int predicate, 
     barrier.true_count += predicate != 0;
     if (barrier.arrived < barrier.expected) return false;
     ++launch.barriers;
-    count_barrier(number || count ? BarrierKind::NAMED : BarrierKind::CTA, line);
+    const BarrierKind kind = number || count ? BarrierKind::NAMED : BarrierKind::CTA;
+    observe([&](Observer& observer) { observer.barrier_completed(kind, line); });
     ++launch.progress;
     const uint64_t result = reduced(barrier, reduction);
     barrier.arrived = 0;
+    if (!launch.observers.empty()) {
+        std::vector<Thread*> threads{current};
+        for (Thread& thread : cta.threads)
+            if (is_waiting(thread, WaitKind::CTA_BARRIER, number)) threads.push_back(&thread);
+        observe([&](Observer& observer) { observer.met(threads); });
+    }
     wake_waiting(cta, WaitKind::CTA_BARRIER, number, result);
     current->result = result;
     return true;
@@ -95,7 +106,7 @@ void release_cluster(Cluster& cluster)
     cluster.barrier.arrived = 0;
     ++cluster.barrier.generation;
     ++launch.barriers;
-    count_barrier(BarrierKind::CLUSTER, cluster.barrier.line);
+    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::CLUSTER, cluster.barrier.line); });
     ++launch.progress;
     for (Cta& cta : cluster.ctas) wake_waiting(cta, WaitKind::CLUSTER_BARRIER, 0, 0);
 }
@@ -107,7 +118,7 @@ void release_grid()
     barrier.arrived = 0;
     ++barrier.generation;
     ++launch.barriers;
-    count_barrier(BarrierKind::GRID, barrier.line);
+    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::GRID, barrier.line); });
     ++launch.progress;
     for (auto& cluster : launch.clusters)
         for (Cta& cta : cluster->ctas) wake_waiting(cta, WaitKind::GRID_BARRIER, 0, 0);
@@ -128,7 +139,6 @@ void split_barriers_exited(Thread& thread)
 extern "C" int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduction, int predicate, int line)
 {
     if (barrier < CTA_BARRIERS) check_same_line(barrier, line);
-    count_lane_waits();
     if (arrive(barrier, count, reduction, predicate, line))
         yield_ready();
     else
@@ -141,7 +151,7 @@ extern "C" void tle2cuda_barrier_arrive(unsigned barrier, unsigned count, int li
     arrive(barrier, count, BARRIER_PLAIN, 0, line);
 }
 
-extern "C" void tle2cuda_cluster_arrive(int, int line)
+extern "C" void tle2cuda_cluster_arrive(int is_release, int line)
 {
     Thread& thread = *current;
     SplitBarrier& barrier = cluster_of(thread).barrier;
@@ -150,20 +160,21 @@ extern "C" void tle2cuda_cluster_arrive(int, int line)
     check_same_call(barrier, WaitKind::CLUSTER_BARRIER, line);
     thread.has_arrived_in_cluster = true;
     thread.cluster_generation = barrier.generation;
+    observe([&](Observer& observer) { observer.arrived(thread, barrier, is_release != 0); });
     ++barrier.arrived;
     release_cluster(cluster_of(thread));
 }
 
-extern "C" void tle2cuda_cluster_wait(int, int line)
+extern "C" void tle2cuda_cluster_wait(int is_acquire, int line)
 {
     Thread& thread = *current;
     if (!thread.has_arrived_in_cluster) fail("collective", "a wait at the cluster barrier without an arrival", line);
-    count_lane_waits();
     if (cluster_of(thread).barrier.generation == thread.cluster_generation)
         wait_at(WaitKind::CLUSTER_BARRIER, line);
     else
         yield_ready();
     thread.has_arrived_in_cluster = false;
+    observe([&](Observer& observer) { observer.waited(thread, cluster_of(thread).barrier, is_acquire != 0); });
 }
 
 extern "C" void tle2cuda_grid_sync(int line)
@@ -172,13 +183,14 @@ extern "C" void tle2cuda_grid_sync(int line)
     SplitBarrier& barrier = launch.grid_barrier;
     check_same_call(barrier, WaitKind::GRID_BARRIER, line);
     const uint64_t generation = barrier.generation;
-    count_lane_waits();
+    observe([&](Observer& observer) { observer.arrived(*current, barrier, true); });
     ++barrier.arrived;
     release_grid();
     if (barrier.generation == generation)
         wait_at(WaitKind::GRID_BARRIER, line);
     else
         yield_ready();
+    observe([&](Observer& observer) { observer.waited(*current, barrier, true); });
 }
 
 }  // namespace tle2cuda_emulator

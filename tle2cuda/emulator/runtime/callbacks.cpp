@@ -4,19 +4,19 @@
 #include "model.h"
 
 using tle2cuda_emulator::note_access;
-using tle2cuda_emulator::note_volatile_read;
+using tle2cuda_emulator::note_volatile;
 
 #define TLE2CUDA_HERE __builtin_return_address(0)
-#define TLE2CUDA_CALLBACKS(bytes)                                                                                        \
-    void __tsan_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, bytes); }                     \
-    void __tsan_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }                       \
-    void __tsan_read_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }                  \
-    void __tsan_unaligned_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, 1); }          \
-    void __tsan_unaligned_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, 1); }          \
-    void __tsan_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }              \
-    void __tsan_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }              \
-    void __tsan_unaligned_volatile_read##bytes(void* address) { note_volatile_read(address, bytes, TLE2CUDA_HERE); }    \
-    void __tsan_unaligned_volatile_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }
+#define TLE2CUDA_CALLBACKS(bytes)                                                                                     \
+    void __tsan_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, bytes); }              \
+    void __tsan_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }              \
+    void __tsan_read_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, bytes); }         \
+    void __tsan_unaligned_read##bytes(void* address) { note_access(address, bytes, false, TLE2CUDA_HERE, 1); }        \
+    void __tsan_unaligned_write##bytes(void* address) { note_access(address, bytes, true, TLE2CUDA_HERE, 1); }        \
+    void __tsan_volatile_read##bytes(void* address) { note_volatile(address, bytes, false, TLE2CUDA_HERE); }          \
+    void __tsan_volatile_write##bytes(void* address) { note_volatile(address, bytes, true, TLE2CUDA_HERE); }          \
+    void __tsan_unaligned_volatile_read##bytes(void* address) { note_volatile(address, bytes, false, TLE2CUDA_HERE); }\
+    void __tsan_unaligned_volatile_write##bytes(void* address) { note_volatile(address, bytes, true, TLE2CUDA_HERE); }
 
 extern "C" {
 

@@ -2,28 +2,26 @@
 // of their accesses would have been one request on a GPU, whose lanes run in step. Accesses of the lanes of one warp belong
 // together when they have the same call chain, and each lane has come there as often since the last event that held up all
 // lanes of the warp (its epoch): in a loop, the first turns make one request, the second turns the next.
-#include "counters.h"
-
 #include <link.h>
 
 #include <map>
 #include <unordered_map>
 
+#include "observer.h"
 #include "requests.h"
 
 namespace tle2cuda_emulator {
 
 namespace {
 
-enum Space : unsigned { GLOBAL, SHARED, REMOTE, SPACES };
+enum Memory : unsigned { GLOBAL, SHARED, REMOTE, NONE };
 constexpr unsigned ACCESS_KINDS = 3;
-constexpr const char* SPACE_NAMES[SPACES] = {"global", "shared", "remote"};
+constexpr const char* MEMORY_NAMES[NONE] = {"global", "shared", "remote"};
 constexpr const char* ACCESS_NAMES[ACCESS_KINDS] = {"load", "store", "atomic"};
 constexpr unsigned ATOMIC = static_cast<unsigned>(AccessKind::ATOMIC);
 constexpr const char* BARRIER_NAMES[] = {"cta_barrier", "named_barrier", "cluster_barrier", "grid_barrier"};
 
 constexpr unsigned MAX_DEPTH = 6;
-constexpr uint64_t GUARD_BYTES = uint64_t(4) << 20;
 
 // Return addresses in the kernel's library, innermost first.
 struct Chain {
@@ -35,8 +33,8 @@ struct Chain {
 struct Site {
     Chain chain;
     int line = 0;  // of a call that says so itself
-    const char* name = "";  // of a collective or barrier; accesses have a space and a kind
-    unsigned space = GLOBAL, kind = 0;
+    const char* name = "";  // of a collective or barrier; accesses have a memory and a kind
+    unsigned memory = GLOBAL, kind = 0;
     unsigned bytes = 0;  // of one lane
     bool is_aligned = true;
     uint64_t requests = 0, accesses = 0;  // of warps, of lanes
@@ -124,7 +122,7 @@ bool in_library(uintptr_t address)
 __attribute__((noinline)) Chain calls()
 {
     Chain chain;
-    if (!current) return chain;
+    if (!current || current->state == State::EXITED) return chain;  // an exit may complete what others wait at
     auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     bool was_inside = false;
     for (unsigned step = 0; step < 32 && chain.depth < MAX_DEPTH; ++step) {
@@ -142,18 +140,18 @@ __attribute__((noinline)) Chain calls()
     return chain;
 }
 
-uint32_t site_of(const Chain& chain, const char* name, unsigned space, unsigned kind, unsigned bytes, bool is_aligned, int line)
+uint32_t site_of(const Chain& chain, const char* name, unsigned memory, unsigned kind, unsigned bytes, bool is_aligned, int line)
 {
     uint64_t hash = 0;
     for (unsigned i = 0; i < chain.depth; ++i) hash = Hash::mix(hash, chain.pcs[i]);
-    const SiteKey key{hash, name, space << 8 | kind << 1 | is_aligned, bytes, line};
+    const SiteKey key{hash, name, memory << 8 | kind << 1 | is_aligned, bytes, line};
     const auto [found, is_new] = site_numbers.try_emplace(key, static_cast<uint32_t>(sites.size()));
     if (is_new) {
         Site site;
         site.chain = chain;
         site.line = line;
         site.name = name;
-        site.space = space;
+        site.memory = memory;
         site.kind = kind;
         site.bytes = bytes;
         site.is_aligned = is_aligned;
@@ -182,7 +180,7 @@ unsigned piece_bytes(const Site& site, const Pending& request)
 // An address of shared memory belongs to a CTA that lives for a while: another one at its place is another address.
 uint64_t identity_of(const Site& site, uint64_t address)
 {
-    if (site.space == GLOBAL) return address;
+    if (site.memory == GLOBAL) return address;
     const uint64_t offset = address - reinterpret_cast<uintptr_t>(launch.shared_base);
     const uint64_t slot = offset / launch.shared_stride;
     const Index index = launch.clusters[slot / launch.cluster_size]->ctas[slot % launch.cluster_size].index;
@@ -196,7 +194,7 @@ void count_request(Site& site, const WarpAccess& access)
     ++site.requests;
     site.accesses += access.count;
     site.widths[__builtin_ctz(access.bytes)] += access.count;
-    if (site.space == GLOBAL) {
+    if (site.memory == GLOBAL) {
         const Sectors sectors = sectors_of(access);
         site.sectors += sectors.sectors;
         site.used_bytes += sectors.used_bytes;
@@ -227,9 +225,9 @@ void finish(uint32_t number, const Pending& request)
 }
 
 // Requests that no lane can join any more: all that are left have gone on.
-void finish_older(const Warp& warp, WarpState& state)
+void finish_older(uint32_t live, WarpState& state)
 {
-    const uint32_t live = warp.present & ~warp.exited;
+    if (state.pending.empty()) return;
     uint32_t oldest = ~0u;
     for (unsigned lane = 0; lane < WARP_LANES; ++lane)
         if (live >> lane & 1) oldest = std::min(oldest, state.epoch[lane]);
@@ -243,91 +241,77 @@ void finish_older(const Warp& warp, WarpState& state)
     }
 }
 
-// Where an access goes; SPACES when it is neither of an argument nor of shared memory.
-unsigned space_of(uint64_t address)
-{
-    const uint64_t offset = address - reinterpret_cast<uintptr_t>(launch.shared_base);
-    if (offset < launch.shared_stride * launch.max_ctas) return offset / launch.shared_stride == current->cta->slot ? SHARED : REMOTE;
-    static const Buffer* last = nullptr;
-    const auto holds = [address](const Buffer& buffer) {
-        return address - reinterpret_cast<uintptr_t>(buffer.begin) + GUARD_BYTES < buffer.bytes + 2 * GUARD_BYTES;
-    };
-    if (last && holds(*last)) return GLOBAL;
-    for (const Buffer& buffer : launch.request.buffers) {
-        if (!holds(buffer)) continue;
-        last = &buffer;
-        return GLOBAL;
+class RequestCounter : public Observer {
+public:
+    void accessed(const Thread& thread, const Access& access, const Place& place) override
+    {
+        if (place.space == Space::OTHER || access.bytes == 0) return;
+        const unsigned memory = place.space == Space::GLOBAL ? GLOBAL : place.cta == thread.cta ? SHARED : REMOTE;
+        const bool is_aligned = access.alignment >= access.bytes;
+        const uint32_t number = site_of(calls(), "", memory, static_cast<unsigned>(access.kind), access.bytes, is_aligned, 0);
+        const Warp& warp = warp_of(thread);
+        const unsigned lane = lane_of(thread);
+        WarpState& state = warps[&warp];
+        Turns& turns = state.turns[number];
+        if (turns.epoch[lane] != state.epoch[lane]) {
+            turns.epoch[lane] = state.epoch[lane];
+            turns.count[lane] = 0;
+        }
+        const RequestKey key{number, state.epoch[lane], turns.count[lane]++};
+        Pending& request = state.pending[key];
+        request.lanes |= 1u << lane;
+        request.addresses[lane] = reinterpret_cast<uintptr_t>(access.address);
+        if (warp.present & ~(request.lanes | warp.exited)) return;
+        finish(number, request);
+        state.pending.erase(key);
     }
-    return SPACES;
-}
+
+    void met(const std::vector<Thread*>& threads) override
+    {
+        std::map<const Warp*, uint32_t> lanes;
+        for (const Thread* thread : threads) lanes[&warp_of(*thread)] |= 1u << lane_of(*thread);
+        for (const auto& [warp, mask] : lanes)
+            if ((warp->present & ~warp->exited & ~mask) == 0) go_on(*warp, mask);
+    }
+
+    void waited(const Thread& thread, const SplitBarrier&, bool) override { go_on(warp_of(thread), 1u << lane_of(thread)); }
+
+    void thread_exited(const Thread& thread) override
+    {
+        const Warp& warp = warp_of(thread);
+        const auto found = warps.find(&warp);
+        if (found == warps.end()) return;
+        const uint32_t live = warp.present & ~warp.exited & ~(1u << lane_of(thread));
+        finish_older(live, found->second);
+        if (live == 0) warps.erase(found);
+    }
+
+    void barrier_completed(BarrierKind kind, int line) override
+    {
+        ++sites[site_of(calls(), BARRIER_NAMES[static_cast<unsigned>(kind)], NONE, 0, 0, true, line)].requests;
+    }
+
+    void collective_completed(const Thread&, unsigned kind, uint32_t lanes, int line) override
+    {
+        Site& site = sites[site_of(calls(), collective_name(kind), NONE, 0, 0, true, line)];
+        ++site.requests;
+        site.accesses += static_cast<unsigned>(__builtin_popcount(lanes));
+    }
+
+    std::string counters_json() override;
+
+private:
+    // Lanes begin an epoch.
+    static void go_on(const Warp& warp, uint32_t lanes)
+    {
+        WarpState& state = warps[&warp];
+        for (unsigned lane = 0; lane < WARP_LANES; ++lane)
+            if (lanes >> lane & 1) ++state.epoch[lane];
+        finish_older(warp.present & ~warp.exited, state);
+    }
+};
 
 }  // namespace
-
-void count_access(const void* pointer, unsigned bytes, AccessKind kind, const void*, unsigned alignment)
-{
-    const auto address = reinterpret_cast<uintptr_t>(pointer);
-    const unsigned space = space_of(address);
-    if (space == SPACES || bytes == 0) return;
-    const uint32_t number = site_of(calls(), "", space, static_cast<unsigned>(kind), bytes, alignment > 1 || bytes == 1, 0);
-    const Warp& warp = warp_of(*current);
-    const unsigned lane = lane_of(*current);
-    WarpState& state = warps[&warp];
-    Turns& turns = state.turns[number];
-    if (turns.epoch[lane] != state.epoch[lane]) {
-        turns.epoch[lane] = state.epoch[lane];
-        turns.count[lane] = 0;
-    }
-    const RequestKey key{number, state.epoch[lane], turns.count[lane]++};
-    Pending& request = state.pending[key];
-    request.lanes |= 1u << lane;
-    request.addresses[lane] = address;
-    if ((request.lanes | warp.exited) != (warp.present | warp.exited)) return;
-    finish(number, request);
-    state.pending.erase(key);
-}
-
-void count_collective(const Thread& member, unsigned kind, uint32_t lanes, int line)
-{
-    if (!launch.request.count) return;
-    // The lane that came last runs; after an exit, that is none of those that waited.
-    const bool is_caller = current && &warp_of(*current) == &warp_of(member) && current->state == State::WAITING;
-    Site& site = sites[site_of(is_caller ? calls() : Chain(), collective_name(kind), SPACES, 0, 0, true, line)];
-    ++site.requests;
-    site.accesses += static_cast<unsigned>(__builtin_popcount(lanes));
-    Warp& warp = warp_of(member);
-    if (lanes != (warp.present & ~warp.exited)) return;
-    WarpState& state = warps[&warp];
-    for (unsigned lane = 0; lane < WARP_LANES; ++lane)
-        if (lanes >> lane & 1) ++state.epoch[lane];
-    finish_older(warp, state);
-}
-
-void count_barrier(BarrierKind kind, int line)
-{
-    if (!launch.request.count) return;
-    const bool is_caller = current && current->state != State::EXITED;
-    Site& site = sites[site_of(is_caller ? calls() : Chain(), BARRIER_NAMES[static_cast<unsigned>(kind)], SPACES, 0, 0, true, line)];
-    ++site.requests;
-}
-
-void count_lane_waits()
-{
-    if (!launch.request.count) return;
-    const Warp& warp = warp_of(*current);
-    WarpState& state = warps[&warp];
-    ++state.epoch[lane_of(*current)];
-    finish_older(warp, state);
-}
-
-void count_lane_exits()
-{
-    if (!launch.request.count) return;
-    const Warp& warp = warp_of(*current);
-    const auto found = warps.find(&warp);
-    if (found == warps.end()) return;
-    finish_older(warp, found->second);
-    if ((warp.present & ~warp.exited) == 0) warps.erase(found);
-}
 
 // ---- The report ----
 
@@ -340,15 +324,15 @@ std::string site_json(const Site& site)
     std::string pcs;
     for (unsigned i = 0; i < site.chain.depth; ++i)
         pcs += (i ? ", " : "") + number(site.chain.pcs[i] - 1 - launch.library_base);
-    const bool is_access = site.space < SPACES;
-    const std::string name = is_access ? std::string(SPACE_NAMES[site.space]) + "_" + ACCESS_NAMES[site.kind] : site.name;
+    const bool is_access = site.memory < NONE;
+    const std::string name = is_access ? std::string(MEMORY_NAMES[site.memory]) + "_" + ACCESS_NAMES[site.kind] : site.name;
     std::string text = "{\"name\": \"" + name + "\", \"pcs\": [" + pcs + "], \"line\": " + number(static_cast<unsigned>(site.line)) +
                        ", \"requests\": " + number(site.requests) + ", \"accesses\": " + number(site.accesses);
     if (is_access) {
         text += ", \"widths\": [";
         for (unsigned i = 0; i < WIDTHS; ++i) text += (i ? ", " : "") + number(site.widths[i]);
         text += "]";
-        if (site.space == GLOBAL)
+        if (site.memory == GLOBAL)
             text += ", \"sectors\": " + number(site.sectors) + ", \"used_bytes\": " + number(site.used_bytes);
         else
             text += ", \"phases\": " + number(site.phases) + ", \"wavefronts\": " + number(site.wavefronts);
@@ -357,49 +341,46 @@ std::string site_json(const Site& site)
     return text + "}";
 }
 
-std::string place_json(unsigned space, uint64_t address)
+std::string place_json(unsigned memory, uint64_t address)
 {
-    if (space == GLOBAL) return describe_address(reinterpret_cast<void*>(address));
+    if (memory == GLOBAL) return describe_address(reinterpret_cast<void*>(address));
     const uint64_t cta = address / launch.shared_stride;
     const Index grid = launch.request.grid;
     return "shared memory of CTA (" + number(cta % grid.x) + ", " + number(cta / grid.x % grid.y) + ", " +
            number(cta / grid.x / grid.y) + "), byte " + number(address % launch.shared_stride);
 }
 
-// The address with the most atomics in each space, whichever instructions they come from.
+// The address with the most atomics in each memory, whichever instructions they come from.
 std::string hottest_json()
 {
-    std::map<uint64_t, uint64_t> updates[SPACES];
+    std::map<uint64_t, uint64_t> updates[NONE];
     for (const Site& site : sites)
-        for (const auto& [address, count] : site.updates) updates[site.space][address] += count;
+        for (const auto& [address, count] : site.updates) updates[site.memory][address] += count;
     std::string text = "{";
-    for (unsigned space = 0; space < SPACES; ++space) {
-        if (updates[space].empty()) continue;
-        auto most = updates[space].begin();
-        for (auto it = most; it != updates[space].end(); ++it)
+    for (unsigned memory = 0; memory < NONE; ++memory) {
+        if (updates[memory].empty()) continue;
+        auto most = updates[memory].begin();
+        for (auto it = most; it != updates[memory].end(); ++it)
             if (it->second > most->second) most = it;
-        text += std::string(text.size() > 1 ? ", " : "") + "\"" + SPACE_NAMES[space] + "\": {\"addresses\": " +
-                number(updates[space].size()) + ", \"operations\": " + number(most->second) + ", \"place\": " +
-                quoted(place_json(space, most->first)) + "}";
+        text += std::string(text.size() > 1 ? ", " : "") + "\"" + MEMORY_NAMES[memory] + "\": {\"addresses\": " +
+                number(updates[memory].size()) + ", \"operations\": " + number(most->second) + ", \"place\": " +
+                quoted(place_json(memory, most->first)) + "}";
     }
     return text + "}";
 }
 
 }  // namespace
 
-std::string counters_json()
+std::string RequestCounter::counters_json()
 {
     for (auto& [warp, state] : warps)  // of threads that a fatal finding stopped
         for (const auto& [key, request] : state.pending) finish(key.site, request);
     warps.clear();
-    std::string text = "{\"switches\": " + number(launch.switches) + ", \"barriers\": " + number(launch.barriers) +
-                       ", \"collectives\": " + number(launch.collectives) + ", \"hottest\": " + hottest_json() + ", \"sites\": [";
-    bool is_first = true;
-    for (const Site& site : sites) {
-        text += (is_first ? "" : ", ") + site_json(site);
-        is_first = false;
-    }
-    return text + "]}";
+    std::string text = "\"hottest\": " + hottest_json() + ", \"sites\": [";
+    for (size_t i = 0; i < sites.size(); ++i) text += (i ? ", " : "") + site_json(sites[i]);
+    return text + "]";
 }
+
+std::unique_ptr<Observer> make_request_counter() { return std::make_unique<RequestCounter>(); }
 
 }  // namespace tle2cuda_emulator

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
@@ -67,10 +67,7 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
         } else if (key == "stall_s") {
             words >> request.stall_s;
         } else if (key == "detect") {
-            while (words >> text) {
-                if (text == "bounds") request.check_bounds = true;
-                if (text == "counters") request.count = true;
-            }
+            while (words >> text) request.detect.push_back(text);
         } else if (key == "files") {
             words >> request.data_file >> request.report_file;
         } else if (key == "buffer") {
@@ -182,6 +179,7 @@ int run()
         memcpy(launch.request.values[pointer.parameter].data(), &address, sizeof address);
     }
     load_kernel();
+    create_observers();
     run_launch();
     write_success();
     return 0;

@@ -8,8 +8,7 @@
 #include <cstring>
 
 #include "../include/tle2cuda_emulator/numerics.h"
-#include "counters.h"
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
@@ -18,20 +17,13 @@ namespace {
 constexpr size_t GUARD_BYTES = size_t(4) << 20;
 constexpr size_t PAGE_BYTES = 4096;
 
-enum class Space { GLOBAL, SHARED, LOCAL, OTHER };
-
-struct Place {
-    Space space = Space::OTHER;
-    const Buffer* buffer = nullptr;  // of global memory
-    const Cta* cta = nullptr;        // of shared memory
-    int64_t offset = 0;
-};
-
 const Cta* cta_of_slot(size_t slot)
 {
     const size_t cluster = slot / launch.cluster_size;
     return cluster < launch.clusters.size() ? &launch.clusters[cluster]->ctas[slot % launch.cluster_size] : nullptr;
 }
+
+}  // namespace
 
 Place locate(const void* pointer)
 {
@@ -44,10 +36,6 @@ Place locate(const void* pointer)
         place.offset = static_cast<int64_t>(shared % launch.shared_stride);
         return place;
     }
-    if (current && thread_at(*current, pointer)) {
-        place.space = Space::LOCAL;
-        return place;
-    }
     for (const Buffer& buffer : launch.request.buffers) {
         if (address + GUARD_BYTES < buffer.begin || address >= buffer.begin + buffer.bytes + GUARD_BYTES) continue;
         place.space = Space::GLOBAL;
@@ -58,36 +46,25 @@ Place locate(const void* pointer)
     return place;
 }
 
-// Bytes of the shared memory that the kernel declared.
-uint64_t shared_bytes() { return std::max(launch.shared_used, launch.request.static_shared) + launch.request.dynamic_shared; }
-
-enum class Kind { READ, WRITE, ATOMIC };  // in the order of AccessKind
-
-void check_bounds(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
+uint64_t shared_bytes()
 {
-    const Place place = locate(address);
-    if (place.space == Space::LOCAL) return;
-    const char* verb = kind == Kind::READ ? "reads " : kind == Kind::WRITE ? "writes " : "updates ";
-    bool is_inside = false;
-    if (place.space == Space::GLOBAL)
-        is_inside = place.offset >= 0 && uint64_t(place.offset) + bytes <= place.buffer->bytes;
-    else if (place.space == Space::SHARED)
-        is_inside = place.cta && uint64_t(place.offset) + bytes <= shared_bytes();
-    if (!is_inside && place.space != Space::OTHER)
-        add_finding("out_of_bounds", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
-    if (reinterpret_cast<uintptr_t>(address) % alignment)
-        add_finding("misaligned", verb + std::to_string(bytes) + " bytes at " + describe_address(address), pc);
+    const Request& request = launch.request;
+    return request.dynamic_shared ? dynamic_shared_offset() + request.dynamic_shared : request.static_shared;
 }
 
-// Everything that looks at accesses hangs in here: called in front of each, except those to the thread's own stack.
-inline void access(const void* address, unsigned bytes, Kind kind, const void* pc, unsigned alignment)
+namespace {
+
+// In front of each access: observers see it, and a schedule may switch threads here.
+inline void note(const Access& access)
 {
-    if (!current || thread_at(*current, address)) return;
-    if (kind == Kind::WRITE) ++launch.progress;
-    const Request& request = launch.request;
-    if (request.check_bounds) check_bounds(address, bytes, kind, pc, alignment);
-    if (request.count) count_access(address, bytes, static_cast<AccessKind>(kind), pc, alignment);
-    if (request.access_switch && launch.random.below(request.access_switch) == 0) yield_ready();
+    if (!current || thread_at(*current, access.address)) return;
+    if (access.kind == AccessKind::WRITE) ++launch.progress;
+    if (!launch.observers.empty()) {
+        const Place place = locate(access.address);
+        observe([&](Observer& observer) { observer.accessed(*current, access, place); });
+    }
+    const unsigned one_in = launch.request.access_switch;
+    if (one_in && launch.random.below(one_in) == 0) yield_ready();
 }
 
 uint64_t peek(const void* address, unsigned bytes)
@@ -110,12 +87,13 @@ void poll(const void* address, unsigned bytes)
 
 void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment)
 {
-    access(address, bytes, is_write ? Kind::WRITE : Kind::READ, pc, alignment);
+    note({address, bytes, alignment, is_write ? AccessKind::WRITE : AccessKind::READ, ORDER_RELAXED, SCOPE_CTA, true, pc});
 }
-void note_volatile_read(const void* address, unsigned bytes, const void* pc)
+
+void note_volatile(const void* address, unsigned bytes, bool is_write, const void* pc)
 {
-    access(address, bytes, Kind::READ, pc, bytes);
-    if (current) poll(address, bytes);
+    note({address, bytes, bytes, is_write ? AccessKind::WRITE : AccessKind::READ, ORDER_VOLATILE, SCOPE_SYSTEM, false, pc});
+    if (current && !is_write) poll(address, bytes);
 }
 
 bool thread_at(const Thread& thread, const void* address)
@@ -187,8 +165,7 @@ extern "C" void* tle2cuda_shared(SharedSlot* slot)
 
 extern "C" void* tle2cuda_dynamic_shared()
 {
-    // Behind the static variables, aligned as CUDA aligns it.
-    return current->cta->shared + (launch.request.static_shared + 127) / 128 * 128;
+    return current->cta->shared + dynamic_shared_offset();
 }
 
 extern "C" void* tle2cuda_map_shared(const void* address, unsigned rank)
@@ -283,11 +260,11 @@ unsigned bytes_of(unsigned type)
 }  // namespace
 
 extern "C" uint64_t tle2cuda_atomic(
-    unsigned kind, unsigned type, void* address, uint64_t operand, uint64_t compare, unsigned, unsigned)
+    unsigned kind, unsigned type, void* address, uint64_t operand, uint64_t compare, unsigned order, unsigned scope)
 {
     const unsigned bytes = bytes_of(type);
     if (reinterpret_cast<uintptr_t>(address) % bytes) fail("misaligned", "an atomic on " + describe_address(address));
-    access(address, bytes, Kind::ATOMIC, __builtin_return_address(0), bytes);
+    note({address, bytes, bytes, AccessKind::ATOMIC, Order(order), Scope(scope), false, __builtin_return_address(0)});
     const uint64_t old = peek(address, bytes);
     const uint64_t fresh = combined(kind, type, old, operand, compare);
     if (fresh == old) {
@@ -306,21 +283,30 @@ extern "C" uint64_t tle2cuda_atomic(
     return old;
 }
 
-extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsigned)
+extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsigned scope)
 {
-    access(address, bytes, Kind::READ, __builtin_return_address(0), bytes);
+    note({address, bytes, bytes, AccessKind::READ, Order(order), Scope(scope), false, __builtin_return_address(0)});
     if (order == ORDER_ACQUIRE || order == ORDER_VOLATILE) poll(address, bytes);
     return peek(address, bytes);
 }
 
-extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned, unsigned)
+extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned order, unsigned scope)
 {
-    access(address, bytes, Kind::WRITE, __builtin_return_address(0), bytes);
+    note({address, bytes, bytes, AccessKind::WRITE, Order(order), Scope(scope), false, __builtin_return_address(0)});
     memcpy(address, &bits, bytes);
 }
 
-extern "C" void tle2cuda_fence(unsigned) {}
+extern "C" void tle2cuda_fence(unsigned scope)
+{
+    observe([&](Observer& observer) { observer.fenced(*current, Scope(scope)); });
+}
 
 extern "C" void tle2cuda_pause() { yield_polling(0); }
+
+std::string counters_json()
+{
+    return "{\"switches\": " + std::to_string(launch.switches) + ", \"barriers\": " + std::to_string(launch.barriers) +
+           ", \"collectives\": " + std::to_string(launch.collectives) + observed_counters_json() + "}";
+}
 
 }  // namespace tle2cuda_emulator

@@ -119,8 +119,7 @@ struct Request {
     unsigned resident_clusters = 1;  // how many start together when they need not
     unsigned access_switch = 0;      // switch threads at one in so many accesses; 0 never
     double stall_s = 30;             // processor time after which one thread's running alone is an endless loop
-    bool check_bounds = false;
-    bool count = false;
+    std::vector<std::string> detect;  // names of observers
     int data_file = -1;
     int report_file = -1;
     std::vector<Buffer> buffers;
@@ -167,8 +166,11 @@ private:
     std::vector<uint64_t> summary_;
 };
 
+class Observer;
+
 struct Launch {
     Request request;
+    std::vector<std::unique_ptr<Observer>> observers;
     void (*entry)(void* const*) = nullptr;
     std::vector<void*> parameters;
     uintptr_t library_base = 0;
@@ -195,7 +197,7 @@ struct Launch {
     uint64_t collectives = 0;
 };
 
-extern Launch launch;
+extern Launch& launch;
 extern Thread* current;
 
 // ---- scheduler.cpp ----
@@ -210,6 +212,8 @@ void yield_ready();
 void yield_polling(int line);
 bool thread_at(const Thread& thread, const void* address);
 
+// Dynamic shared memory lies behind the static variables.
+inline size_t dynamic_shared_offset() { return (size_t(launch.request.static_shared) + 127) / 128 * 128; }
 inline Cluster& cluster_of(const Thread& thread) { return *thread.cta->cluster; }
 inline Warp& warp_of(const Thread& thread) { return thread.cta->warps[thread.linear / WARP_LANES]; }
 inline unsigned lane_of(const Thread& thread) { return thread.linear % WARP_LANES; }
@@ -236,8 +240,9 @@ std::string quoted(const std::string& text);
 void map_buffers();
 // Called in front of every load and store of the kernel (callbacks.cpp); `pc` is behind the call, in the kernel's code.
 void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment);
-void note_volatile_read(const void* address, unsigned bytes, const void* pc);
+void note_volatile(const void* address, unsigned bytes, bool is_write, const void* pc);
 std::string describe_address(const void* address);
+std::string counters_json();
 
 const char* collective_name(unsigned kind);
 

@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "counters.h"
 #include "model.h"
 
 namespace tle2cuda_emulator {

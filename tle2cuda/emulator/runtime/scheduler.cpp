@@ -5,12 +5,11 @@
 
 #include <algorithm>
 
-#include "counters.h"
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
-Launch launch;
+Launch& launch = *new Launch;  // never destroyed: the process ends with `_exit` or while fibers still hold it
 Thread* current = nullptr;
 
 namespace {
@@ -37,9 +36,9 @@ void exit_thread()
     Thread& thread = *current;
     thread.state = State::EXITED;
     ++launch.progress;
+    observe([&](Observer& observer) { observer.thread_exited(thread); });
     --thread.cta->live;
     warp_lane_exited(thread);
-    count_lane_exits();
     split_barriers_exited(thread);
     if (thread.cta->live == 0) --cluster_of(thread).live_ctas;
     switch_context(thread.context, launch.host);
@@ -90,6 +89,7 @@ void start_cluster(Cluster& cluster, uint64_t number)
         }
     }
     ++launch.progress;
+    observe([&](Observer& observer) { observer.cluster_started(cluster); });
 }
 
 void* reserve(size_t bytes)
@@ -149,7 +149,7 @@ void prepare()
         for (uint64_t i = clusters; i > 1; --i) std::swap(launch.order[i - 1], launch.order[launch.random.below(i)]);
     constexpr uint64_t MAX_CTAS = 2048;
     launch.max_ctas = request.cooperative ? ctas : std::min<uint64_t>(ctas, std::max<uint64_t>(MAX_CTAS, launch.cluster_size));
-    launch.shared_stride = (size_t(request.static_shared) + request.dynamic_shared + 4095) / 4096 * 4096;
+    launch.shared_stride = (dynamic_shared_offset() + request.dynamic_shared + 4095) / 4096 * 4096;
     launch.shared_base = static_cast<unsigned char*>(reserve(std::max<size_t>(launch.shared_stride * launch.max_ctas, 4096)));
     launch.grid_barrier.live = ctas * request.cta_threads;
     const uint64_t together = request.cooperative ? clusters : std::min<uint64_t>(clusters, request.resident_clusters);
@@ -195,7 +195,10 @@ void run_launch()
             continue;
         }
         if (launch.polling.empty()) {
-            if (!is_anyone_alive()) return;
+            if (!is_anyone_alive()) {
+                observe([](Observer& observer) { observer.finished(); });
+                return;
+            }
             fail("deadlock", "no thread can go on", 0, true);
         }
         quiet = launch.progress == last_progress ? quiet + 1 : 0;

@@ -1,6 +1,5 @@
 // Collectives of a warp. A lane leaves its operand and waits; the last of those its mask names computes for all.
-#include "counters.h"
-#include "model.h"
+#include "observer.h"
 
 namespace tle2cuda_emulator {
 
@@ -112,7 +111,7 @@ void complete(Members& members)
 {
     const unsigned kind = members.lowest->wait.collective;
     ++launch.collectives;
-    count_collective(*members.lowest, kind, members.mask, members.lowest->wait.line);
+    observe([&](Observer& o) { o.collective_completed(*members.lowest, kind, members.mask, members.lowest->wait.line); });
     ++launch.progress;
     if (kind <= SHUFFLE_XOR) {
         shuffle(members);
@@ -132,10 +131,14 @@ void complete(Members& members)
         for (unsigned lane = 0; lane < WARP_LANES; ++lane)
             if (members.mask >> lane & 1) members.lanes[lane]->result = total;
     }
-    Warp& warp = warp_of(*members.lowest);
-    warp.waiting &= ~members.mask;
-    for (unsigned lane = 0; lane < WARP_LANES; ++lane)
-        if (members.mask >> lane & 1) wake(*members.lanes[lane]);
+    warp_of(*members.lowest).waiting &= ~members.mask;
+    std::vector<Thread*> threads;
+    for (unsigned lane = 0; lane < WARP_LANES; ++lane) {
+        if (!(members.mask >> lane & 1)) continue;
+        wake(*members.lanes[lane]);
+        if (!launch.observers.empty()) threads.push_back(members.lanes[lane]);
+    }
+    observe([&](Observer& observer) { observer.met(threads); });
 }
 
 // Complete the collective that `thread` waits at, if all lanes of its mask that have not exited wait at the same one.

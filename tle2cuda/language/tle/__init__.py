@@ -7,7 +7,7 @@ from typing import Any
 from tle2cuda.language.tle import communication, distributed, gpu, raw
 from tle2cuda.ops.buffers import local_ptr
 from tle2cuda.ops.copy import copy, unsupported
-from tle2cuda.ops.distributed import distributed_barrier, remote, shard_id
+from tle2cuda.ops.distributed import ONE_GPU, distributed_barrier, remote, shard_id
 from tle2cuda.ops.mesh import (
     MeshConfig,
     _infer_submesh_barrier_group,
@@ -34,9 +34,9 @@ from tle2cuda.ops.tle_load import load
 
 extract_tile = unsupported("tle.extract_tile", "index a buffer with tle.gpu.local_ptr")
 insert_tile = unsupported("tle.insert_tile", "index a buffer with tle.gpu.local_ptr")
-pipe = unsupported("tle.pipe")
-signal = unsupported("tle.signal")
-signal_wait = unsupported("tle.signal_wait")
+pipe = unsupported("tle.pipe", "comes in a later version; until then use a ring of slots, buffer.slot(k % STAGES)")
+signal = unsupported("tle.signal", ONE_GPU)
+signal_wait = unsupported("tle.signal_wait", ONE_GPU)
 get_mem_pool = communication.get_mem_pool
 create_comm_tensor = communication.create_comm_tensor
 create_dist_tensor = communication.create_dist_tensor

@@ -18,14 +18,16 @@ from tle2cuda.ops.shared_layouts import (
 
 storage_kind = memory_space
 PENDING, READY = "pending", "ready"
-alloc_barrier = unsupported("tle.gpu.alloc_barrier")
-alloc_barriers = unsupported("tle.gpu.alloc_barriers")
-barrier_wait = unsupported("tle.gpu.barrier_wait")
-barrier_arrive = unsupported("tle.gpu.barrier_arrive")
-wgmma = unsupported("tle.gpu.wgmma")
-wgmma_wait = unsupported("tle.gpu.wgmma_wait")
-warp_specialize = unsupported("tle.gpu.warp_specialize")
-set_layout = unsupported("tle.gpu.set_layout")
+_BARRIERS = "leave them out: accesses to shared memory are put in order by the compiler"
+_WGMMA = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
+alloc_barrier = unsupported("tle.gpu.alloc_barrier", _BARRIERS)
+alloc_barriers = unsupported("tle.gpu.alloc_barriers", _BARRIERS)
+barrier_wait = unsupported("tle.gpu.barrier_wait", _BARRIERS)
+barrier_arrive = unsupported("tle.gpu.barrier_arrive", _BARRIERS)
+wgmma = unsupported("tle.gpu.wgmma", _WGMMA)
+wgmma_wait = unsupported("tle.gpu.wgmma_wait", _WGMMA)
+warp_specialize = unsupported("tle.gpu.warp_specialize", "comes in a later version; write the roles one after the other")
+set_layout = unsupported("tle.gpu.set_layout", "leave it out: layouts are chosen by the compiler")
 
 __all__ = [
     "PENDING",
