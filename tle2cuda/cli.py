@@ -150,6 +150,15 @@ def _add_compile(commands: Any) -> None:
         help="print the IR after PASS, or after every pass",
     )
     parser.add_argument("--report", action="store_true", help="print registers, spills, shared memory, occupancy")
+    parser.add_argument(
+        "--inputs",
+        metavar="INPUT",
+        nargs="+",
+        help="add to the report what a run on the CPU counts, by Python line: sectors, bank conflicts, barriers. "
+        "PATH::FUNCTION returns grid and arguments; or NAME=VALUE for each argument: n=4096, x=64x128, ids=4096:0..512, "
+        "x=x.npy",
+    )
+    parser.add_argument("--grid", metavar="N[,N[,N]]", help="grid of that run, as kernel[grid] counts it")
 
 
 def _compile(options: argparse.Namespace) -> int:
@@ -182,21 +191,38 @@ def _compile(options: argparse.Namespace) -> int:
     shown = len([target for _, target in wanted if target == _STDOUT]) + (options.dump_ir is not None)
     if options.dump_ir is not None:
         _show_ir(emitted.ir_dumps, options.dump_ir)
-    needs_cubin = options.report or any(name != "cu" for name, _ in wanted)
+    wants_report = options.report or options.inputs is not None
+    needs_cubin = wants_report or any(name != "cu" for name, _ in wanted)
     if not needs_cubin and (wanted or options.dump_ir is not None):
         for _, target in wanted:
             _write(emitted.source, target, "cu", shown > 1)
         return EXIT_DONE
     from tle2cuda.runtime import CompileOptions, build
 
-    built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
-    for name, target in wanted:
-        _write(built.asm[name], target, name, shown > 1)
-    if options.report or not (wanted or options.dump_ir):
-        print(built.report.render())
-        if built.source_path.exists():
-            print(f"{'emitted file':<14}{built.source_path}")
+    try:
+        built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
+    except ToolchainError as error:
+        if wanted or options.inputs is None or exit_code(error) != EXIT_MACHINE:
+            raise
+        print(f"{'registers':<14}not known without CUDA: {error.message}")
+    else:
+        for name, target in wanted:
+            _write(built.asm[name], target, name, shown > 1)
+        if wants_report or not (wanted or options.dump_ir):
+            print(built.report.render())
+            if built.source_path.exists():
+                print(f"{'emitted file':<14}{built.source_path}")
+    if options.inputs is not None:
+        _show_counters(emitted, options)
     return EXIT_DONE
+
+
+def _show_counters(emitted: Any, options: argparse.Namespace) -> None:
+    """Print what an emulation counts."""
+    from tle2cuda.emulator.counter_report import render_counters
+    from tle2cuda.emulator.inputs import emulate_inputs
+
+    print("\n" + render_counters(emulate_inputs(emitted, options.inputs, options.grid).counters))
 
 
 def _check_options(options: argparse.Namespace) -> None:
@@ -220,6 +246,8 @@ def _check_options(options: argparse.Namespace) -> None:
                     help="put PATH::KERNEL before --constants",
                 )
         raise ArgumentError("the kernel is missing", help="name it as PATH::KERNEL, such as add.py::add")
+    if options.grid is not None and options.inputs is None:
+        raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
     parse_target(options.arch)
     warps = options.num_warps
     if not 1 <= warps <= 32 or warps & (warps - 1):

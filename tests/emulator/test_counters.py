@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
+import tle2cuda.runtime
 from kernels.moe_align_block_size.algorithms import Sizes
 from tests.emulator import test_shipped
 from tests.emulator.handwritten import handwritten
@@ -18,7 +20,9 @@ from tests.emulator.test_shipped import SHIPPED, row_inputs
 from tests.kernels.problems import PROBLEMS
 from tests.kernels.test_moe_algorithms import SMALL
 from tests.opcases import cases
+from tle2cuda import cli
 from tle2cuda.emulator import Counters, Emulation, emulate
+from tle2cuda.errors import ToolchainError
 
 SCHEDULES = ("forward", "reverse", "random")
 CASES = cases()
@@ -378,8 +382,8 @@ def test_barriers_of_moe_alignment(
     result = run.counters
     assert (result.cluster_barriers, result.grid_barriers) == (cluster, grid)
     assert cta in (None, result.cta_barriers)
-    # Each slot is counted in shared memory, once for its rank and, fused, once more for its place.
-    assert result.shared_atomics.accesses in (ids.size, 2 * ids.size)
+    # Each slot is counted in shared memory, and many go to one expert.
+    assert result.shared_atomics.accesses >= ids.size
     assert result.shared_atomics.most_lanes > 1
 
 
@@ -394,3 +398,98 @@ def test_transposing_exchanges_have_no_bank_conflicts(name: str) -> None:
     result = emulate(emitted, emitted.contract.launch_grid(case.grid), args, detect="counters").check().counters
     assert result.shared_stores.bank_conflicts == result.shared_loads.bank_conflicts == 0
     assert result.global_loads.used_share == result.global_stores.used_share == 1.0
+
+
+# ---- On the command line ----
+
+INPUTS = """\
+import numpy as np
+import tle2cuda
+import tle2cuda.language as tl
+
+
+@tle2cuda.jit
+def count(ids, counts, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ok = i < n
+    tl.atomic_add(counts + tl.load(ids + i, mask=ok, other=0), 1, mask=ok)
+
+
+def make():
+    return (2,), {"ids": np.zeros(256, np.int32), "counts": np.zeros(8, np.int32), "n": 256, "BLOCK": 128}
+"""
+
+
+def report(capsys: pytest.CaptureFixture[str], path: pathlib.Path, *inputs: str) -> tuple[int, str, str]:
+    path.write_text(INPUTS)
+    code = cli.main(["compile", f"{path}::count", "--signature", "*i32:16, *i32:16, i32, 128", "--report", *inputs])
+    return code, *capsys.readouterr()
+
+
+def without_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise ToolchainError("CuPy is not installed")
+
+    monkeypatch.setattr(tle2cuda.runtime, "build", missing)
+
+
+def test_report_with_inputs_of_a_function(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_registers(monkeypatch)
+    code, out, err = report(capsys, tmp_path / "count.py", "--inputs", f"{tmp_path / 'count.py'}::make")
+    assert (code, err) == (0, "")
+    assert out == (
+        "registers     not known without CUDA: CuPy is not installed\n"
+        "\n"
+        "in total     global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
+        "             global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
+        "32 turns each, at most 32 lanes on one address\n"
+        "             global atomics  1 address, most often argument counts, byte 0 of 32: 256 times\n"
+        "count.py:10  global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
+        "             global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
+        "32 turns each, at most 32 lanes on one address\n"
+    )
+
+
+def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("cupy")
+    np.save(tmp_path / "counts.npy", np.zeros(8, np.int32))
+    words = ("ids=256:range", "counts=256", "n=256")
+    code, out, err = report(capsys, tmp_path / "count.py", "--inputs", *words, "--grid", "2")
+    assert (code, err) == (0, "")
+    assert "registers     " in out and "per thread" in out
+    assert "global atomics  8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used, 1 turn each" in out
+    words = ("ids=256:0..8", f"counts={tmp_path / 'counts.npy'}", "n=256")
+    code, out, err = report(capsys, tmp_path / "count.py", "--inputs", *words, "--grid", "2")
+    assert code == 0 and "8 addresses, most often argument counts" in out
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "message"),
+    [
+        (("--grid", "2"), 2, "--grid is for --inputs"),
+        (("--inputs", "ids=256", "counts=8", "n=256"), 2, "--grid is missing"),
+        (("--inputs", "ids=256", "counts=8", "n=256", "--grid", "two"), 2, "--grid takes one to three numbers"),
+        (("--inputs", "ids=256", "counts=8", "--grid", "2"), 2, "argument n is missing"),
+        (("--inputs", "ids=256", "m=8", "--grid", "2"), 2, "there is no argument m"),
+        (("--inputs", "ids", "--grid", "2"), 2, "'ids' is not of the form NAME=VALUE"),
+        (("--inputs", "ids=many", "--grid", "2"), 2, "ids=many describes no array"),
+        (("--inputs", "ids=8:often", "--grid", "2"), 2, "unknown contents 'often'"),
+        (("--inputs", "ids=8:5..5", "--grid", "2"), 2, "no number lies from 5 to below 5"),
+        (("--inputs", "ids=none.npy", "--grid", "2"), 2, "cannot read none.npy"),
+        (("--inputs", "none.py::make"), 2, "there is no file 'none.py'"),
+        (("--inputs", "ids=256:0..9", "counts=8", "n=256", "--grid", "2"), 1, "argument counts, 0 bytes behind its end"),
+    ],
+)
+def test_inputs_that_do_not_fit(
+    inputs: tuple[str, ...],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_registers(monkeypatch)
+    got, _, err = report(capsys, tmp_path / "count.py", *inputs)
+    assert got == code and message in err

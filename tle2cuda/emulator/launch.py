@@ -185,8 +185,8 @@ def _buffers(arrays: Mapping[str, NDArray[Any]]) -> tuple[list[Buffer], dict[str
 def _device_address(array: NDArray[Any], address: int) -> int:
     """An address as far from the beginning of the array's allocation, were that aligned as on a GPU.
 
-    So vectors and sectors lie in an argument as they do in an array of a GPU, wherever NumPy's allocator puts it. Memory that
-    others gave to NumPy with less alignment keeps its address: the kernel was specialised for that.
+    So vectors and sectors lie in an argument as they do in an array of a GPU, wherever NumPy's allocator puts it. Memory
+    that others gave to NumPy with less alignment keeps its address: the kernel was specialised for that.
     """
     while isinstance(array.base, np.ndarray):
         array = array.base
