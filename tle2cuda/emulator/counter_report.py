@@ -72,7 +72,7 @@ def _traffic(traffic: GlobalTraffic | SharedTraffic) -> str:
     parts = [_counted(traffic.requests, "request"), f"{_number(traffic.bytes_per_access)} bytes a lane"]
     if isinstance(traffic, GlobalTraffic):
         parts += [
-            f"{_number(traffic.sectors_per_request)} sectors each",
+            _each(traffic.sectors_per_request, "sector"),
             f"{_percent(traffic.used_share)} of their bytes used",
         ]
     else:

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -300,7 +300,10 @@ def _read_report(
         return [Finding("crash", message, fatal=True, schedule=options.schedule, seed=options.seed)], Counters()
     findings = [_finding(entry, locator, options) for entry in report["findings"]]
     if report["error"]:
-        findings.insert(0, _finding(report["error"], locator, options, fatal=True))
+        error = _finding(report["error"], locator, options, fatal=True)
+        # What the detector says of an access in front of it says more than the fault in it.
+        noted = next((one for one in findings if (one.kind, one.location) == (error.kind, error.location)), None)
+        findings = [replace(noted, fatal=True) if noted else error, *(one for one in findings if one is not noted)]
     return findings, read_counters(report["counters"], locator)
 
 

@@ -92,13 +92,13 @@ struct Turns {
 
 struct WarpState {
     uint32_t epoch[WARP_LANES] = {};
-    std::unordered_map<uint32_t, Turns> turns;
+    std::vector<std::unique_ptr<Turns>> turns;  // by number of the site
     std::unordered_map<RequestKey, Pending, Hash> pending;
 };
 
 std::vector<Site> sites;
 std::unordered_map<SiteKey, uint32_t, Hash> site_numbers;
-std::unordered_map<const Warp*, WarpState> warps;
+std::vector<std::unique_ptr<WarpState>> warps;  // by slot of the CTA, and in it
 uintptr_t library_begin = 0, library_end = 0;
 
 int find_library(dl_phdr_info* info, size_t, void*)
@@ -158,6 +158,15 @@ uint32_t site_of(const Chain& chain, const char* name, unsigned memory, unsigned
         sites.push_back(std::move(site));
     }
     return found->second;
+}
+
+// The state of a thread's warp, made at its first use.
+std::unique_ptr<WarpState>& state_of(const Thread& thread)
+{
+    const size_t number = thread.cta->slot * thread.cta->warps.size() + thread.linear / WARP_LANES;
+    if (number >= warps.size()) warps.resize(number + 1);
+    if (!warps[number]) warps[number] = std::make_unique<WarpState>();
+    return warps[number];
 }
 
 // ---- Requests ----
@@ -251,39 +260,46 @@ public:
         const uint32_t number = site_of(calls(), "", memory, static_cast<unsigned>(access.kind), access.bytes, is_aligned, 0);
         const Warp& warp = warp_of(thread);
         const unsigned lane = lane_of(thread);
-        WarpState& state = warps[&warp];
-        Turns& turns = state.turns[number];
+        WarpState& state = *state_of(thread);
+        if (number >= state.turns.size()) state.turns.resize(number + 1);
+        if (!state.turns[number]) state.turns[number] = std::make_unique<Turns>();
+        Turns& turns = *state.turns[number];
         if (turns.epoch[lane] != state.epoch[lane]) {
             turns.epoch[lane] = state.epoch[lane];
             turns.count[lane] = 0;
         }
         const RequestKey key{number, state.epoch[lane], turns.count[lane]++};
-        Pending& request = state.pending[key];
+        const auto found = state.pending.try_emplace(key).first;
+        Pending& request = found->second;
         request.lanes |= 1u << lane;
         request.addresses[lane] = reinterpret_cast<uintptr_t>(access.address);
         if (warp.present & ~(request.lanes | warp.exited)) return;
         finish(number, request);
-        state.pending.erase(key);
+        state.pending.erase(found);
     }
 
     void met(const std::vector<Thread*>& threads) override
     {
-        std::map<const Warp*, uint32_t> lanes;
-        for (const Thread* thread : threads) lanes[&warp_of(*thread)] |= 1u << lane_of(*thread);
-        for (const auto& [warp, mask] : lanes)
-            if ((warp->present & ~warp->exited & ~mask) == 0) go_on(*warp, mask);
+        // The threads of a warp need not lie side by side in the list.
+        std::map<const Warp*, std::pair<uint32_t, const Thread*>> lanes;
+        for (const Thread* thread : threads) {
+            auto& [mask, member] = lanes[&warp_of(*thread)];
+            mask |= 1u << lane_of(*thread);
+            member = thread;
+        }
+        for (const auto& [warp, entry] : lanes)
+            if ((warp->present & ~warp->exited & ~entry.first) == 0) go_on(*entry.second, entry.first);
     }
 
-    void waited(const Thread& thread, const SplitBarrier&, bool) override { go_on(warp_of(thread), 1u << lane_of(thread)); }
+    void waited(const Thread& thread, const SplitBarrier&, bool) override { go_on(thread, 1u << lane_of(thread)); }
 
     void thread_exited(const Thread& thread) override
     {
         const Warp& warp = warp_of(thread);
-        const auto found = warps.find(&warp);
-        if (found == warps.end()) return;
         const uint32_t live = warp.present & ~warp.exited & ~(1u << lane_of(thread));
-        finish_older(live, found->second);
-        if (live == 0) warps.erase(found);
+        std::unique_ptr<WarpState>& state = state_of(thread);
+        finish_older(live, *state);
+        if (live == 0) state.reset();  // another CTA may take its place
     }
 
     void barrier_completed(BarrierKind kind, int line) override
@@ -301,10 +317,11 @@ public:
     std::string counters_json() override;
 
 private:
-    // Lanes begin an epoch.
-    static void go_on(const Warp& warp, uint32_t lanes)
+    // Lanes of a thread's warp begin an epoch.
+    static void go_on(const Thread& thread, uint32_t lanes)
     {
-        WarpState& state = warps[&warp];
+        const Warp& warp = warp_of(thread);
+        WarpState& state = *state_of(thread);
         for (unsigned lane = 0; lane < WARP_LANES; ++lane)
             if (lanes >> lane & 1) ++state.epoch[lane];
         finish_older(warp.present & ~warp.exited, state);
@@ -373,8 +390,9 @@ std::string hottest_json()
 
 std::string RequestCounter::counters_json()
 {
-    for (auto& [warp, state] : warps)  // of threads that a fatal finding stopped
-        for (const auto& [key, request] : state.pending) finish(key.site, request);
+    for (const auto& state : warps)  // of threads that a fatal finding stopped
+        if (state)
+            for (const auto& [key, request] : state->pending) finish(key.site, request);
     warps.clear();
     std::string text = "\"hottest\": " + hottest_json() + ", \"sites\": [";
     for (size_t i = 0; i < sites.size(); ++i) text += (i ? ", " : "") + site_json(sites[i]);

@@ -106,6 +106,8 @@ bool thread_at(const Thread& thread, const void* address)
 // Each buffer between inaccessible pages, so that what strays far ends the run.
 void map_buffers()
 {
+    const std::vector<std::string>& detect = launch.request.detect;
+    const bool is_checked = std::find(detect.begin(), detect.end(), "bounds") != detect.end();
     uint64_t file_offset = 0;
     for (Buffer& buffer : launch.request.buffers) {
         const auto inside = reinterpret_cast<uintptr_t>(buffer.begin);  // where in its first page it starts
@@ -117,6 +119,11 @@ void map_buffers()
         if (pages && mmap(first, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, launch.request.data_file,
                           static_cast<off_t>(file_offset)) == MAP_FAILED)
             fail("resources", "cannot map argument " + buffer.name);
+        // An access just outside is a finding and does no harm; without the detector it ends the run where a page ends.
+        if (is_checked) {
+            mprotect(first - PAGE_BYTES, PAGE_BYTES, PROT_READ | PROT_WRITE);
+            mprotect(first + pages, PAGE_BYTES, PROT_READ | PROT_WRITE);
+        }
         buffer.begin = first + inside;
         file_offset += pages;
     }
