@@ -115,6 +115,20 @@ def test_an_access_moves_at_most_16_bytes() -> None:
         assert (traffic.sectors_per_request, traffic.used_share) == (32, 0.5)
 
 
+@pytest.mark.parametrize(("members", "requests"), [("float x, y;", 2), ("float x, y, z;", 3), ("float x, y, z, w;", 4)])
+def test_a_struct_without_alignment_moves_by_words(members: str, requests: int) -> None:
+    body = (
+        f"    struct Plain {{ {members} }};\n"
+        "    reinterpret_cast<Plain*>(out)[threadIdx.x] = reinterpret_cast<const Plain*>(x)[threadIdx.x];"
+    )
+    result = counters(body, {"x": floats(128), "out": floats(128)})
+    for traffic in (result.global_loads, result.global_stores):
+        assert (traffic.requests, traffic.bytes_per_access) == (requests, 4)
+        # Each request takes one word in so many, of the same sectors.
+        assert traffic.sectors == requests * 4 * requests
+        assert traffic.used_share == 1 / requests
+
+
 def test_partial_warps_and_branches() -> None:
     body = (
         "    const int i = threadIdx.x;\n"

@@ -56,7 +56,7 @@ def emulate(
         seed: Seed of a random schedule, and of the pattern that unwritten shared memory holds.
         seeds: Several seeds: one run for each, in as many processes as there are processors.
         detect: Checks that cost time: ``bounds`` (accesses outside of arguments and of shared memory, misaligned
-            accesses), ``counters`` (accesses by kind and memory).
+            accesses), ``counters`` (sectors, vector widths, bank conflicts, contention, barriers, by line: `Counters`).
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance.
         num_warps: Warps of one CTA, for a jit object; the further arguments alike.
         arch: Architecture to emit for.
