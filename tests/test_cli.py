@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.devices import find_devices
 from tests.runtime import samples
 from tle2cuda import cli
 from tle2cuda.errors import (
@@ -487,6 +488,15 @@ def test_doctor(capsys: Any) -> None:
     states = {line[8:30].strip(): line[:8].strip() for line in out.splitlines() if line[:8].strip()}
     assert states["tle2cuda"] == states["NVRTC"] == states["CUDA headers"] == states["NVRTC compiles"] == "ok"
     assert set(states.values()) <= {"ok", "absent"}
+
+
+def test_doctor_of_a_machine_without_a_driver(capsys: Any) -> None:
+    pytest.importorskip("cupy")
+    devices = find_devices()
+    if devices.capabilities:
+        pytest.skip("there is a GPU")
+    _, out, _ = run(capsys, "doctor")
+    assert f"absent  GPU                   no GPU: {devices.why_none}\n" in out
 
 
 def test_doctor_of_a_bare_machine(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,11 +131,13 @@ def choose_machine(options: argparse.Namespace) -> tuple[Machine, str]:
 
         if cupy.cuda.runtime.getDeviceCount() > 0:
             return GpuMachine(), ""
-        return InterpreterMachine(), "the driver lists no GPU"
+        return InterpreterMachine(), "no GPU: the driver lists no device"
     except ImportError:
         return InterpreterMachine(), "CuPy is not installed"
     except Exception as error:
-        return InterpreterMachine(), f"no GPU: {describe(error)}"
+        from tle2cuda.runtime.toolkit import missing_driver
+
+        return InterpreterMachine(), f"no GPU: {missing_driver() or describe(error)}"
 
 
 def emit_and_compile(row: Row, sizes: Sizes, tuning: Any, *, is_compiled: bool) -> None:
