@@ -225,8 +225,8 @@ def require_gpu() -> None:
     except Exception as error:
         raise ToolchainError(
             f"no GPU: {missing_driver() or error}",
-            help="kernels compile here, and run on the CPU when they are given NumPy arrays; to launch them on a GPU, use "
-            "a machine with an NVIDIA driver",
+            help="kernels compile here; to launch them, use a machine with an NVIDIA driver, or pass NumPy arrays to run "
+            "them on the CPU",
         ) from None
     if count == 0:
         raise ToolchainError(
