@@ -59,7 +59,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedArray:
     """An array in a buffer, for naming its elements.
 
     Attributes:
@@ -87,13 +87,13 @@ class Bound:
         buffers: Memory.
         parameters: One line of the request for each kernel parameter.
         arrays: Array arguments by name, with their buffer and the offset of their first element in it.
-        parts: The same arrays, and scratch, as the runner names their elements.
+        named: The same arrays, and scratch, as the runner names their elements.
     """
 
     buffers: tuple[Buffer, ...]
     parameters: tuple[str, ...]
     arrays: Mapping[str, tuple[NDArray[Any], int, int]]
-    parts: tuple[Part, ...] = ()
+    named: tuple[NamedArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,12 @@ def bind(
                 facts=(f"array arguments: {', '.join(arrays)}",),
             )
     buffers, places = _buffers(arrays)
-    parts = [
-        Part(name, buffers_at, low - (buffers[buffers_at].address or 0), high - low, array.itemsize, name in uninitialized)
-        for name, array in arrays.items()
-        for (buffers_at, _), (low, high) in [(places[name], _extent(array))]
-    ]
+    named = []
+    for name, array in arrays.items():
+        number = places[name][0]
+        low, high = _extent(array)
+        offset = low - (buffers[number].address or 0)
+        named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if spec.kind == "scalar":
@@ -158,9 +159,9 @@ def bind(
     for scratch in contract.scratch:
         size = scratch.size_bytes(prod(ctas))
         lines.append(f"pointer {len(buffers)} 0")
-        parts.append(Part(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
+        named.append(NamedArray(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
-    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(parts))
+    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(named))
 
 
 def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
@@ -392,10 +393,10 @@ def _request(execution: Execution, data: int, report: int, part: Part | None) ->
     yield f"files {data} {report}"
     for buffer in bound.buffers:
         yield f"buffer {len(buffer.data)} {buffer.page_offset} {buffer.name}"
-    for part in bound.parts:
+    for named in bound.named:
         yield (
-            f"argument {part.buffer} {part.offset_bytes} {part.size_bytes} {part.element_bytes} "
-            f"{int(part.is_uninitialized)} {part.name}"
+            f"argument {named.buffer} {named.offset_bytes} {named.size_bytes} {named.element_bytes} "
+            f"{int(named.is_uninitialized)} {named.name}"
         )
     yield from bound.parameters
 
