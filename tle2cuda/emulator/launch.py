@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tle2cuda.emulator.counters import Counters, read_counters
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.results import EmulationRun, Finding
+from tle2cuda.emulator.results import EmulationRun, Finding, OtherAccess
 from tle2cuda.emulator.toolchain import KernelLibrary
 from tle2cuda.errors import ArgumentError
 from tle2cuda.interpreter.arguments import as_array
@@ -61,6 +61,27 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedArray:
+    """An array in a buffer, for naming its elements.
+
+    Attributes:
+        name: The argument.
+        buffer: Number of the buffer.
+        offset_bytes: Where in it the array begins.
+        size_bytes: Its size, from the first element to the last.
+        element_bytes: Size of an element.
+        is_uninitialized: The kernel must write an element before it reads it.
+    """
+
+    name: str
+    buffer: int
+    offset_bytes: int
+    size_bytes: int
+    element_bytes: int
+    is_uninitialized: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The arguments of a launch.
 
@@ -68,11 +89,13 @@ class Bound:
         buffers: Memory.
         parameters: One line of the request for each kernel parameter.
         arrays: Array arguments by name, with their buffer and the offset of their first element in it.
+        named: The same arrays, and scratch, as the runner names their elements.
     """
 
     buffers: tuple[Buffer, ...]
     parameters: tuple[str, ...]
     arrays: Mapping[str, tuple[NDArray[Any], int, int]]
+    named: tuple[NamedArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +109,9 @@ class RunOptions:
     stall_s: float = 30.0
 
 
-def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas: Dim3) -> Bound:
+def bind(
+    contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas: Dim3, uninitialized: Collection[str] = ()
+) -> Bound:
     """Arrays and numbers as the runner takes them. Arrays that overlap share a buffer, as they do in memory.
 
     Raises:
@@ -112,7 +137,19 @@ def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas
         for spec, value in zip(contract.args, values, strict=True)
         if spec.kind == "pointer" and value is not None
     }
+    for name in uninitialized:
+        if name not in arrays:
+            raise ArgumentError(
+                f"{contract.kernel_name}: uninitialized names {name}, which is no array argument",
+                facts=(f"array arguments: {', '.join(arrays)}",),
+            )
     buffers, places = _buffers(arrays)
+    named = []
+    for name, array in arrays.items():
+        number = places[name][0]
+        low, high = _extent(array)
+        offset = low - (buffers[number].address or 0)
+        named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if spec.kind == "scalar":
@@ -124,8 +161,9 @@ def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas
     for scratch in contract.scratch:
         size = scratch.size_bytes(prod(ctas))
         lines.append(f"pointer {len(buffers)} 0")
+        named.append(NamedArray(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
-    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays})
+    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(named))
 
 
 def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
@@ -370,6 +408,11 @@ def _request(execution: Execution, data: int, report: int, part: Part | None) ->
     yield f"files {data} {report}"
     for buffer in bound.buffers:
         yield f"buffer {len(buffer.data)} {buffer.page_offset} {buffer.name}"
+    for named in bound.named:
+        yield (
+            f"argument {named.buffer} {named.offset_bytes} {named.size_bytes} {named.element_bytes} "
+            f"{int(named.is_uninitialized)} {named.name}"
+        )
     yield from bound.parameters
 
 
@@ -403,6 +446,11 @@ def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fa
         first = f"first CTA {tuple(state['cta'])}, thread {state['thread'][0]}"
         details.append(f"{threads} of {ctas} ({first}): {state['state']}" + (f" at {at}" if at else ""))
         location = location or at
+    other = None
+    if "other" in entry:
+        party = entry["other"]
+        other = OtherAccess(locator.locate(party["pcs"]), tuple(party["cta"]), tuple(party["thread"]))
+        details.append(str(other))
     return Finding(
         kind=entry["kind"],
         message=entry["message"],
@@ -414,4 +462,5 @@ def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fa
         fatal=fatal,
         schedule=options.schedule,
         seed=options.seed,
+        other=other,
     )
