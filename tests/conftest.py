@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
+import pathlib
 import re
 
 import pytest
@@ -16,6 +17,8 @@ DEVICE_MARKERS = {
     "cluster": "needs a GPU with thread block clusters (compute capability 9.0)",
     "multigpu": "needs at least two GPUs",
 }
+
+INTERPRETER_SUITES = {"analysis", "frontend", "interpreter", "ir", "kernels", "layout", "lowering", "ops", "passes"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker(marker) and (reason := find_devices().why_not(marker)):
                 item.add_marker(pytest.mark.skip(reason=reason))
                 break
+
+
+@pytest.fixture(autouse=True)
+def interpreter_for_its_suites(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches on NumPy arrays mean the interpreter in suites that are about the language; elsewhere, what users get."""
+    suite = request.path.relative_to(pathlib.Path(__file__).parent).parts[0]
+    if suite in INTERPRETER_SUITES and not any(request.node.get_closest_marker(marker) for marker in DEVICE_MARKERS):
+        monkeypatch.setenv("TLE2CUDA_DEVICE", "interpreter")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -22,6 +22,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.version import __version__
 
+ROOT = Path(__file__).parents[1]
 SIGNATURE = "*fp32:16, *fp32:16, *fp32:16, i32"
 KERNEL_FILE = """\
 import tle2cuda
@@ -178,8 +179,7 @@ USAGE = [
     (["compile", "FILE::number"], "add_file.py: `number` is of type int, not a kernel\n  kernels: add"),
     (["compile", "FILE::add", "--constants", "B"], "a constant is written NAME=VALUE, got 'B'"),
     (["compile", "FILE::add", "--num-warps", "3"], "--num-warps is a power of two between 1 and 32, got 3"),
-    (["run", "script.py"], "running scripts whose triton imports are served by tle2cuda (`tle2cuda run`) "
-     "is not supported in this version"),
+    (["run", "nowhere.py"], "cannot read the script 'nowhere.py': No such file or directory"),
     (["export", "FILE::add", "-o", "d"], "exporting a kernel with a C++ launcher (`tle2cuda export`) "
      "is not supported in this version"),
 ]  # fmt: skip
@@ -192,7 +192,10 @@ def test_wrong_command_lines(capsys: Any, kernel_file: Path, arguments: list[str
     assert err == f"tle2cuda: {message.replace('FILE', str(kernel_file))}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compile", "--arch"], ["compile", "--nonsense"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["frobnicate"], ["compile", "--arch"], ["compile", "--nonsense"], ["run"], ["run", "--on", "abacus", "x.py"]],
+)
 def test_what_argparse_refuses(capsys: Any, arguments: list[str]) -> None:
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
@@ -391,6 +394,71 @@ def test_doctor_of_a_bare_machine(capsys: Any, monkeypatch: pytest.MonkeyPatch) 
     assert code == 3
     assert "missing CuPy                  CuPy is not installed\n" in out
     assert out.endswith("Kernels cannot be compiled to cubins here; emitting CUDA and interpreting still work.\n")
+
+
+SCRIPT = """\
+import sys
+
+import numpy as np
+import tle2cuda
+import tle2cuda.language as tl
+from tle2cuda.runtime.device import host_device
+
+
+@tle2cuda.jit
+def twice(x):
+    i = tl.arange(0, 32)
+    tl.store(x + i, 2 * tl.load(x + i))
+
+
+x = np.arange(32, dtype=np.int32)
+twice[(1,)](x)
+print(host_device(), x[31], sys.argv[1:], __name__)
+if "--fail" in sys.argv:
+    raise ValueError("as asked for")
+sys.exit(7)
+"""
+
+
+def run_script(tmp_path: Path, *arguments: str, text: str = SCRIPT, **environment: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "script.py").write_text(text)
+    command = [sys.executable, "-m", "tle2cuda", "run", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+
+
+@pytest.mark.parametrize("device", ["emulator", "interpreter"])
+def test_run_on_a_device(tmp_path: Path, device: str) -> None:
+    done = run_script(tmp_path, "--on", device, "script.py", "--on", "7")
+    assert done.stdout == f"{device} 62 ['--on', '7'] __main__\n"
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_run_shows_the_tracebacks_of_the_script_alone(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "--on", "interpreter", "script.py", "--fail")
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"Traceback \(most recent call last\):\n  File \".*script\.py\", line 19, in <module>\n    raise .*\n"
+        r"ValueError: as asked for\n",
+        done.stderr,
+    )
+
+
+def test_run_without_a_compiler(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "--on", "emulator", "script.py", TLE2CUDA_CXX="no-such-compiler")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("TLE2CUDA_CXX names 'no-such-compiler', which is not installed")
+    assert "apt install g++" in done.stderr
+    done = run_script(tmp_path, "script.py", TLE2CUDA_CXX="no-such-compiler", TLE2CUDA_DEVICE="")
+    assert (done.returncode, done.stdout) == (7, "interpreter 62 [] __main__\n")
+    assert done.stderr.count("kernels on NumPy arrays run in the interpreter, not as their emitted CUDA: ") == 1
+
+
+def test_run_refuses_scripts_that_import_triton(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "script.py", text="import sys\nimport triton.language as tl\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tle2cuda: script.py:2 imports triton; ")
+    assert "help: write `import tle2cuda` for `import triton`" in done.stderr
 
 
 def test_version(capsys: Any) -> None:

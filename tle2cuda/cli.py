@@ -1,4 +1,4 @@
-"""The command line: `tle2cuda compile` and `tle2cuda doctor`.
+"""The command line: `tle2cuda compile`, `tle2cuda run` and `tle2cuda doctor`.
 
 Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the machine lacks something.
 """
@@ -24,7 +24,6 @@ EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
 _STDOUT = "-"
 _ALL_PASSES = "all"
 _LATER = {
-    "run": "running scripts whose triton imports are served by tle2cuda",
     "export": "exporting a kernel with a C++ launcher",
 }
 
@@ -99,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tle2cuda {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_compile(commands)
+    _add_run(commands)
     doctor = commands.add_parser("doctor", help="say what is installed, what works, and what to do about the rest")
     doctor.set_defaults(command=_doctor)
     return parser
@@ -150,6 +150,30 @@ def _add_compile(commands: Any) -> None:
         help="print the IR after PASS, or after every pass",
     )
     parser.add_argument("--report", action="store_true", help="print registers, spills, shared memory, occupancy")
+
+
+def _add_run(commands: Any) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a Python script that launches kernels, on a chosen device",
+        description="Run a Python script that launches kernels. Its exit code, output and tracebacks are the script's own.",
+    )
+    parser.set_defaults(command=_run)
+    parser.add_argument(
+        "--on",
+        choices=("cuda", "emulator", "interpreter"),
+        help="where kernels run: on the GPU, as emitted CUDA on the CPU, or in the interpreter (default: where their "
+        "arrays lie; NumPy arrays in the emulator)",
+    )
+    parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
+    parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")
+
+
+def _run(options: argparse.Namespace) -> int:
+    """`tle2cuda run`."""
+    from tle2cuda.runtime.script import run_script
+
+    return run_script(options.script, options.arguments, options.on)
 
 
 def _compile(options: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ import difflib
 import functools
 import inspect
 import operator
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
@@ -34,6 +33,7 @@ from tle2cuda.errors import (
 from tle2cuda.ir.types import DType
 from tle2cuda.runtime.args import HOST, BoundArguments, array_dtype, make_binder, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, host_device
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 
@@ -52,16 +52,13 @@ _OPTION_DEFAULTS: Mapping[str, Any] = {
 }
 _REMEMBERED_GRIDS = 1024
 
-DEVICE_VARIABLE = "TLE2CUDA_DEVICE"
-HOST_DEVICES = ("emulator", "interpreter")
-
 
 class JitFunction:
     """A kernel or device function of the tile language.
 
     `kernel[grid](*args, **kwargs)` launches it: on torch, CuPy and DLPack arrays on their GPU and the current
-    stream of their library, on NumPy arrays in the interpreter, or with `TLE2CUDA_DEVICE=emulator` in the emulator. Inside
-    kernels it is called like a function.
+    stream of their library, on NumPy arrays in the emulator, or in the interpreter where there is no C++ compiler.
+    `TLE2CUDA_DEVICE` chooses another one. Inside kernels it is called like a function.
 
     Attributes:
         fn: The Python function.
@@ -249,10 +246,16 @@ class JitFunction:
             return known
 
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> _GPULaunch | _HostLaunch:
-        if bound.device == HOST or (bound.device is None and not _has_gpu()):
+        chosen = chosen_device()
+        if bound.device in (HOST, None) and (bound.device == HOST or chosen in HOST_DEVICES or not _has_gpu()):
             launch = _HostLaunch(self, bound, _Options(self.fn.__name__, options, DEFAULT_TARGET))
             launch.prepare()
             return launch
+        if chosen in HOST_DEVICES:
+            raise LaunchError(
+                f"{DEVICE_VARIABLE}={chosen}, but the arrays lie on GPU {bound.device}",
+                help="pass NumPy arrays or host tensors, or choose cuda",
+            )
         compiled = self._compile(bound.specialization, options, bound.device)
         return _GPULaunch(compiled, bound)
 
@@ -369,13 +372,14 @@ class _HostLaunch:
         self.traced: Any = None
         self.emulation: Any = None
 
-    def prepare(self) -> None:
-        """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done.
+    def prepare(self) -> str:
+        """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done; returns the device.
 
         Raises:
             CompilationError: The kernel is wrong.
             ToolchainError: The emulator is chosen and there is no C++ compiler.
         """
+        device = host_device()
         settings = self.settings
         options: dict[str, Any] = {
             "num_warps": settings.num_warps,
@@ -383,17 +387,17 @@ class _HostLaunch:
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
         }
-        if host_device() == "interpreter":
+        if device == "interpreter":
             if self.traced is None:
                 self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
         elif self.emulation is None:
             from tle2cuda.emulator.api import Program
 
             self.emulation = Program(emit_specialized(self.kernel, self.bound.specialization, **options))
+        return device
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> None:
-        self.prepare()
-        if host_device() == "emulator":
+        if self.prepare() == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
             emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
@@ -406,23 +410,6 @@ class _HostLaunch:
         check_grid(ctas)
         if x and y and z:
             interpreter.run(self.traced, ctas, self.pick(values))
-
-
-def host_device() -> str:
-    """What runs kernels on arrays in host memory, as `TLE2CUDA_DEVICE` says: ``interpreter`` or ``emulator``.
-
-    Raises:
-        LaunchError: It says neither.
-    """
-    device = os.environ.get(DEVICE_VARIABLE) or "interpreter"
-    if device in HOST_DEVICES:
-        return device
-    if device == "cuda":
-        raise LaunchError(
-            f"{DEVICE_VARIABLE}=cuda, but the arrays lie in host memory",
-            help="pass torch or CuPy arrays on a GPU, or choose one of " + ", ".join(HOST_DEVICES),
-        )
-    raise LaunchError(f"{DEVICE_VARIABLE} must be one of cuda, {', '.join(HOST_DEVICES)}, got {device!r}")
 
 
 def _picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

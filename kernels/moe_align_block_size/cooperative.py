@@ -94,7 +94,8 @@ def moe_align_cooperative(
 
     totals = workspace + (epoch & 1) * GROUP_TILE + group
     if cta == 0:
-        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0, mask=has_group)
+        # All of them: a launch with more groups may have used it before, and may use it next.
+        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)
     mine = tl.load(tle.gpu.local_ptr(count, (group,)))
     total, before = exchange_counts(totals, mine, has_group, ctas, ONE_CTA)
     group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)

@@ -16,6 +16,7 @@ import tle2cuda.language as tl
 from tests.emulator.handwritten import handwritten
 from tle2cuda.emulator import emulate, toolchain
 from tle2cuda.errors import ArgumentError, DeviceCodeError, EmulationError, LaunchError, ToolchainError
+from tle2cuda.runtime import device
 
 
 @tle2cuda.jit
@@ -160,6 +161,29 @@ def test_launches_run_in_the_emulator_when_it_is_chosen(monkeypatch: pytest.Monk
     assert (args["out"] == 3 * args["x"]).all()
 
 
+def test_launches_run_in_the_emulator_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TLE2CUDA_DEVICE", raising=False)
+    assert device.host_device() == "emulator"
+    with pytest.raises(EmulationError):
+        scale_without_mask[(100000,)](**arguments())
+
+
+def test_without_a_compiler_launches_run_in_the_interpreter_and_say_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TLE2CUDA_DEVICE", raising=False)
+    monkeypatch.setenv("TLE2CUDA_CXX", "no-such-compiler")
+    device._note_no_compiler.cache_clear()
+    args = arguments()
+    with pytest.warns(RuntimeWarning, match="run in the interpreter.*no-such-compiler.* Install g") as caught:
+        for _ in range(2):
+            scale[(4,)](**args)
+    assert len(caught) == 1
+    assert (args["out"] == 3 * args["x"]).all()
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    scale._launches.clear()
+    with pytest.raises(ToolchainError, match="no-such-compiler.*not installed"):
+        scale[(4,)](**args)
+
+
 def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     args = arguments()
@@ -174,14 +198,14 @@ def test_launches_print(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("device", "message"),
+    ("chosen", "message"),
     [
         ("cuda", "TLE2CUDA_DEVICE=cuda, but the arrays lie in host memory"),
         ("abacus", "TLE2CUDA_DEVICE must be one of cuda, emulator, interpreter, got 'abacus'"),
     ],
 )
-def test_unknown_devices_are_refused(device: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+def test_unknown_devices_are_refused(chosen: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", chosen)
     with pytest.raises(LaunchError, match=message):
         scale[(4,)](**arguments())
 

@@ -124,7 +124,7 @@ struct Shared {
     alignas(16) int start[1024];              // parts.py:26
     alignas(16) int end[1024];                // parts.py:26
     alignas(16) unsigned char or_slots[32];   // scratch of cooperative.py:52
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cooperative.py:100
+    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cooperative.py:101
 };
 static_assert(sizeof(Shared) <= 16608, "the launch contract gives the CTA this much shared memory");
 
@@ -165,16 +165,14 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     if (is_routed) rank = atomicAdd(&shared.count[id], 1);
     // if cta == 0:                                                                cooperative.py:96
     if (cta == 0) {
-        // has_group = group < NUM_GROUPS                                          cooperative.py:83
-        const bool has_group = thread < 512;
-        // tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0, ma ...  cooperative.py:97
-        if (has_group) *(workspace + (1 - (epoch & 1)) * 1024 + thread) = 0;
+        // tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)         cooperative.py:98
+        *(workspace + (1 - (epoch & 1)) * 1024 + thread) = 0;
     }
     // complete = ctas * ONE_CTA                                                   cooperative.py:49
     const int complete = ctas * 4194304;
     __syncthreads();  // orders the atomics on `count` before the loads of it
 
-    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                          cooperative.py:98
+    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                          cooperative.py:99
     const int mine = shared.count[thread];
     // has_group = group < NUM_GROUPS                                              cooperative.py:83
     const bool has_group = thread < 512;
@@ -200,20 +198,20 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     const int before = old & 4194303;
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     const int product = (total + 15) / 16 * 16;
-    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ...   cooperative.py:100
+    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ...   cooperative.py:101
     int group_start, post_pad;
     BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
-    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                  cooperative.py:101
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                  cooperative.py:102
     shared.start[thread] = group_start;
-    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)          cooperative.py:102
+    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)          cooperative.py:103
     shared.base[thread] = group_start + before;
-    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)            cooperative.py:103
+    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)            cooperative.py:104
     shared.end[thread] = group_start + total;
     __syncthreads();  // orders the stores to `base`, `start` and `end` before the loads of them
 
-    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is ...  cooperative.py:105
+    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is ...  cooperative.py:106
     const int first_place = is_routed ? shared.base[id] : 0;
-    // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)            cooperative.py:106
+    // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)            cooperative.py:107
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
     for (int tile = cta; tile < (expert_capacity + 1023) / 1024; tile += ctas) {
@@ -236,7 +234,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
         // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
         if (block < expert_capacity) expert_ids[block] = expert;
     }
-    // write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ...   cooperative.py:120
+    // write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ...   cooperative.py:121
     const int cta_2 = ctas - 1 - cta;
     // for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):                       parts.py:106
     for (int tile = cta_2; tile < 8; tile += ctas) {
@@ -266,11 +264,11 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:121
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
-    // if cta == 0:                                                               cooperative.py:122
+    // if cta == 0:                                                               cooperative.py:123
     if (cta == 0) {
-        // tl.store(num_post_pad, post_pad)                                       cooperative.py:123
+        // tl.store(num_post_pad, post_pad)                                       cooperative.py:124
         if (thread == 0) *num_post_pad = post_pad;
-        // tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it add ...  cooperative.py:124
+        // tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it add ...  cooperative.py:125
         if (thread == 0) *epoch_ptr = epoch + 1;
     }
 }

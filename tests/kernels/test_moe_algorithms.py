@@ -51,6 +51,21 @@ def run(name, tuning, problem, arrays_of=lambda array: array, runs=2):
         )
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_scratch_serves_launches_of_other_numbers_of_groups(name):
+    """The dispatcher keeps scratch by its size: launches with and without the filtered slots' group share it."""
+    ids = np.random.default_rng(3).integers(-1, 40, 300).astype(np.int32)
+    kept: dict[tuple[str, int], np.ndarray] = {}
+    for keep_filtered in (False, True, False, True, True, False):
+        sizes = Sizes(ids.size, 4, 40, keep_filtered)
+        recipe = ALGORITHMS[name].recipe(sizes, SMALL[name])
+        scratch = {role: kept.setdefault((role, n), np.zeros(n, np.int32)) for role, n in recipe.scratch.items()}
+        outputs = [np.full(n, 0x7B7B7B7B, np.int32) for n in (sizes.sorted_capacity, sizes.expert_capacity, 1)]
+        names = ("sorted_ids", "expert_ids", "num_post_pad")
+        run_steps(recipe, {"topk_ids": ids, **dict(zip(names, outputs, strict=True)), **scratch}, sizes)
+        verify(AlignedBlocks(*outputs), ids, 4, 40, keep_filtered=keep_filtered)
+
+
 def test_every_algorithm_is_tested():
     assert set(SMALL) == set(ALGORITHMS)
 

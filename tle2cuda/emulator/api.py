@@ -20,7 +20,7 @@ from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normaliz
 from tle2cuda.targets import DEFAULT_TARGET
 
 SCHEDULES = ("forward", "reverse", "random")
-DETECTORS = ("bounds", "counters")
+DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit", "counters")
 
 
 @public
@@ -33,6 +33,7 @@ def emulate(
     seed: int = 0,
     seeds: Sequence[int] | None = None,
     detect: str | Sequence[str] = (),
+    uninitialized: Sequence[str] = (),
     switch_at_accesses: int = 0,
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
@@ -54,9 +55,13 @@ def emulate(
         schedule: ``forward``, ``reverse`` or ``random``.
         seed: Seed of a random schedule, and of the pattern that unwritten shared memory holds.
         seeds: Several seeds: one run for each, in as many processes as there are processors.
-        detect: Checks that cost time: ``bounds`` (accesses outside of arguments and of shared memory, misaligned
-            accesses), ``counters`` (accesses by kind and memory).
-        switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance.
+        detect: Checks that cost time, or ``all``: ``races`` (accesses of two threads, one of them a write, that no barrier,
+            fence or atomic orders), ``uninitialized`` (reads of what nothing has written: shared memory, scratch, the
+            arguments named by `uninitialized`), ``bounds`` (accesses outside of arguments and of each buffer in shared
+            memory, also that of other CTAs), ``alignment`` (misaligned accesses), ``exit`` (accesses to the shared
+            memory of a CTA that may have exited), ``counters`` (accesses by kind and memory).
+        uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
+        switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
         num_warps: Warps of one CTA, for a jit object; the further arguments alike.
         arch: Architecture to emit for.
         headers: ``toolkit`` or ``minimal``.
@@ -84,7 +89,7 @@ def emulate(
     start = time.perf_counter()
     program = Program(emitted)
     compile_s = time.perf_counter() - start
-    bound = launch.bind(emitted.contract, values, ctas)
+    bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     options = [
         launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s)
         for one in (seeds if seeds is not None else (seed,))

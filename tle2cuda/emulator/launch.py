@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.results import Counters, EmulationRun, Finding
+from tle2cuda.emulator.results import Counters, EmulationRun, Finding, OtherAccess
 from tle2cuda.emulator.toolchain import KernelLibrary
 from tle2cuda.errors import ArgumentError
 from tle2cuda.interpreter.arguments import as_array
@@ -58,6 +58,27 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """An array in a buffer, for naming its elements.
+
+    Attributes:
+        name: The argument.
+        buffer: Number of the buffer.
+        offset_bytes: Where in it the array begins.
+        size_bytes: Its size, from the first element to the last.
+        element_bytes: Size of an element.
+        is_uninitialized: The kernel must write an element before it reads it.
+    """
+
+    name: str
+    buffer: int
+    offset_bytes: int
+    size_bytes: int
+    element_bytes: int
+    is_uninitialized: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """The arguments of a launch.
 
@@ -65,11 +86,13 @@ class Bound:
         buffers: Memory.
         parameters: One line of the request for each kernel parameter.
         arrays: Array arguments by name, with their buffer and the offset of their first element in it.
+        parts: The same arrays, and scratch, as the runner names their elements.
     """
 
     buffers: tuple[Buffer, ...]
     parameters: tuple[str, ...]
     arrays: Mapping[str, tuple[NDArray[Any], int, int]]
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +106,9 @@ class RunOptions:
     stall_s: float = 30.0
 
 
-def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas: Dim3) -> Bound:
+def bind(
+    contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas: Dim3, uninitialized: Collection[str] = ()
+) -> Bound:
     """Arrays and numbers as the runner takes them. Arrays that overlap share a buffer, as they do in memory.
 
     Raises:
@@ -109,7 +134,18 @@ def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas
         for spec, value in zip(contract.args, values, strict=True)
         if spec.kind == "pointer" and value is not None
     }
+    for name in uninitialized:
+        if name not in arrays:
+            raise ArgumentError(
+                f"{contract.kernel_name}: uninitialized names {name}, which is no array argument",
+                facts=(f"array arguments: {', '.join(arrays)}",),
+            )
     buffers, places = _buffers(arrays)
+    parts = [
+        Part(name, buffers_at, low - (buffers[buffers_at].address or 0), high - low, array.itemsize, name in uninitialized)
+        for name, array in arrays.items()
+        for (buffers_at, _), (low, high) in [(places[name], _extent(array))]
+    ]
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if spec.kind == "scalar":
@@ -121,8 +157,9 @@ def bind(contract: LaunchContract, args: Sequence[Any] | Mapping[str, Any], ctas
     for scratch in contract.scratch:
         size = scratch.size_bytes(prod(ctas))
         lines.append(f"pointer {len(buffers)} 0")
+        parts.append(Part(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
-    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays})
+    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(parts))
 
 
 def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
@@ -269,6 +306,11 @@ def _request(
     yield f"files {data} {report}"
     for buffer in bound.buffers:
         yield f"buffer {len(buffer.data)} {buffer.page_offset} {buffer.name}"
+    for part in bound.parts:
+        yield (
+            f"argument {part.buffer} {part.offset_bytes} {part.size_bytes} {part.element_bytes} "
+            f"{int(part.is_uninitialized)} {part.name}"
+        )
     yield from bound.parameters
 
 
@@ -299,6 +341,11 @@ def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fa
         first = f"first CTA {tuple(state['cta'])}, thread {state['thread'][0]}"
         details.append(f"{threads} of {ctas} ({first}): {state['state']}" + (f" at {at}" if at else ""))
         location = location or at
+    other = None
+    if "other" in entry:
+        party = entry["other"]
+        other = OtherAccess(locator.locate(party["pcs"]), tuple(party["cta"]), tuple(party["thread"]))
+        details.append(str(other))
     return Finding(
         kind=entry["kind"],
         message=entry["message"],
@@ -310,4 +357,5 @@ def _finding(entry: Mapping[str, Any], locator: Locator, options: RunOptions, fa
         fatal=fatal,
         schedule=options.schedule,
         seed=options.seed,
+        other=other,
     )

@@ -36,13 +36,32 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherAccess:
+    """The earlier of two accesses that a finding is about.
+
+    Attributes:
+        location: Where it happened.
+        cta: Index of the CTA whose thread it was.
+        thread: Index of the thread.
+    """
+
+    location: Location | None
+    cta: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        where = f"{self.location}: {self.location.text}" if self.location else "a place that is not known"
+        return f"the other access: {where} [CTA {self.cta}, thread {self.thread}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong with a kernel, found in one run.
 
     Attributes:
         kind: Which check found it: ``deadlock``, ``endless_wait``, ``endless_loop``, ``divergent_barrier``,
-            ``collective``, ``out_of_bounds``, ``misaligned``, ``division``, ``trap``, ``remote``, ``resources``,
-            ``stack``, ``crash``.
+            ``collective``, ``race``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``exit``, ``division``,
+            ``trap``, ``remote``, ``resources``, ``stack``, ``crash``.
         message: What happened, in one line.
         location: Where; None when no line can be told.
         details: Further lines: who waits where.
@@ -52,6 +71,7 @@ class Finding:
         fatal: The run ended with it.
         schedule: The run's schedule.
         seed: The run's seed.
+        other: Of a race, the access that came first.
     """
 
     kind: str
@@ -64,6 +84,7 @@ class Finding:
     fatal: bool = False
     schedule: str = "forward"
     seed: int = 0
+    other: OtherAccess | None = None
 
     def __str__(self) -> str:
         where = f"{self.location}: " if self.location else ""
@@ -160,7 +181,9 @@ class Emulation:
         for run in self.runs:
             for finding in run.findings:
                 line = finding.location.line if finding.location else None
-                found.setdefault((finding.kind, line, finding.message if line is None else ""), finding)
+                other = finding.other.location if finding.other else None
+                key = (finding.kind, line, finding.message if line is None else "", other.line if other else None)
+                found.setdefault(key, finding)
         return tuple(found.values())
 
     @property

@@ -21,6 +21,11 @@ _SHARED = re.compile(
     r"(?P<extern>extern\s+)?__shared__\s+(?:(?:__align__|alignas)\s*\((?P<alignment>\d+)\)\s+)?"
     r"(?P<type>[^;=]+?)\s*\b(?P<name>\w+)\s*(?P<extents>(?:\[[^\];]*\]\s*)*);"
 )
+# The struct that emitted files keep their shared memory in (templates/kernel.cu.j2), and what stands in it.
+_STRUCT = re.compile(r"^struct Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE)
+_MEMBER_OR_BRACE = re.compile(r"(?P<open>\bunion\s*\{)|(?P<name>\w+)\s*(?:\[[^\];]*\]\s*)*;|\}\s*;")
+_SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILINE)
+_GAP_IN_FRONT = 1024
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PTX = re.compile(r"\basm\b|\b__asm__\b")
 
@@ -36,6 +41,7 @@ def translation_unit(source: str, kernel: str) -> str:
         NotSupported: The text holds PTX of its own, or a shared declaration of a form that is not known.
     """
     text = with_twins(source)
+    text, members = with_gaps(text)
     text = with_shared_memory(text)
     bare = without_comments(text)
     if found := _PTX.search(bare):
@@ -43,7 +49,7 @@ def translation_unit(source: str, kernel: str) -> str:
             f"line {_line_of(bare, found.start())} of the emitted file holds inline PTX, which the emulator cannot execute",
             help="run this kernel on a GPU, or in the interpreter",
         )
-    return f"{text.rstrip()}\nTLE2CUDA_ENTRY({kernel})\n"
+    return f"{text.rstrip()}\nTLE2CUDA_ENTRY({kernel})\n{members}"
 
 
 def architecture_macro(target: str) -> str:
@@ -65,6 +71,51 @@ def with_twins(source: str) -> str:
             twin = _in_lines(helper.twin, helper.text.count("\n"))
             source = source[:position] + twin + source[position + len(helper.text) :]
     return source
+
+
+def with_gaps(source: str) -> tuple[str, str]:
+    """The struct `Shared` of an emitted file with room between its members, so that an access just outside of one hits no
+    other; and what tells the runner where they are.
+
+    Returns:
+        The text, in as many lines, and text to put behind it.
+    """
+    bare = without_comments(source)
+    struct = _STRUCT.search(bare)
+    if struct is None:
+        return source, ""
+    pieces, names = _members_and_gaps(source, bare, struct)
+    text = "".join((source[: struct.start("body")], *pieces, source[struct.end("body") :]))
+    members = ", ".join(f"TLE2CUDA_SHARED_MEMBER(Shared, {name})" for name in names)
+    behind = (
+        f"namespace {{ struct Shared_without_gaps {{ {' '.join(struct['body'].split())} }}; }}\n"
+        f'extern "C" const unsigned tle2cuda_shared_gaps = sizeof(Shared) - sizeof(Shared_without_gaps);\n'
+        f'extern "C" const ::tle2cuda_emulator::SharedMember tle2cuda_shared_members[] = {{{members}, {{}}}};\n'
+    )
+    if check := _SIZE_CHECK.search(text):  # it means the struct as it was
+        text = text[: check.start()] + text[check.end() :]
+        behind += check[0].replace("sizeof(Shared)", "sizeof(Shared_without_gaps)") + "\n"
+    return text, behind
+
+
+def _members_and_gaps(source: str, bare: str, struct: re.Match[str]) -> tuple[list[str], list[str]]:
+    """The body of `Shared` with a gap in front, behind each member and behind each union, in pieces; and its members' names."""
+    pieces, last = [f" unsigned char gap_[{_GAP_IN_FRONT}];"], struct.start("body")
+    names: list[str] = []
+    alike: list[str] = []  # members that share their bytes
+    in_union = False
+    for token in _MEMBER_OR_BRACE.finditer(bare, *struct.span("body")):
+        if token["name"]:
+            names.append(token["name"])
+            alike.append(token["name"])
+        in_union = bool(token["open"]) or (in_union and bool(token["name"]))
+        if in_union or not alike:
+            continue
+        size = " + ".join(f"::tle2cuda_emulator::gap_behind<decltype({name})>()" for name in alike)
+        pieces += [source[last : token.end()], f" unsigned char gap_{len(names)}[{size}];"]
+        last = token.end()
+        alike = []
+    return [*pieces, source[last : struct.end("body")]], names
 
 
 def with_shared_memory(source: str) -> str:
@@ -102,7 +153,8 @@ def _declaration(match: re.Match[str]) -> str:
     return (
         f"typedef {type_} {name}_emulated{extents}; "
         f"static ::tle2cuda_emulator::SharedSlot {name}_slot = "
-        f'{{static_cast<unsigned>(sizeof({name}_emulated)), static_cast<unsigned>({alignment}), 0, "{name}"}}; '
+        f'{{static_cast<unsigned>(sizeof({name}_emulated)), static_cast<unsigned>({alignment}), 0, "{name}", '
+        f"::tle2cuda_emulator::shape_of<{name}_emulated>()}}; "
         f"{name}_emulated& {name} = ::tle2cuda_emulator::shared_variable<{name}_emulated>({name}_slot);{newlines}"
     )
 

@@ -21,7 +21,7 @@ Description = tuple[Any, Any]
 Describe = Callable[[Any], Description]
 
 HOST = -1
-"""Device number of arrays in host memory: their kernels run in the interpreter."""
+"""Device number of arrays in host memory: their kernels run in the emulator or in the interpreter."""
 
 _ARRAY_DTYPES = {
     "bool": "i1",

@@ -214,8 +214,8 @@ def require_gpu() -> None:
     except Exception as error:
         raise ToolchainError(
             f"no GPU can be used: {error}",
-            help="kernels compile and can be interpreted here; to launch them, use a machine with an "
-            "NVIDIA driver, or pass NumPy arrays to use the interpreter",
+            help="kernels compile here, and run on the CPU when they are given NumPy arrays; to launch them on a GPU, use "
+            "a machine with an NVIDIA driver",
         ) from None
     if count == 0:
         raise ToolchainError(

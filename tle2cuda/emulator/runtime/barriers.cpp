@@ -57,7 +57,7 @@ bool arrive(unsigned number, unsigned count, unsigned reduction, int predicate, 
         std::vector<Thread*> threads{current};
         for (Thread& thread : cta.threads)
             if (is_waiting(thread, WaitKind::CTA_BARRIER, number)) threads.push_back(&thread);
-        observe([&](Observer& observer) { observer.met(threads); });
+        observe([&](Observer& observer) { observer.met_at(threads, number); });
     }
     wake_waiting(cta, WaitKind::CTA_BARRIER, number, result);
     current->result = result;
@@ -144,6 +144,7 @@ extern "C" int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduc
 
 extern "C" void tle2cuda_barrier_arrive(unsigned barrier, unsigned count, int line)
 {
+    observe([&](Observer& observer) { observer.signalled(*current, barrier); });
     arrive(barrier, count, BARRIER_PLAIN, 0, line);
 }
 

@@ -11,7 +11,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "observer.h"
+#include "elements.h"
 
 namespace tle2cuda_emulator {
 
@@ -77,6 +77,12 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
             buffer.begin = bytes_at(page_offset);
             std::getline(words >> std::ws, buffer.name);
             request.buffers.push_back(buffer);
+        } else if (key == "argument") {
+            Argument argument;
+            words >> argument.buffer >> argument.offset >> argument.bytes >> argument.element_bytes >> argument.is_uninitialized;
+            std::getline(words >> std::ws, argument.name);
+            request.buffers.at(argument.buffer).is_uninitialized |= argument.is_uninitialized;
+            request.arguments.push_back(argument);
         } else if (key == "pointer") {
             Pointer pointer{request.values.size(), 0, 0};
             words >> pointer.buffer >> pointer.offset;
@@ -158,6 +164,13 @@ void load_kernel()
     Dl_info info;
     if (!launch.entry || !parameter_bytes || !dladdr(entry, &info)) fail("load", "the library holds no kernel");
     launch.library_base = reinterpret_cast<uintptr_t>(info.dli_fbase);
+    if (const void* const members = dlsym(library, "tle2cuda_shared_members"))
+        add_shared_members(static_cast<const SharedMember*>(members));
+    if (const void* const gaps = dlsym(library, "tle2cuda_shared_gaps")) {
+        const unsigned bytes = *static_cast<const unsigned*>(gaps);
+        (request.dynamic_shared ? request.dynamic_shared : request.static_shared) += bytes;
+        launch.member_gaps = bytes;
+    }
     for (size_t i = 0; i < request.values.size(); ++i) {
         const unsigned wanted = parameter_bytes(static_cast<unsigned>(i));
         if (wanted != request.values[i].size())

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "../include/tle2cuda_emulator/numerics.h"
-#include "observer.h"
+#include "elements.h"
 
 namespace tle2cuda_emulator {
 
@@ -48,8 +48,7 @@ Place locate(const void* pointer)
 
 uint64_t shared_bytes()
 {
-    const Request& request = launch.request;
-    return request.dynamic_shared ? dynamic_shared_offset() + request.dynamic_shared : request.static_shared;
+    return uint64_t(launch.request.static_shared) + launch.request.dynamic_shared - launch.member_gaps;
 }
 
 namespace {
@@ -59,12 +58,18 @@ inline void note(const Access& access)
 {
     if (!current || thread_at(*current, access.address)) return;
     if (access.kind == AccessKind::WRITE) ++launch.progress;
+    const unsigned one_in = launch.request.access_switch;
+    if (one_in && launch.random.below(one_in) == 0) yield_ready();
     if (!launch.observers.empty()) {
         const Place place = locate(access.address);
         observe([&](Observer& observer) { observer.accessed(*current, access, place); });
     }
-    const unsigned one_in = launch.request.access_switch;
-    if (one_in && launch.random.below(one_in) == 0) yield_ready();
+}
+
+void note_performed(const Access& access, bool has_written)
+{
+    if (current && !thread_at(*current, access.address))
+        observe([&](Observer& observer) { observer.performed(*current, access, has_written); });
 }
 
 uint64_t peek(const void* address, unsigned bytes)
@@ -92,8 +97,11 @@ void note_access(const void* address, unsigned bytes, bool is_write, const void*
 
 void note_volatile(const void* address, unsigned bytes, bool is_write, const void* pc)
 {
-    note({address, bytes, bytes, is_write ? AccessKind::WRITE : AccessKind::READ, ORDER_VOLATILE, SCOPE_SYSTEM, false, pc});
-    if (current && !is_write) poll(address, bytes);
+    const Access access{address, bytes, bytes, is_write ? AccessKind::WRITE : AccessKind::READ, ORDER_VOLATILE, SCOPE_SYSTEM, false, pc};
+    note(access);
+    if (!current) return;
+    if (!is_write) poll(address, bytes);
+    note_performed(access, is_write);
 }
 
 bool thread_at(const Thread& thread, const void* address)
@@ -139,10 +147,18 @@ std::string describe_address(const void* address)
         return text;
     }
     if (place.space == Space::SHARED && place.cta) {
-        const Index cta = place.cta->index;
-        snprintf(text, sizeof text, "shared memory of CTA (%u, %u, %u), byte %lld of %llu", cta.x, cta.y, cta.z,
-                 static_cast<long long>(place.offset), static_cast<unsigned long long>(shared_bytes()));
-        return text;
+        const auto offset = static_cast<unsigned>(place.offset);
+        const std::string of_cta = " in shared memory of CTA " + triple_text(place.cta->index);
+        const Variable* const variable = nearest_variable(offset, 1);
+        if (!variable) return "a byte outside of every variable" + of_cta;
+        const unsigned bytes = variable->end - variable->begin;
+        if (offset < variable->begin)
+            snprintf(text, sizeof text, ", %u bytes before its beginning", variable->begin - offset);
+        else if (offset >= variable->end)
+            snprintf(text, sizeof text, ", %u bytes behind its end (it has %u bytes)", offset - variable->end, bytes);
+        else
+            snprintf(text, sizeof text, ", byte %u of %u,", offset - variable->begin, bytes);
+        return variable->name + text + of_cta;
     }
     snprintf(text, sizeof text, "address %p, which belongs to no argument", address);
     return text;
@@ -153,18 +169,26 @@ std::string describe_address(const void* address)
 extern "C" void* tle2cuda_shared(SharedSlot* slot)
 {
     if (slot->offset_plus_one == 0) {
+        if (launch.shared_used == 0) launch.shared_used = launch.variable_gaps = VARIABLE_GAP_BYTES;
         const unsigned offset = (launch.shared_used + slot->alignment - 1) / slot->alignment * slot->alignment;
-        if (offset + slot->bytes > launch.request.static_shared)
-            fail("resources", "the kernel's shared variables take " + std::to_string(offset + slot->bytes) +
-                 " bytes with `" + slot->name + "`, the launch contract says " + std::to_string(launch.request.static_shared));
+        const unsigned used = offset + slot->bytes - launch.variable_gaps;
+        if (used > launch.request.static_shared)
+            fail("resources", "the kernel's shared variables take " + std::to_string(used - launch.member_gaps) + " bytes with `" +
+                 slot->name + "`, the launch contract says " + std::to_string(launch.request.static_shared - launch.member_gaps));
         launch.shared_used = offset + slot->bytes;
+        if (launch.variable_gaps < VARIABLE_GAP_BYTES * MAX_VARIABLE_GAPS) {
+            launch.shared_used += VARIABLE_GAP_BYTES;
+            launch.variable_gaps += VARIABLE_GAP_BYTES;
+        }
         slot->offset_plus_one = offset + 1;
+        add_shared_variable(*slot, offset);
     }
     return current->cta->shared + slot->offset_plus_one - 1;
 }
 
 extern "C" void* tle2cuda_dynamic_shared()
 {
+    add_dynamic_shared(static_cast<unsigned>(dynamic_shared_offset()));
     return current->cta->shared + dynamic_shared_offset();
 }
 
@@ -264,20 +288,16 @@ extern "C" uint64_t tle2cuda_atomic(
 {
     const unsigned bytes = bytes_of(type);
     if (reinterpret_cast<uintptr_t>(address) % bytes) fail("misaligned", "an atomic on " + describe_address(address));
-    note({address, bytes, bytes, AccessKind::ATOMIC, Order(order), Scope(scope), false, __builtin_return_address(0)});
-    const uint64_t old = peek(address, bytes);
-    const uint64_t fresh = combined(kind, type, old, operand, compare);
-    if (fresh == old) {
+    const Access access{address, bytes, bytes, AccessKind::ATOMIC, Order(order), Scope(scope), false, __builtin_return_address(0)};
+    note(access);
+    uint64_t old = peek(address, bytes);
+    if (combined(kind, type, old, operand, compare) == old) {
         poll(address, bytes);
-        // Others may have run meanwhile.
-        const uint64_t now = peek(address, bytes);
-        if (now != old) {
-            const uint64_t updated = combined(kind, type, now, operand, compare);
-            memcpy(address, &updated, bytes);
-            ++launch.progress;
-        }
-        return now;
+        old = peek(address, bytes);  // others may have run meanwhile
     }
+    note_performed(access, kind != ATOMIC_COMPARE || old == compare);
+    const uint64_t fresh = combined(kind, type, old, operand, compare);
+    if (fresh == old) return old;
     memcpy(address, &fresh, bytes);
     ++launch.progress;
     return old;
@@ -285,14 +305,18 @@ extern "C" uint64_t tle2cuda_atomic(
 
 extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsigned scope)
 {
-    note({address, bytes, bytes, AccessKind::READ, Order(order), Scope(scope), false, __builtin_return_address(0)});
+    const Access access{address, bytes, bytes, AccessKind::READ, Order(order), Scope(scope), false, __builtin_return_address(0)};
+    note(access);
     if (order == ORDER_ACQUIRE || order == ORDER_VOLATILE) poll(address, bytes);
+    note_performed(access, false);
     return peek(address, bytes);
 }
 
 extern "C" void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned order, unsigned scope)
 {
-    note({address, bytes, bytes, AccessKind::WRITE, Order(order), Scope(scope), false, __builtin_return_address(0)});
+    const Access access{address, bytes, bytes, AccessKind::WRITE, Order(order), Scope(scope), false, __builtin_return_address(0)};
+    note(access);
+    note_performed(access, true);
     memcpy(address, &bits, bytes);
 }
 

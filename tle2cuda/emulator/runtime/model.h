@@ -102,6 +102,16 @@ struct Buffer {
     std::string name;
     unsigned char* begin = nullptr;
     uint64_t bytes = 0;
+    bool is_uninitialized = false;  // some of it, see its arguments
+};
+
+// An array that a kernel is given, as a part of a buffer: arrays may overlap.
+struct Argument {
+    std::string name;
+    size_t buffer = 0;
+    uint64_t offset = 0, bytes = 0;
+    unsigned element_bytes = 1;
+    bool is_uninitialized = false;  // the kernel must write an element before it reads it
 };
 
 // What the host asked for.
@@ -123,6 +133,7 @@ struct Request {
     int data_file = -1;
     int report_file = -1;
     std::vector<Buffer> buffers;
+    std::vector<Argument> arguments;
     std::vector<std::vector<unsigned char>> values;  // of the parameters, in order
 };
 
@@ -186,6 +197,8 @@ struct Launch {
     size_t shared_stride = 0;
     size_t max_ctas = 0;
     unsigned shared_used = 0;  // bytes that `__shared__` variables take so far
+    unsigned variable_gaps = 0;  // of that, bytes kept free between variables
+    unsigned member_gaps = 0;  // bytes that the emulator adds between the members of `Shared`
 
     ReadySet ready;
     std::vector<Thread*> polling;
@@ -212,8 +225,15 @@ void yield_ready();
 void yield_polling(int line);
 bool thread_at(const Thread& thread, const void* address);
 
+// In front of the shared variables, and behind each while there is room: an access just outside of one hits no other. Multiples
+// of 128, which leave what lies in which bank.
+constexpr unsigned VARIABLE_GAP_BYTES = 1024;
+constexpr unsigned MAX_VARIABLE_GAPS = 16;
 // Dynamic shared memory lies behind the static variables.
-inline size_t dynamic_shared_offset() { return (size_t(launch.request.static_shared) + 127) / 128 * 128; }
+inline size_t dynamic_shared_offset()
+{
+    return (size_t(launch.request.static_shared) + 127) / 128 * 128 + VARIABLE_GAP_BYTES * (MAX_VARIABLE_GAPS + 1);
+}
 inline Cluster& cluster_of(const Thread& thread) { return *thread.cta->cluster; }
 inline Warp& warp_of(const Thread& thread) { return thread.cta->warps[thread.linear / WARP_LANES]; }
 inline unsigned lane_of(const Thread& thread) { return thread.linear % WARP_LANES; }
@@ -230,8 +250,14 @@ void split_barriers_exited(Thread& thread);
 [[noreturn]] void fail(const char* kind, const std::string& message, int line = 0, bool with_states = false);
 [[noreturn]] void fail_in_signal(const char* kind, const std::string& message, uintptr_t pc, uintptr_t frame_pointer);
 void write_success();
-// A finding does not stop the launch; the first of each place is kept.
+// Who did something, and where.
+struct Party {
+    const void* pc = nullptr;  // behind the call in the kernel's code
+    Index cta{}, thread{};
+};
+// A finding does not stop the launch; the first of each place, or pair of places, is kept.
 void add_finding(const char* kind, const std::string& message, const void* pc);
+void add_finding(const char* kind, const std::string& message, const Party& at, const Party* other = nullptr);
 
 // ---- memory.cpp ----
 

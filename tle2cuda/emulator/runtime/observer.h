@@ -41,10 +41,19 @@ public:
     virtual void thread_exited(const Thread&) {}
     // Called before the access happens, for all memory but the thread's own stack.
     virtual void accessed(const Thread&, const Access&, const Place&) {}
+    // An access that is not plain takes place now: other threads may have run since `accessed`. A compare-and-swap that found
+    // another value has not written.
+    virtual void performed(const Thread&, const Access&, bool /* has_written */) {}
     virtual void fenced(const Thread&, Scope) {}
-    // All of these threads have come to one barrier of their CTA (SCOPE_CTA) or to one collective of their warp: what each did
-    // before is in front of what any of them does after.
+    // All of these threads have come to one barrier of their CTA (SCOPE_CTA) or to one __syncwarp: what each did before is in
+    // front of what any of them does after.
     virtual void met(const std::vector<Thread*>&) {}
+    // The same at a barrier of the CTA, with its number.
+    virtual void met_at(const std::vector<Thread*>& threads, unsigned /* barrier */) { met(threads); }
+    // These lanes exchanged values, by a shuffle, a vote, a match or a reduction.
+    virtual void exchanged(const std::vector<Thread*>& threads) { met(threads); }
+    // A thread is counted at a barrier of its CTA and goes on.
+    virtual void signalled(const Thread&, unsigned /* barrier */) {}
     // The two halves of a barrier of the cluster or the grid.
     virtual void arrived(const Thread&, const SplitBarrier&, bool /* is_release */) {}
     virtual void waited(const Thread&, const SplitBarrier&, bool /* is_acquire */) {}
@@ -60,6 +69,10 @@ void create_observers();
 std::string observed_counters_json();
 
 std::unique_ptr<Observer> make_bounds_observer();
+std::unique_ptr<Observer> make_alignment_observer();
+std::unique_ptr<Observer> make_race_detector();
+std::unique_ptr<Observer> make_uninitialized_detector();
+std::unique_ptr<Observer> make_exit_detector();
 std::unique_ptr<Observer> make_access_counter();
 
 Place locate(const void* address);

@@ -1,28 +1,41 @@
 // The observers, and which of them a request asks for.
-#include "observer.h"
+#include "elements.h"
 
 namespace tle2cuda_emulator {
 
 namespace {
 
-// Accesses outside of what the kernel was given, and vectors that are not aligned as they must be.
+// Accesses outside of arguments, of scratch, and of each shared variable and each member of `Shared` by itself.
 class Bounds : public Observer {
 public:
     void accessed(const Thread&, const Access& access, const Place& place) override
     {
-        bool is_inside = true;
-        if (place.space == Space::GLOBAL)
-            is_inside = place.offset >= 0 && uint64_t(place.offset) + access.bytes <= place.buffer->bytes;
-        else if (place.space == Space::SHARED)
-            is_inside = place.cta && uint64_t(place.offset) + access.bytes <= shared_bytes();
-        const char* const kind = !is_inside ? "out_of_bounds" : is_misaligned(access) ? "misaligned" : nullptr;
-        if (!kind) return;
-        const char* const verb = access.kind == AccessKind::READ ? "reads " : access.kind == AccessKind::WRITE ? "writes " : "updates ";
-        add_finding(kind, verb + std::to_string(access.bytes) + " bytes at " + describe_address(access.address), access.pc);
+        if (place.space == Space::GLOBAL) {
+            if (place.offset >= 0 && uint64_t(place.offset) + access.bytes <= place.buffer->bytes) return;
+        } else if (place.space == Space::SHARED) {
+            const auto offset = static_cast<unsigned>(place.offset);
+            const Variable* const variable = nearest_variable(offset, access.bytes);
+            if (place.cta && variable && offset >= variable->begin && offset + access.bytes <= variable->end) return;
+        } else {
+            return;
+        }
+        add_finding("out_of_bounds", described(access), access.pc);
     }
 
-private:
-    static bool is_misaligned(const Access& access) { return reinterpret_cast<uintptr_t>(access.address) % access.alignment != 0; }
+    static std::string described(const Access& access)
+    {
+        return std::string(verb(access.kind)) + " " + std::to_string(access.bytes) + " bytes at " + describe_address(access.address);
+    }
+};
+
+// Accesses that the compiler took for aligned and that are not.
+class Alignment : public Observer {
+public:
+    void accessed(const Thread&, const Access& access, const Place& place) override
+    {
+        if (place.space == Space::OTHER || reinterpret_cast<uintptr_t>(access.address) % access.alignment == 0) return;
+        add_finding("misaligned", Bounds::described(access), access.pc);
+    }
 };
 
 // Accesses of single threads by memory and kind.
@@ -62,12 +75,17 @@ private:
 }  // namespace
 
 std::unique_ptr<Observer> make_bounds_observer() { return std::make_unique<Bounds>(); }
+std::unique_ptr<Observer> make_alignment_observer() { return std::make_unique<Alignment>(); }
 std::unique_ptr<Observer> make_access_counter() { return std::make_unique<AccessCounter>(); }
 
 void create_observers()
 {
     for (const std::string& name : launch.request.detect) {
         if (name == "bounds") launch.observers.push_back(make_bounds_observer());
+        if (name == "alignment") launch.observers.push_back(make_alignment_observer());
+        if (name == "races") launch.observers.push_back(make_race_detector());
+        if (name == "uninitialized") launch.observers.push_back(make_uninitialized_detector());
+        if (name == "exit") launch.observers.push_back(make_exit_detector());
         if (name == "counters") launch.observers.push_back(make_access_counter());
     }
 }

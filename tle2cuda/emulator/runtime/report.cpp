@@ -16,11 +16,11 @@ namespace {
 
 struct Finding {
     std::string kind, message;
-    std::vector<uintptr_t> pcs;
-    Index cta{}, thread{};
+    Party at, other;
+    bool has_other = false;
     uint64_t count = 1;
 };
-std::map<std::tuple<std::string, uintptr_t>, Finding> findings;
+std::map<std::tuple<std::string, uintptr_t, uintptr_t>, Finding> findings;
 constexpr size_t MAX_FRAMES = 16;
 
 std::string quoted(const std::string& text)
@@ -139,14 +139,23 @@ std::string states_json()
     return result + "]";
 }
 
+std::string party_json(const Party& party)
+{
+    const auto pc = reinterpret_cast<uintptr_t>(party.pc);
+    std::vector<uintptr_t> pcs;
+    if (in_kernel(pc)) pcs.push_back(pc - 1 - launch.library_base);
+    return "\"cta\": " + triple(party.cta) + ", \"thread\": " + triple(party.thread) + ", \"pcs\": " + numbers(pcs);
+}
+
 std::string findings_json()
 {
     std::string result = "[";
     for (const auto& [key, finding] : findings) {
         if (result.size() > 1) result += ", ";
         result += "{\"kind\": " + quoted(finding.kind) + ", \"message\": " + quoted(finding.message) +
-                  ", \"cta\": " + triple(finding.cta) + ", \"thread\": " + triple(finding.thread) +
-                  ", \"count\": " + std::to_string(finding.count) + ", \"pcs\": " + numbers(finding.pcs) + "}";
+                  ", \"count\": " + std::to_string(finding.count) + ", " + party_json(finding.at);
+        if (finding.has_other) result += ", \"other\": {" + party_json(finding.other) + "}";
+        result += "}";
     }
     return result + "]";
 }
@@ -204,8 +213,14 @@ void write_success()
 
 void add_finding(const char* kind, const std::string& message, const void* pc)
 {
-    const auto address = reinterpret_cast<uintptr_t>(pc);
-    const auto [found, is_new] = findings.try_emplace({kind, address});
+    add_finding(kind, message, Party{pc, current->cta->index, current->index});
+}
+
+void add_finding(const char* kind, const std::string& message, const Party& at, const Party* other)
+{
+    const void* const other_pc = other ? other->pc : nullptr;
+    const auto [found, is_new] =
+        findings.try_emplace({kind, reinterpret_cast<uintptr_t>(at.pc), reinterpret_cast<uintptr_t>(other_pc)});
     Finding& finding = found->second;
     if (!is_new) {
         ++finding.count;
@@ -213,9 +228,9 @@ void add_finding(const char* kind, const std::string& message, const void* pc)
     }
     finding.kind = kind;
     finding.message = message;
-    finding.cta = current->cta->index;
-    finding.thread = current->index;
-    if (in_kernel(address)) finding.pcs.push_back(address - 1 - launch.library_base);
+    finding.at = at;
+    finding.has_other = other != nullptr;
+    if (other) finding.other = *other;
 }
 
 }  // namespace tle2cuda_emulator

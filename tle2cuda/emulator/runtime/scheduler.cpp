@@ -149,7 +149,7 @@ void prepare()
         for (uint64_t i = clusters; i > 1; --i) std::swap(launch.order[i - 1], launch.order[launch.random.below(i)]);
     constexpr uint64_t MAX_CTAS = 2048;
     launch.max_ctas = request.cooperative ? ctas : std::min<uint64_t>(ctas, std::max<uint64_t>(MAX_CTAS, launch.cluster_size));
-    launch.shared_stride = (dynamic_shared_offset() + request.dynamic_shared + 4095) / 4096 * 4096;
+    launch.shared_stride = (dynamic_shared_offset() + request.dynamic_shared + VARIABLE_GAP_BYTES + 4095) / 4096 * 4096;
     launch.shared_base = static_cast<unsigned char*>(reserve(std::max<size_t>(launch.shared_stride * launch.max_ctas, 4096)));
     launch.grid_barrier.live = ctas * request.cta_threads;
     const uint64_t together = request.cooperative ? clusters : std::min<uint64_t>(clusters, request.resident_clusters);

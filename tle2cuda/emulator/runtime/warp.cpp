@@ -137,7 +137,7 @@ void complete(Members& members)
         wake(*members.lanes[lane]);
         if (!launch.observers.empty()) threads.push_back(members.lanes[lane]);
     }
-    observe([&](Observer& observer) { observer.met(threads); });
+    observe([&](Observer& observer) { kind == SYNC_WARP ? observer.met(threads) : observer.exchanged(threads); });
 }
 
 // Complete the collective that `thread` waits at, if all lanes of its mask that have not exited wait at the same one.

@@ -11,12 +11,28 @@ struct Index {
     unsigned x, y, z;
 };
 
+// Extents of an array and the size of its elements, for naming them.
+struct Shape {
+    unsigned element_bytes;
+    unsigned rank;
+    unsigned extents[4];
+};
+
 // One `__shared__` variable: the runner gives it the same offset in the shared memory of every CTA.
 struct SharedSlot {
     unsigned bytes;
     unsigned alignment;
     unsigned offset_plus_one;  // 0 until its first use
     const char* name;
+    Shape shape;
+};
+
+// A member of the struct that the shared memory of an emitted file consists of. A list of them ends with one without a name.
+struct SharedMember {
+    const char* name;
+    unsigned offset;
+    unsigned bytes;
+    Shape shape;
 };
 
 enum Collective : unsigned {

@@ -1,0 +1,150 @@
+// Which accesses of one thread come before which points of another: happens-before as CUDA's memory model has it.
+//
+// A clock for every pair of threads would be 8192 numbers for each of 8192 threads. But threads meet in groups, and the emulated
+// threads run one after the other, so one counter orders all events of the launch, and what a thread knows is four times: all that
+// the grid, its cluster, its CTA, its warp did before that time is in front of it. Chains through fences and atomics, which connect
+// single threads, are kept as logs of releases and acquisitions and are searched only when those four times do not suffice.
+//
+// Two kinds of order are told apart. Accesses are in order when a barrier, __syncwarp, or a release and an acquisition lie
+// between. For an earlier *read* less is enough: a relaxed atomic, a volatile access or a shuffle that the value read goes into
+// (or that a barrier puts behind it). The model asks for a fence there too, but a read has its value before anything that depends
+// on it happens, so what comes after cannot change it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "observer.h"
+
+namespace tle2cuda_emulator {
+
+using Time = uint32_t;
+using ThreadId = uint32_t;  // cluster, rank in it, thread in the CTA, as fields of bits; unlike slots, never used again
+
+enum OrderKind : unsigned { OF_ALL, OF_READS };
+
+// All that the members did before these times is in front.
+struct Reach {
+    Time grid = 0, cluster = 0, cta = 0, warp = 0;
+
+    void join(const Reach& other);
+};
+
+class Clocks : public Observer {
+public:
+    Clocks();
+
+    Time now() const { return time_; }
+    ThreadId id_of(const Thread& thread) const { return clock_of(thread).id; }
+    Index cta_index(ThreadId id) const { return cta_indices_.at(id >> thread_bits_); }
+    Index thread_index(ThreadId id) const { return {id & ((1u << thread_bits_) - 1), 0, 0}; }
+    bool is_same_cta(ThreadId a, ThreadId b) const { return a >> thread_bits_ == b >> thread_bits_; }
+    bool is_same_warp(ThreadId a, ThreadId b) const { return a / WARP_LANES == b / WARP_LANES; }
+    ThreadId cta_of(ThreadId id) const { return id >> thread_bits_; }
+
+    // Whether what `earlier` did at a time is in front of what `later` does now.
+    bool is_ordered(ThreadId earlier, Time time, OrderKind kind, const Thread& later);
+    // The same without looking at chains: no means perhaps.
+    bool is_ordered_by_barriers(ThreadId earlier, Time time, OrderKind kind, const Thread& later) const;
+    // Whether the thread has met all of its cluster, or has heard from another thread of it.
+    bool knows_cluster(const Thread& thread) const;
+
+    void cluster_started(const Cluster& cluster) override;
+    void performed(const Thread& thread, const Access& access, bool has_written) override;
+    void fenced(const Thread& thread, Scope scope) override;
+    void met(const std::vector<Thread*>& threads) override;
+    void exchanged(const std::vector<Thread*>& threads) override;
+    void signalled(const Thread& thread, unsigned barrier) override;
+    void met_at(const std::vector<Thread*>& threads, unsigned barrier) override;
+    void arrived(const Thread& thread, const SplitBarrier& barrier, bool is_release) override;
+    void waited(const Thread& thread, const SplitBarrier& barrier, bool is_acquire) override;
+
+private:
+    enum { IN_CTA, WIDER };
+    static constexpr unsigned GENERATIONS = 4;  // of a split barrier that are remembered
+
+    struct Fence {
+        Time time = 0;
+        Reach reach;
+    };
+    // What a thread publishes by an atomic or a barrier of part of the threads: with its last fence, all that was in front of
+    // that; without, what it has read.
+    struct Snapshot {
+        Reach reads;
+        Fence fences[2];  // of any scope, of a scope wider than the CTA
+    };
+    struct Release {
+        ThreadId thread;
+        Time time;
+        uint32_t snapshot;
+        bool is_cta_scope;
+    };
+    struct Acquisition {
+        Time time;
+        Time effective[2];  // when a fence of any scope, of a wider one followed; 0: not yet
+        uint32_t log;
+        uint32_t version;  // how many of the log's releases
+        bool is_cta_scope;
+    };
+    struct Clock {
+        ThreadId id = 0;
+        Reach reach[2];
+        Fence fences[2];
+        uint32_t generations[2] = {};                // of its next arrival at the cluster's, the grid's barrier
+        Time arrivals[2][GENERATIONS] = {};          // at the cluster's barrier, by kind of order
+        uint32_t snapshot = 0;                       // plus one; 0: none yet
+        std::unique_ptr<std::array<Time, 2 * WARP_LANES>> lanes;  // from collectives of part of the warp
+        bool has_acquired = false;
+    };
+    struct Generation {
+        uint32_t number = 0;
+        Time first[2] = {};
+        Time last = 0;
+        Reach joined[2];
+    };
+    struct Split {
+        Generation generations[GENERATIONS];
+    };
+    struct ThreadLog {
+        std::vector<Acquisition> all;
+        size_t pending[2] = {};  // from here on no fence has followed
+    };
+    struct Search;
+
+    size_t slot_of(const Thread& thread) const { return size_t(thread.cta->slot) * launch.request.cta_threads + thread.linear; }
+    Clock& clock_of(const Thread& thread) { return clocks_[slot_of(thread)]; }
+    const Clock& clock_of(const Thread& thread) const { return clocks_[slot_of(thread)]; }
+    const Clock* live_clock(ThreadId id) const;
+    ThreadId cluster_of_id(ThreadId id) const { return id >> (thread_bits_ + rank_bits_); }
+    bool covers(const Reach& reach, OrderKind kind, ThreadId owner, ThreadId earlier, Time time) const;
+    bool covers_cluster(Time reach, OrderKind kind, ThreadId earlier, Time time) const;
+    bool search(ThreadId earlier, Time time, OrderKind kind, const Thread& later);
+    bool search_thread(Search& search, ThreadId thread, Time until);
+    uint32_t snapshot_of(Clock& clock);
+    uint32_t new_log();
+    void acquire(Clock& clock, uint32_t log, bool is_cta_scope, bool is_effective, bool is_effective_widely);
+    void meet_lanes(const std::vector<Thread*>& threads, bool is_memory_ordered);
+    void meet_some(const std::vector<Thread*>& threads, const std::vector<Release>& before);
+    std::unordered_map<uintptr_t, uint32_t>& places_of(const Place& place);
+
+    Time time_ = 1;
+    unsigned thread_bits_, rank_bits_ = 0;
+    ThreadId clusters_started_ = 0;
+    std::vector<Clock> clocks_;                    // by slot
+    std::unordered_map<ThreadId, unsigned> slots_;  // of clusters that are alive: their first CTA's
+    std::vector<Index> cta_indices_;
+    std::unordered_map<const SplitBarrier*, Split> splits_;
+    std::vector<Snapshot> snapshots_;
+    std::vector<std::vector<Release>> logs_;
+    std::vector<std::unordered_map<uintptr_t, uint32_t>> places_;  // logs by address: global memory, then each CTA slot
+    std::unordered_map<ThreadId, ThreadLog> acquisitions_;
+    std::set<ThreadId> acquirers_;
+    std::map<std::pair<const Cta*, unsigned>, std::vector<Release>> signals_;
+};
+
+// The one that all detectors share; made with the first of them.
+Clocks& clocks();
+
+}  // namespace tle2cuda_emulator
