@@ -2,8 +2,8 @@
 
     python tools/mutants.py [--write] [NAME ...]
 
-NAME is a part of a mutant's name. Each mutant runs under at most ten schedules with all detectors; its results are compared
-with what NumPy computes. `--write` puts the table into docs/emulator.md.
+NAME is a part of a mutant's name. Each mutant runs under ten schedules with all detectors, until both its results and a detector
+have shown it, or a run ended with a fault; results are compared with what NumPy computes. `--write` puts the table into docs/emulator.md.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def try_kernel(launch: Subject, kernel: EmittedKernel, stop: bool = False) -> Ou
     Args:
         launch: The subject.
         kernel: The kernel.
-        stop: Leave the remaining runs out once something is found.
+        stop: Leave the remaining runs out once anything is found.
     """
     results, difference = None, ""
     findings: dict[str, Execution] = {}
@@ -88,6 +88,7 @@ def try_kernel(launch: Subject, kernel: EmittedKernel, stop: bool = False) -> Ou
             switch_at_accesses=execution.switch_at_accesses,
             detect="all",
             stall_s=3.0,
+            limit_s=2.0,
         ).runs[0]
         for finding in run.findings:
             findings.setdefault(finding.kind, execution)
@@ -95,7 +96,7 @@ def try_kernel(launch: Subject, kernel: EmittedKernel, stop: bool = False) -> Ou
         wrong = "" if any(finding.fatal for finding in run.findings) else launch.check(run.outputs)
         if wrong and results is None:
             results, difference = execution, wrong
-        if stop and (results or findings):
+        if any(finding.fatal for finding in run.findings) or (results and findings) or (stop and (results or findings)):
             break
     return Outcome(results, difference, tuple(findings.items()))
 

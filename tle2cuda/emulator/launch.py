@@ -104,6 +104,7 @@ class RunOptions:
     detect: tuple[str, ...] = ()
     access_switch: int = 0
     stall_s: float = 30.0
+    limit_s: float = 1800.0
 
 
 def bind(
@@ -302,6 +303,7 @@ def _request(
     yield f"resident_clusters {RESIDENT_CLUSTERS if options.schedule == 'random' else 1}"
     yield f"access_switch {options.access_switch}"
     yield f"stall_s {options.stall_s}"
+    yield f"limit_s {options.limit_s}"
     yield f"detect {' '.join(options.detect)}"
     yield f"files {data} {report}"
     for buffer in bound.buffers:

@@ -128,6 +128,7 @@ struct Request {
     uint64_t seed = 0;
     unsigned resident_clusters = 1;  // how many start together when they need not
     unsigned access_switch = 0;      // switch threads at one in so many accesses; 0 never
+    double limit_s = 0;              // processor time after which the launch as a whole is given up; 0: never
     double stall_s = 30;             // processor time after which one thread's running alone is an endless loop
     std::vector<std::string> detect;  // names of observers
     int data_file = -1;
