@@ -137,7 +137,9 @@ def _row(mutant: Mutant, outcome: Outcome, word: str) -> str:
     results = f"wrong: {outcome.results}" if outcome.results else "right"
     if mutant.equivalent:
         results = f"{word}: {mutant.equivalent}"
-    findings = ", ".join(f"{kind} ({execution})" for kind, execution in outcome.findings) or ("-" if outcome.results else "")
+    findings = ", ".join(f"{kind} ({execution})" for kind, execution in outcome.findings) or (
+        "-" if outcome.results else ""
+    )
     if word == "missed":
         findings = "**missed**"
     elif mutant.equivalent and not outcome.findings:

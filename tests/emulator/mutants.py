@@ -197,8 +197,10 @@ def _cooperative() -> Iterator[Mutant]:
         "epoch counted up before all have read it",
         (
             Edit("if (thread == 0) *epoch_ptr = epoch + 1;"),
-            Edit("const int epoch = *epoch_ptr;",
-                 "const int epoch = *epoch_ptr; if (cta == 0 && thread == 0) *epoch_ptr = epoch + 1;"),  # fmt: skip
+            Edit(
+                "const int epoch = *epoch_ptr;",
+                "const int epoch = *epoch_ptr; if (cta == 0 && thread == 0) *epoch_ptr = epoch + 1;",
+            ),  # fmt: skip
         ),
     )
     yield fault("slots of a CTA one too many", _swap("last_slot - slot", "last_slot - slot + 1"))
@@ -239,7 +241,9 @@ def _single_cta() -> Iterator[Mutant]:
     yield fault("barrier behind the starts weakened to a warp",
                 _swap(_sync("orders the stores to `start` before the loads of it"), WARP))  # fmt: skip
     yield fault("clear moved behind the barrier", (Edit(clear), Edit(ZERO, f"{SYNC} {clear}")))
-    yield fault("vector guard of the sentinels one too large", _swap("sorted_capacity - place", "sorted_capacity - place + 1"))
+    yield fault(
+        "vector guard of the sentinels one too large", _swap("sorted_capacity - place", "sorted_capacity - place + 1")
+    )
     yield fault("last tile of the sentinels left out", _swap("(sorted_capacity + 511) / 512", "sorted_capacity / 512"))
     yield fault("scan's operands not rounded up", _swap("(count + 15) / 16 * 16", "(count + 14) / 16 * 16"))
 
@@ -257,7 +261,9 @@ def _staged() -> Iterator[Mutant]:
     yield Mutant(scatter, "rank: atomic made a plain add",
                  _swap("atomicAdd(&shared.next_rank[id], 1)", "shared.next_rank[id]++"))  # fmt: skip
     yield Mutant(scatter, "mask of the slots < made <=", _swap("slot < numel ?", "slot <= numel ?"))
-    yield Mutant(scatter, "owner guard of the experts removed", _swap("if (thread == 0) expert_ids", "expert_ids"), SAME_VALUE)
+    yield Mutant(
+        scatter, "owner guard of the experts removed", _swap("if (thread == 0) expert_ids", "expert_ids"), SAME_VALUE
+    )
 
 
 def _rows() -> Iterator[Mutant]:
@@ -265,7 +271,9 @@ def _rows() -> Iterator[Mutant]:
     yield Mutant("softmax_fp32", "barrier inside the reduction removed", _swap(slots, "\n    value = slots[0];"))
     yield Mutant("softmax_fp32", "barrier inside the reduction weakened to a warp",
                  _swap(slots, f"    {WARP}\n    value = slots[0];"))  # fmt: skip
-    yield Mutant("softmax_fp32", "scratch of the maximum used again", _swap("total, shared.total_slots", "total, shared.max_slots"))
+    yield Mutant(
+        "softmax_fp32", "scratch of the maximum used again", _swap("total, shared.total_slots", "total, shared.max_slots")
+    )
     yield Mutant("softmax_fp32", "reduction over half of the warp", _swap("lane_mask = 16", "lane_mask = 8"))
     yield Mutant("softmax_fp32", "mask of the shuffle without half of the warp", _swap("0xffffffffu", "0x0000ffffu"))
     yield Mutant("softmax_fp32", "mask of the store < made <=", _swap("col < cols;", "col <= cols;", 2, 2))
@@ -300,7 +308,9 @@ def _counts() -> Iterator[Mutant]:
     yield Mutant(name, "owner guard of the clear removed", _swap("if (thread < 32) shared", "shared"), SAME_VALUE)
     yield Mutant(name, "owner guard of the clear one too large", _swap("if (thread < 32) shared", "if (thread <= 32) shared"),
                  SAME_VALUE)  # fmt: skip
-    yield Mutant(name, "owner guard of the clear one too small", _swap("if (thread < 32) shared", "if (thread < 31) shared"))
+    yield Mutant(
+        name, "owner guard of the clear one too small", _swap("if (thread < 32) shared", "if (thread < 31) shared")
+    )
 
 
 def _grid() -> Iterator[Mutant]:
