@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,27 @@ def test_demo_script_runs_from_any_folder(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("rich", reason="rich is not installed (the demo's table)")
     done = run_script("demo.sh", "--help", cwd=tmp_path, TLE2CUDA_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
-    assert "--interpreter" in done.stdout
+    assert "--on" in done.stdout
+
+
+def test_demo_runs_the_emitted_files_in_the_emulator(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("rich", reason="rich is not installed (the demo's table)")
+    options = ("--on", "emulator", "--tokens", "600", "--kernels", "cluster")
+    done = run_script("demo.sh", *options, cwd=tmp_path, TLE2CUDA_PYTHON=sys.executable)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"cluster +emulator +3/3 ", done.stdout)
+    assert "the emitted CUDA ran on the CPU, in the emulator (as asked for)" in " ".join(done.stdout.split())
+
+
+def test_demo_without_a_compiler_runs_in_the_interpreter(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("rich", reason="rich is not installed (the demo's table)")
+    hidden = {"TLE2CUDA_PYTHON": sys.executable, "TLE2CUDA_CXX": "no-such-compiler", "CUDA_VISIBLE_DEVICES": ""}
+    done = run_script("demo.sh", "--tokens", "600", "--kernels", "single_cta", cwd=tmp_path, **hidden)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"single_cta +interpreter +3/3 ", done.stdout)
+    done = run_script("demo.sh", "--on", "emulator", cwd=tmp_path, **hidden)
+    assert done.returncode == 3
+    assert "apt install g++" in " ".join(done.stdout.split())
 
 
 def test_demo_refuses_an_unknown_kernel(tmp_path: pathlib.Path) -> None:

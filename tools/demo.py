@@ -1,7 +1,8 @@
 """The main job from end to end: every MoE Align Block Size kernel emitted, compiled, run and verified.
 
-    python tools/demo.py                  on the GPU when there is one, else in the interpreter
-    python tools/demo.py --interpreter    in the interpreter in any case
+    python tools/demo.py                     on the GPU when there is one; else the emitted CUDA on the CPU, in the
+                                             emulator; without a C++ compiler in the interpreter
+    python tools/demo.py --on interpreter    there in any case
     python tools/demo.py --tokens 16384 --block 64 --kernels cluster,cooperative
 
 Writes the CUDA files and their launch contracts to build/cu/. Exits with 1 when a kernel fails
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import sys
 import time
@@ -36,6 +38,10 @@ except ImportError:
 from kernels.moe_align_block_size import algorithms
 from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes
 from kernels.moe_align_block_size.reference import MAX_BLOCK_SIZE, AlignedBlocks, verify
+from tle2cuda.emulator.toolchain import find_compiler
+from tle2cuda.errors import KernelError, ToolchainError
+from tle2cuda.runtime.device import DEVICE_VARIABLE, DEVICES
+from tle2cuda.runtime.toolkit import require_gpu, require_nvrtc
 from tools import shipped
 from tools.bench.moe_align import routing
 from tools.bench.moe_rivals import Outputs, Problem, rivals_of
@@ -51,7 +57,9 @@ SHOWN_DATA = "top1_e512"
 """The data set whose sizes the emitted files are specialised for."""
 OUTPUTS = ("sorted_ids", "expert_ids", "num_post_pad")
 DEFAULT_SLOTS = 8192
-INTERPRETER_MULTIPROCESSORS = 16
+HOST_MULTIPROCESSORS = 16
+"""What tunings are chosen for where there are none."""
+EXIT_MACHINE = 3  # as of the command line: the machine lacks something
 POISON = 0x7B7B7B7B  # what an output holds before a kernel writes it: never a right answer
 
 
@@ -94,14 +102,19 @@ class GpuMachine:
         return np.asarray(array.get())
 
 
-class InterpreterMachine:
-    """Runs algorithms in the interpreter: the same kernels on NumPy arrays."""
+class HostMachine:
+    """Runs algorithms on NumPy arrays: their emitted CUDA in the emulator, or what it means in the interpreter.
 
-    name = "interpreter"
-    multiprocessors = INTERPRETER_MULTIPROCESSORS
+    Args:
+        name: ``emulator`` or ``interpreter``.
+    """
 
-    def __init__(self) -> None:
+    multiprocessors = HOST_MULTIPROCESSORS
+
+    def __init__(self, name: str) -> None:
+        self.name = name
         self._last_s = 0.0
+        os.environ[DEVICE_VARIABLE] = name
 
     def to_array(self, values: NDArray[np.int32]) -> Any:
         return values.copy()
@@ -112,30 +125,41 @@ class InterpreterMachine:
         self._last_s = time.perf_counter() - began
 
     def time(self, launch: Callable[[], None]) -> str:
-        """The time of the run that was verified: a second one would tell no more."""
+        """The time of a second run, without compiling; in the interpreter that of the first, which tells as much."""
+        if self.name == "emulator":
+            self.run(launch)
         return f"{1e3 * self._last_s:.0f} ms"
 
     def to_host(self, array: Any) -> NDArray[np.int32]:
         return np.asarray(array)
 
 
-Machine = GpuMachine | InterpreterMachine
+Machine = GpuMachine | HostMachine
 
 
-def choose_machine(options: argparse.Namespace) -> tuple[Machine, str]:
-    """The machine to run on, and a line that says why."""
-    if options.interpreter:
-        return InterpreterMachine(), "as asked for"
+def choose_machine(wanted: str) -> tuple[Machine, str]:
+    """The machine to run on, and a line that says why when it is not the GPU.
+
+    Args:
+        wanted: ``cuda``, ``emulator``, ``interpreter``, or empty for the best that is there.
+    """
+    if wanted == "cuda":
+        require_gpu()
+        return GpuMachine(), ""
+    if wanted:
+        if wanted == "emulator":
+            find_compiler()
+        return HostMachine(wanted), "as asked for"
     try:
-        import cupy
-
-        if cupy.cuda.runtime.getDeviceCount() > 0:
-            return GpuMachine(), ""
-        return InterpreterMachine(), "the driver lists no GPU"
-    except ImportError:
-        return InterpreterMachine(), "CuPy is not installed"
+        require_gpu()
+        return GpuMachine(), ""
     except Exception as error:
-        return InterpreterMachine(), f"no GPU: {describe(error)}"
+        why = error.message if isinstance(error, ToolchainError) else f"no GPU: {describe(error)}"
+    try:
+        find_compiler()
+    except ToolchainError as error:
+        return HostMachine("interpreter"), f"{why}; {error.message}"
+    return HostMachine("emulator"), why
 
 
 def emit_and_compile(row: Row, sizes: Sizes, tuning: Any, *, is_compiled: bool) -> None:
@@ -182,9 +206,6 @@ def run_and_verify(row: Row, machine: Machine, data: str, options: argparse.Name
 
 def why_not_compiled() -> str:
     """Empty when kernels can be compiled here, else the reason."""
-    from tle2cuda.errors import ToolchainError
-    from tle2cuda.runtime.toolkit import require_nvrtc
-
     try:
         require_nvrtc()
     except ToolchainError as error:
@@ -298,7 +319,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="demo.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--interpreter", action="store_true", help="run there even if there is a GPU")
+    parser.add_argument("--on", choices=DEVICES, default="", help="where to run; default the first that is there")
     parser.add_argument("--tokens", type=int, default=DEFAULT_SLOTS, help="token slots (default %(default)s)")
     parser.add_argument("--block", type=int, default=16, help="block size (default %(default)s)")
     parser.add_argument("--kernels", default="", help="comma-separated names; default all")
@@ -318,7 +339,11 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_options(arguments)
     console = Console()
-    machine, why_interpreter = choose_machine(options)
+    try:
+        machine, why_host = choose_machine(options.on)
+    except KernelError as error:
+        console.print(escape(f"demo.py: {error}"), highlight=False)
+        return EXIT_MACHINE
     why_uncompiled = why_not_compiled()
     CUDA_FOLDER.mkdir(parents=True, exist_ok=True)
 
@@ -342,8 +367,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if row.error:
             console.print(f"[bold red]{row.name}[/] {escape(row.error)}", highlight=False)
     notes = [f"CUDA and launch contracts: {CUDA_FOLDER.relative_to(ROOT)}/"]
-    if why_interpreter:
-        notes.append(f"ran in the interpreter ({why_interpreter}): its times say nothing about a GPU")
+    if isinstance(machine, HostMachine):
+        what = (
+            "the emitted CUDA ran on the CPU, in the emulator" if machine.name == "emulator" else "ran in the interpreter"
+        )
+        notes.append(f"{what} ({why_host}): its times say nothing about a GPU")
     if why_uncompiled:
         notes.append(f"not compiled, so no registers and shared bytes: {why_uncompiled}")
     console.print(*(escape(note) for note in notes), sep="\n", highlight=False)

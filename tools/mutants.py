@@ -2,8 +2,9 @@
 
     python tools/mutants.py [--write] [NAME ...]
 
-NAME is a part of a mutant's name. Each mutant runs under ten schedules with all detectors, until both its results and a detector
-have shown it, or a run ended with a fault; results are compared with what NumPy computes. `--write` puts the table into docs/emulator.md.
+NAME is a part of a mutant's name. Each mutant runs under ten schedules with all detectors, until both its results and
+a detector have shown it, or a run ended with a fault; results are compared with what NumPy computes. `--write` puts the
+table into docs/emulator.md.
 """
 
 from __future__ import annotations
@@ -53,14 +54,16 @@ class Outcome:
     """What became of a mutant.
 
     Attributes:
-        results: The first run whose results are wrong, or that ended with a fault; None when none did.
+        results: The first run whose results are wrong; None when there is none.
         difference: What was wrong with them.
         findings: Kinds of findings, each with the first run that has it.
+        ended: The run that a finding ended: it has no results.
     """
 
     results: Execution | None
     difference: str
     findings: tuple[tuple[str, Execution], ...]
+    ended: Execution | None = None
 
     @property
     def caught(self) -> bool:
@@ -76,7 +79,7 @@ def try_kernel(launch: Subject, kernel: EmittedKernel, stop: bool = False) -> Ou
         kernel: The kernel.
         stop: Leave the remaining runs out once anything is found.
     """
-    results, difference = None, ""
+    results, difference, ended = None, "", None
     findings: dict[str, Execution] = {}
     for execution in EXECUTIONS:
         run = emulate(
@@ -96,9 +99,10 @@ def try_kernel(launch: Subject, kernel: EmittedKernel, stop: bool = False) -> Ou
         wrong = "" if any(finding.fatal for finding in run.findings) else launch.check(run.outputs)
         if wrong and results is None:
             results, difference = execution, wrong
-        if any(finding.fatal for finding in run.findings) or (results and findings) or (stop and (results or findings)):
+        ended = execution if any(finding.fatal for finding in run.findings) else None
+        if ended or (results and findings) or (stop and (results or findings)):
             break
-    return Outcome(results, difference, tuple(findings.items()))
+    return Outcome(results, difference, tuple(findings.items()), ended)
 
 
 def try_mutants(chosen: Sequence[Mutant], stop: bool = False) -> list[Outcome]:
@@ -134,7 +138,9 @@ def table(chosen: Sequence[Mutant], outcomes: Sequence[Outcome]) -> Iterator[str
 
 
 def _row(mutant: Mutant, outcome: Outcome, word: str) -> str:
-    results = f"wrong: {outcome.results}" if outcome.results else "right"
+    results = f"none: {outcome.ended}" if outcome.ended else "right"
+    if outcome.results:
+        results = f"wrong: {outcome.results}"
     if mutant.equivalent:
         results = f"{word}: {mutant.equivalent}"
     findings = ", ".join(f"{kind} ({execution})" for kind, execution in outcome.findings) or (

@@ -65,7 +65,7 @@ def _op_case(name: str) -> Subject:
 
 
 def _moe(name: str, algorithm: str, number: int) -> Subject:
-    """Kernel `number` of an algorithm, behind the ones before it; what follows it runs unchanged before results are checked."""
+    """Kernel `number` of an algorithm, behind the ones before it; results are checked behind those that follow."""
     ids = np.ascontiguousarray(LONG_TAIL.ids)
     sizes = Sizes(ids.size, LONG_TAIL.block_size, LONG_TAIL.num_experts)
     recipe = ALGORITHMS[algorithm].recipe(sizes, SMALL[algorithm])

@@ -180,14 +180,14 @@ def test_without_a_compiler_launches_run_in_the_interpreter_and_say_so_once(monk
     assert (args["out"] == 3 * args["x"]).all()
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     scale._launches.clear()
-    with pytest.raises(ToolchainError, match="no-such-compiler.*not installed"):
+    with pytest.raises(ToolchainError, match=r"no-such-compiler.*not installed"):
         scale[(4,)](**args)
 
 
 def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     args = arguments()
-    with pytest.raises(EmulationError, match=r"an access to argument x, \d+ bytes behind its end"):
+    with pytest.raises(EmulationError, match=r"an access to argument (x|out), \d+ bytes behind its end"):
         scale_without_mask[(100000,)](**args)
 
 

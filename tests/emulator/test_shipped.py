@@ -1,21 +1,28 @@
-"""Every shipped kernel, as its emitted file, under three schedules: equal to NumPy, and without a finding."""
+"""Every shipped kernel, as its emitted file, under three schedules: no finding, what NumPy and the interpreter compute."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
+import os
 import pathlib
 import time
 from collections.abc import Mapping
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from kernels.moe_align_block_size import AlignedBlocks, verify
-from kernels.moe_align_block_size.algorithms import ALGORITHMS, Sizes, Tuning
+from kernels.moe_align_block_size.algorithms import ALGORITHMS, Sizes, Tuning, run_steps
 from tests.kernels.problems import LARGER_PROBLEMS, PROBLEMS, AlignProblem
 from tests.kernels.test_moe_algorithms import SMALL
+from tle2cuda import interpreter
+from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator import emulate
+from tle2cuda.runtime.device import DEVICE_VARIABLE
 from tools.shipped import shipped_kernels
 
 SCHEDULES = ("forward", "reverse", "random")
@@ -59,11 +66,47 @@ def align(
     return AlignedBlocks(*(arrays[role] for role in capacities)), elapsed_s
 
 
-def check_alignment(name: str, tuning: Tuning, problem: AlignProblem, headers: str, schedule: str) -> None:
+@functools.lru_cache(maxsize=64)
+def _interpreted(name: str, sizes: Sizes, tuning: Tuning, ids: bytes) -> AlignedBlocks:
+    recipe = ALGORITHMS[name].recipe(sizes, tuning)
+    capacities = {"sorted_ids": sizes.sorted_capacity, "expert_ids": sizes.expert_capacity, "num_post_pad": 1}
+    arrays: dict[str, Any] = {"topk_ids": np.frombuffer(ids, np.int32).copy()}
+    arrays |= {role: np.full(count, POISON, np.int32) for role, count in capacities.items()}
+    arrays |= {role: np.zeros(words, np.int32) for role, words in recipe.scratch.items()}
+    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: "interpreter"}):
+        run_steps(recipe, arrays, sizes)
+    return AlignedBlocks(*(arrays[role] for role in capacities))
+
+
+def align_in_interpreter(name: str, sizes: Sizes, tuning: Tuning, ids: np.ndarray) -> AlignedBlocks:
+    """What the same kernels compute in the interpreter."""
+    return _interpreted(name, sizes, tuning, ids.astype(np.int32).tobytes())
+
+
+def slots_by_expert(blocks: np.ndarray, experts: np.ndarray) -> list[tuple[int, list[int]]]:
+    """Each expert's slots, sorted."""
+    return [(int(expert), np.sort(blocks[experts == expert], axis=None).tolist()) for expert in np.unique(experts)]
+
+
+def check_alignment(name: str, tuning: Tuning, problem: AlignProblem, headers: str, schedule: str) -> AlignedBlocks:
     sizes = Sizes(problem.ids.size, problem.block_size, problem.num_experts, problem.keep_filtered)
     ids = np.ascontiguousarray(problem.ids).reshape(-1)
     result, _ = align(name, sizes, tuning, ids, headers, schedule=schedule, seed=11, detect="bounds")
     verify(result, problem.ids, problem.block_size, problem.num_experts, keep_filtered=problem.keep_filtered)
+    return result
+
+
+def check_against_interpreter(name: str, tuning: Tuning, problem: AlignProblem, result: AlignedBlocks) -> None:
+    sizes = Sizes(problem.ids.size, problem.block_size, problem.num_experts, problem.keep_filtered)
+    ids = np.ascontiguousarray(problem.ids).reshape(-1)
+    interpreted = align_in_interpreter(name, sizes, tuning, ids)
+    assert (result.expert_ids == interpreted.expert_ids).all()
+    assert (result.num_tokens_post_pad == interpreted.num_tokens_post_pad).all()
+    # Which slot of an expert comes first is up to the order of atomics in some algorithms; what comes is not.
+    total = int(result.num_tokens_post_pad[0])
+    experts = result.expert_ids[: total // sizes.block_size]
+    got, want = (r.sorted_token_ids[:total].reshape(-1, sizes.block_size) for r in (result, interpreted))
+    assert slots_by_expert(got, experts) == slots_by_expert(want, experts)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -71,7 +114,8 @@ def check_alignment(name: str, tuning: Tuning, problem: AlignProblem, headers: s
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_moe_alignment(name: str, headers: str, schedule: str) -> None:
     for problem in (PROBLEMS[5], PROBLEMS[12]):
-        check_alignment(name, SMALL[name], problem, headers, schedule)
+        result = check_alignment(name, SMALL[name], problem, headers, schedule)
+        check_against_interpreter(name, SMALL[name], problem, result)
 
 
 @pytest.mark.parametrize("problem", LARGER_PROBLEMS, ids=lambda problem: problem.name)
@@ -112,6 +156,13 @@ def row_inputs(name: str, rows: int, cols: int) -> dict[str, Any]:
     }
 
 
+def interpret(emitted: EmittedKernel, ctas: int, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments after a run of the same kernel in the interpreter."""
+    values = {spec.name: copy.copy(args[spec.name]) for spec in emitted.contract.args}
+    interpreter.run(emitted.kernel_ir, (ctas, 1, 1), list(values.values()))
+    return values
+
+
 def row_reference(name: str, args: Mapping[str, Any]) -> np.ndarray:
     x = args["x"].astype(np.float64)
     if name.startswith("softmax"):
@@ -127,9 +178,16 @@ def row_reference(name: str, args: Mapping[str, Any]) -> np.ndarray:
 @pytest.mark.parametrize("cols", [4096, 2000])
 def test_rowwise_kernels(name: str, schedule: str, cols: int) -> None:
     args = row_inputs(name, 3, cols)
-    out = emulate(SHIPPED[name].emit("sm_90a"), 3, args, schedule=schedule, detect="bounds").check().outputs["out"]
+    emitted = SHIPPED[name].emit("sm_90a")
+    outputs = emulate(emitted, 3, args, schedule=schedule, detect="bounds").check().outputs
+    out = outputs["out"]
     tolerance = 2e-3 if name.endswith("fp16") else 1e-5
     assert np.allclose(out.astype(np.float64), row_reference(name, args), rtol=tolerance, atol=tolerance)
+    interpreted = interpret(emitted, 3, args)
+    for argument, array in outputs.items():
+        np.testing.assert_allclose(
+            array.astype(np.float64), interpreted[argument].astype(np.float64), rtol=tolerance, atol=tolerance
+        )
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -141,6 +199,7 @@ def test_vector_add(schedule: str, n: int) -> None:
     emitted = SHIPPED["vector_add"].emit("sm_90a")
     out = emulate(emitted, -(-n // 1024), args, schedule=schedule, detect="bounds").check().outputs["out"]
     assert (out == x + y).all()
+    assert (out == interpret(emitted, -(-n // 1024), args)["out"]).all()
 
 
 def test_every_shipped_kernel_is_run_here() -> None:

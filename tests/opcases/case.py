@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from tle2cuda.compiler import EmittedKernel, emit_specialized
 from tle2cuda.jit_function import JitFunction
 from tle2cuda.runtime.args import specialize
+from tle2cuda.runtime.device import DEVICE_VARIABLE
 
 Array = NDArray[Any]
 Inputs = dict[str, Any]
@@ -84,7 +87,8 @@ class OpCase:
     def interpret(self) -> Inputs:
         """Arguments after a run in the interpreter."""
         arguments = self.inputs()
-        self.kernel[self.grid](**arguments, **self.constants, num_warps=self.num_warps)
+        with mock.patch.dict(os.environ, {DEVICE_VARIABLE: "interpreter"}):
+            self.kernel[self.grid](**arguments, **self.constants, num_warps=self.num_warps)
         return arguments
 
     def emit(self, arch: str = TARGET, headers: str = "minimal") -> EmittedKernel:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
-from tle2cuda.emulator import launch
+from tle2cuda.emulator import launch, spread
 from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import Emulation, EmulationRun
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
@@ -45,9 +45,10 @@ def emulate(
 ) -> Emulation:
     """Run the emitted file of a kernel on the CPU. Needs a C++ compiler, no CUDA. The arguments stay unchanged.
 
-    Execution is sequential and reproducible: each CUDA thread is a fiber, and a schedule says which one goes on at every
-    barrier, warp collective and repeated volatile load. `forward` lets the first thread that can go on run as far as it
-    can, `reverse` the last, `random` any. What can never go on is a finding, not a hang.
+    Execution is reproducible: each CUDA thread is a fiber, and a schedule says which one goes on at every barrier, warp
+    collective and repeated volatile load. `forward` lets the first thread that can go on run as far as it can,
+    `reverse` the last, `random` any. What can never go on is a finding, not a hang. Ranges of a large grid whose CTAs
+    share nothing run side by side, unless the schedule is random or something is to be detected.
 
     Args:
         kernel: An emitted or compiled kernel; or a jit object, which is specialised for the arguments and emitted.
@@ -132,6 +133,7 @@ class Program:
     def __init__(self, emitted: Any) -> None:
         contract: LaunchContract = emitted.contract
         self.contract = contract
+        self.source: str = emitted.source
         self.runner = build_runner()
         self.library: KernelLibrary = build_kernel(emitted.source, contract.kernel_name, contract.target)
         line_map = getattr(emitted, "line_map", None)
@@ -144,7 +146,9 @@ class Program:
         if 0 in ctas:
             outputs = {name: array.copy() for name, (array, _, _) in bound.arrays.items()}
             return EmulationRun(options.schedule, options.seed, outputs)
-        return launch.run(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
+        parts = spread.ranges(self.source, self.contract, ctas, bound, options)
+        execution = launch.Execution(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
+        return launch.run(execution) if len(parts) == 1 else spread.run(execution, parts)
 
 
 def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -58,7 +59,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NamedArray:
     """An array in a buffer, for naming its elements.
 
     Attributes:
@@ -86,13 +87,13 @@ class Bound:
         buffers: Memory.
         parameters: One line of the request for each kernel parameter.
         arrays: Array arguments by name, with their buffer and the offset of their first element in it.
-        parts: The same arrays, and scratch, as the runner names their elements.
+        named: The same arrays, and scratch, as the runner names their elements.
     """
 
     buffers: tuple[Buffer, ...]
     parameters: tuple[str, ...]
     arrays: Mapping[str, tuple[NDArray[Any], int, int]]
-    parts: tuple[Part, ...] = ()
+    named: tuple[NamedArray, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +143,12 @@ def bind(
                 facts=(f"array arguments: {', '.join(arrays)}",),
             )
     buffers, places = _buffers(arrays)
-    parts = [
-        Part(name, buffers_at, low - (buffers[buffers_at].address or 0), high - low, array.itemsize, name in uninitialized)
-        for name, array in arrays.items()
-        for (buffers_at, _), (low, high) in [(places[name], _extent(array))]
-    ]
+    named = []
+    for name, array in arrays.items():
+        number = places[name][0]
+        low, high = _extent(array)
+        offset = low - (buffers[number].address or 0)
+        named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if spec.kind == "scalar":
@@ -158,9 +160,9 @@ def bind(
     for scratch in contract.scratch:
         size = scratch.size_bytes(prod(ctas))
         lines.append(f"pointer {len(buffers)} 0")
-        parts.append(Part(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
+        named.append(NamedArray(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
-    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(parts))
+    return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(named))
 
 
 def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
@@ -223,41 +225,124 @@ def _page_offset(address: int, size: int) -> int:
     return (room - (room - address) % _ALIGNMENT_BYTES) % PAGE_BYTES
 
 
-def run(
-    runner: Path,
-    library: KernelLibrary,
-    contract: LaunchContract,
-    ctas: Dim3,
-    bound: Bound,
-    locator: Locator,
-    options: RunOptions,
-) -> EmulationRun:
-    """One execution, in a process of its own: a kernel that writes to wild addresses harms nothing else."""
-    data, report = _anonymous_file("arguments"), _anonymous_file("report")
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What every process of a run needs.
+
+    Attributes:
+        runner: The runner's executable.
+        library: The kernel's library.
+        contract: Its launch contract.
+        ctas: The grid in CTAs.
+        bound: The arguments.
+        locator: Finds lines.
+        options: How the run goes.
+    """
+
+    runner: Path
+    library: KernelLibrary
+    contract: LaunchContract
+    ctas: Dim3
+    bound: Bound
+    locator: Locator
+    options: RunOptions
+
+    def start(self, data: int, part: Part | None = None) -> Outcome:
+        """One process: a kernel that writes to wild addresses harms nothing else.
+
+        Args:
+            data: The file with the arguments' memory.
+            part: The clusters that it runs; None for all.
+        """
+        report = anonymous_file("report")
+        files = (data, report) if part is None else (data, report, part.changes)
+        try:
+            request = "\n".join(_request(self, data, report, part)) + "\n"
+            start = time.perf_counter()
+            done = subprocess.run(
+                [str(self.runner)], input=request.encode(), capture_output=True, pass_fds=files, check=False
+            )
+            elapsed_s = time.perf_counter() - start
+            text = os.pread(report, os.fstat(report).st_size, 0)
+        finally:
+            os.close(report)
+        findings, counters = _read_report(text, done, self.locator, self.options)
+        return Outcome(tuple(findings), counters, done.stdout.decode(errors="replace"), elapsed_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Clusters that one of several processes runs.
+
+    Attributes:
+        first: The first, in the order of the schedule.
+        count: How many.
+        changes: File for the pages that it changes; the file of the arguments stays as it is.
+    """
+
+    first: int
+    count: int
+    changes: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one process says."""
+
+    findings: tuple[Finding, ...]
+    counters: Counters
+    printed: str
+    elapsed_s: float
+
+
+def run(execution: Execution) -> EmulationRun:
+    """One execution by one process."""
+    with memory_file(execution.bound) as data:
+        outcome = execution.start(data)
+        return result(execution, outcome, read_memory(execution.bound, data))
+
+
+@contextlib.contextmanager
+def memory_file(bound: Bound) -> Iterator[int]:
+    """A file with the memory of the arguments, buffer after buffer, each from a page on."""
+    data = anonymous_file("arguments")
     try:
         offset = 0
         for buffer in bound.buffers:
             os.pwrite(data, buffer.data, offset + buffer.page_offset)
             offset += buffer.pages_bytes
         os.ftruncate(data, max(offset, 1))
-        request = "\n".join(_request(library, contract, ctas, bound, options, data, report)) + "\n"
-        start = time.perf_counter()
-        done = subprocess.run(
-            [str(runner)], input=request.encode(), capture_output=True, pass_fds=(data, report), check=False
-        )
-        elapsed = time.perf_counter() - start
-        contents, offset = [], 0
-        for buffer in bound.buffers:
-            contents.append(os.pread(data, len(buffer.data), offset + buffer.page_offset))
-            offset += buffer.pages_bytes
-        outcome = os.pread(report, os.fstat(report).st_size, 0)
+        yield data
     finally:
         os.close(data)
-        os.close(report)
-    findings, counters = _read_report(outcome, done, locator, options)
-    outputs = {name: _array_in(contents[number], array, at) for name, (array, number, at) in bound.arrays.items()}
-    printed = done.stdout.decode(errors="replace")
-    return EmulationRun(options.schedule, options.seed, outputs, tuple(findings), counters, printed, elapsed)
+
+
+def read_memory(bound: Bound, data: int) -> list[bytes]:
+    """What each buffer holds."""
+    contents, offset = [], 0
+    for buffer in bound.buffers:
+        contents.append(os.pread(data, len(buffer.data), offset + buffer.page_offset))
+        offset += buffer.pages_bytes
+    return contents
+
+
+def result(execution: Execution, outcome: Outcome, contents: Sequence[bytes]) -> EmulationRun:
+    """The run that ended so."""
+    options = execution.options
+    return EmulationRun(
+        options.schedule,
+        options.seed,
+        outputs_of(execution.bound, contents),
+        outcome.findings,
+        outcome.counters,
+        outcome.printed,
+        outcome.elapsed_s,
+    )
+
+
+def outputs_of(bound: Bound, contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+    """The array arguments, as these contents of the buffers give them."""
+    return {name: _array_in(contents[number], array, at) for name, (array, number, at) in bound.arrays.items()}
 
 
 def write_back(bound: Bound, outputs: Mapping[str, Any]) -> None:
@@ -281,18 +366,18 @@ def _array_in(content: bytes, like: NDArray[Any], offset: int) -> NDArray[Any]:
     return array
 
 
-def _anonymous_file(name: str) -> int:
+def anonymous_file(name: str) -> int:
+    """A file that no folder lists, as a descriptor that the caller closes."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(f"tle2cuda {name}")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
 
-def _request(
-    library: KernelLibrary, contract: LaunchContract, ctas: Dim3, bound: Bound, options: RunOptions, data: int, report: int
-) -> Iterator[str]:
+def _request(execution: Execution, data: int, report: int, part: Part | None) -> Iterator[str]:
+    library, contract, options, bound = execution.library, execution.contract, execution.options, execution.bound
     yield f"library {library.path}"
-    yield "grid {} {} {}".format(*ctas)
+    yield "grid {} {} {}".format(*execution.ctas)
     yield "cluster {} {} {}".format(*contract.cluster)
     yield f"cta_threads {contract.cta_threads}"
     yield f"cooperative {int(contract.cooperative)}"
@@ -304,14 +389,16 @@ def _request(
     yield f"access_switch {options.access_switch}"
     yield f"stall_s {options.stall_s}"
     yield f"limit_s {options.limit_s}"
+    if part is not None:
+        yield f"clusters {part.first} {part.count} {part.changes}"
     yield f"detect {' '.join(options.detect)}"
     yield f"files {data} {report}"
     for buffer in bound.buffers:
         yield f"buffer {len(buffer.data)} {buffer.page_offset} {buffer.name}"
-    for part in bound.parts:
+    for named in bound.named:
         yield (
-            f"argument {part.buffer} {part.offset_bytes} {part.size_bytes} {part.element_bytes} "
-            f"{int(part.is_uninitialized)} {part.name}"
+            f"argument {named.buffer} {named.offset_bytes} {named.size_bytes} {named.element_bytes} "
+            f"{int(named.is_uninitialized)} {named.name}"
         )
     yield from bound.parameters
 

@@ -62,6 +62,8 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
             request.schedule = text == "reverse" ? Schedule::REVERSE : text == "random" ? Schedule::RANDOM : Schedule::FORWARD;
         } else if (key == "resident_clusters") {
             words >> request.resident_clusters;
+        } else if (key == "clusters") {
+            words >> request.first_cluster >> request.num_clusters >> request.changes_file;
         } else if (key == "access_switch") {
             words >> request.access_switch;
         } else if (key == "stall_s") {

@@ -1,6 +1,7 @@
 // Global and shared memory, and every access to them: kernels are compiled with the instrumentation of ThreadSanitizer, whose
 // callbacks are defined here in place of its library. So each load and store of the unmodified text comes by with its address
 // and size.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -122,11 +123,56 @@ void map_buffers()
             mmap(nullptr, pages + 2 * GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) fail("resources", "cannot reserve memory for argument " + buffer.name);
         unsigned char* const first = static_cast<unsigned char*>(memory) + GUARD_BYTES;
-        if (pages && mmap(first, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, launch.request.data_file,
+        const int sharing = launch.request.changes_file < 0 ? MAP_SHARED : MAP_PRIVATE;
+        if (pages && mmap(first, pages, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, launch.request.data_file,
                           static_cast<off_t>(file_offset)) == MAP_FAILED)
             fail("resources", "cannot map argument " + buffer.name);
         buffer.begin = first + inside;
         file_offset += pages;
+    }
+}
+
+namespace {
+
+// Whether a private page still is the file's own. Linux says so in 8 bytes for each page (proc(5), /proc/pid/pagemap): bits
+// 63 and 62 are set when it is in memory or swapped out, bit 61 when it belongs to a file. Unknown counts as changed.
+bool is_untouched(int pagemap, const unsigned char* page)
+{
+    uint64_t entry = 0;
+    const auto at = static_cast<off_t>(reinterpret_cast<uintptr_t>(page) / PAGE_BYTES * sizeof entry);
+    if (pagemap < 0 || pread(pagemap, &entry, sizeof entry, at) != static_cast<ssize_t>(sizeof entry)) return false;
+    return entry >> 62 == 0 || (entry >> 61 & 1);
+}
+
+}  // namespace
+
+// Pages that differ from the file, each behind its number in it: what this process changed, when others run beside it.
+// Called at the end, also in a signal handler.
+void write_changes()
+{
+    if (launch.request.changes_file < 0) return;
+    const int pagemap = sysconf(_SC_PAGESIZE) == PAGE_BYTES ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+    uint64_t file_page = 0;
+    for (const Buffer& buffer : launch.request.buffers) {
+        const uintptr_t inside = reinterpret_cast<uintptr_t>(buffer.begin) % PAGE_BYTES;
+        const unsigned char* const first = buffer.begin - inside;
+        const uint64_t pages = (inside + buffer.bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+        if (!pages) continue;
+        void* const before = mmap(nullptr, pages * PAGE_BYTES, PROT_READ, MAP_SHARED, launch.request.data_file,
+                                  static_cast<off_t>(file_page * PAGE_BYTES));
+        if (before == MAP_FAILED) _exit(1);
+        for (uint64_t page = 0; page < pages; ++page) {
+            const size_t at = page * PAGE_BYTES;
+            if (is_untouched(pagemap, first + at)) continue;
+            if (memcmp(first + at, static_cast<unsigned char*>(before) + at, PAGE_BYTES) == 0) continue;
+            unsigned char record[sizeof(uint64_t) + PAGE_BYTES];
+            const uint64_t number = file_page + page;
+            memcpy(record, &number, sizeof number);
+            memcpy(record + sizeof number, first + at, PAGE_BYTES);
+            if (write(launch.request.changes_file, record, sizeof record) != static_cast<ssize_t>(sizeof record)) _exit(1);
+        }
+        munmap(before, pages * PAGE_BYTES);
+        file_page += pages;
     }
 }
 

@@ -127,12 +127,15 @@ struct Request {
     Schedule schedule = Schedule::FORWARD;
     uint64_t seed = 0;
     unsigned resident_clusters = 1;  // how many start together when they need not
+    uint64_t first_cluster = 0;      // which of the clusters run here, in the order of the schedule
+    uint64_t num_clusters = UINT64_MAX;
     unsigned access_switch = 0;      // switch threads at one in so many accesses; 0 never
     double limit_s = 0;              // processor time after which the launch as a whole is given up; 0: never
     double stall_s = 30;             // processor time after which one thread's running alone is an endless loop
     std::vector<std::string> detect;  // names of observers
     int data_file = -1;
     int report_file = -1;
+    int changes_file = -1;  // with it, memory is this process's own, and what it changed goes there
     std::vector<Buffer> buffers;
     std::vector<Argument> arguments;
     std::vector<std::vector<unsigned char>> values;  // of the parameters, in order
@@ -263,6 +266,7 @@ void add_finding(const char* kind, const std::string& message, const Party& at, 
 // ---- memory.cpp ----
 
 void map_buffers();
+void write_changes();
 // Called in front of every load and store of the kernel (callbacks.cpp); `pc` is behind the call, in the kernel's code.
 void note_access(const void* address, unsigned bytes, bool is_write, const void* pc, unsigned alignment);
 void note_volatile(const void* address, unsigned bytes, bool is_write, const void* pc);

@@ -162,6 +162,7 @@ std::string findings_json()
 
 void write_report(const std::string& error)
 {
+    write_changes();
     const std::string text = "{\"error\": " + error + ", \"findings\": " + findings_json() + ", \"counters\": " + counters_json() + "}\n";
     size_t done = 0;
     while (done < text.size()) {

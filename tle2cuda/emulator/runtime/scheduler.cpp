@@ -147,12 +147,15 @@ void prepare()
     for (uint64_t i = 0; i < clusters; ++i) launch.order[i] = request.schedule == Schedule::REVERSE ? clusters - 1 - i : i;
     if (request.schedule == Schedule::RANDOM)
         for (uint64_t i = clusters; i > 1; --i) std::swap(launch.order[i - 1], launch.order[launch.random.below(i)]);
+    const uint64_t first = std::min(request.first_cluster, clusters), count = std::min(request.num_clusters, clusters - first);
+    launch.order = std::vector<uint64_t>(launch.order.begin() + static_cast<int64_t>(first),
+                                         launch.order.begin() + static_cast<int64_t>(first + count));
     constexpr uint64_t MAX_CTAS = 2048;
     launch.max_ctas = request.cooperative ? ctas : std::min<uint64_t>(ctas, std::max<uint64_t>(MAX_CTAS, launch.cluster_size));
     launch.shared_stride = (dynamic_shared_offset() + request.dynamic_shared + VARIABLE_GAP_BYTES + 4095) / 4096 * 4096;
     launch.shared_base = static_cast<unsigned char*>(reserve(std::max<size_t>(launch.shared_stride * launch.max_ctas, 4096)));
     launch.grid_barrier.live = ctas * request.cta_threads;
-    const uint64_t together = request.cooperative ? clusters : std::min<uint64_t>(clusters, request.resident_clusters);
+    const uint64_t together = request.cooperative ? clusters : std::min<uint64_t>(count, request.resident_clusters);
     for (uint64_t i = 0; i < together; ++i) start_another_slot();
 }
 
