@@ -372,7 +372,7 @@ def _grid() -> Iterator[Mutant]:
     yield Mutant(name, "grid barrier replaced by a CTA barrier", _swap(sync, f"    {SYNC}"))
     yield Mutant(name, "grid barrier without waiting for the own CTA", _swap(arrive, arrive.replace(SYNC, "")))
     yield Mutant(name, "release of the grid barrier dropped", _swap("ORDER_ACQ_REL", "ORDER_RELAXED"))
-    yield Mutant(name, "acquire of the grid barrier dropped", _swap("words, ORDER_ACQUIRE", "words, ORDER_RELAXED"))
+    yield Mutant(name, "acquire of the grid barrier dropped", _swap("words, ORDER_ACQUIRE", "words, ORDER_VOLATILE"))
     yield Mutant(
         name, "barrier behind the starts removed", _drop(_sync("orders the stores to `starts` before the loads of it"))
     )
