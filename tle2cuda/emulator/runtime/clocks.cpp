@@ -136,6 +136,7 @@ void Clocks::meet_some(const std::vector<Thread*>& threads, const std::vector<Re
 {
     const uint32_t log = new_log();
     logs_[log] = before;
+    has_cta_scopes_ = true;
     const Time time = ++time_;
     for (const Thread* thread : threads) {
         Clock& clock = clock_of(*thread);
@@ -238,6 +239,7 @@ void Clocks::fenced(const Thread& thread, Scope scope)
     Clock& clock = clock_of(thread);
     const Time time = ++time_;
     clock.fences[IN_CTA] = {time, clock.reach[OF_ALL]};
+    has_cta_scopes_ |= scope == SCOPE_CTA;
     if (scope != SCOPE_CTA) clock.fences[WIDER] = clock.fences[IN_CTA];
     clock.snapshot = 0;
     if (!clock.has_acquired) return;
@@ -299,6 +301,7 @@ void Clocks::performed(const Thread& thread, const Access& access, bool has_writ
     auto& places = places_of(place);
     const uintptr_t key = reinterpret_cast<uintptr_t>(access.address) / 4;
     const bool is_cta_scope = access.scope == SCOPE_CTA;
+    has_cta_scopes_ |= is_cta_scope;
     auto found = places.find(key);
     if (access.kind != AccessKind::WRITE && found != places.end()) {
         const bool acquires = is_acquire(access.order);
@@ -342,94 +345,96 @@ bool Clocks::is_ordered_by_barriers(ThreadId earlier, Time time, OrderKind kind,
 
 bool Clocks::is_ordered(ThreadId earlier, Time time, OrderKind kind, const Thread& later)
 {
-    return is_ordered_by_barriers(earlier, time, kind, later) || (!acquirers_.empty() && search(earlier, time, kind, later));
-}
-
-// From a thread backwards: what it acquired, what those knew who released that, and so on.
-struct Clocks::Search {
-    ThreadId earlier;
-    Time time;
-    OrderKind kind;
-    struct Group {
-        ThreadId first;
-        unsigned bits;  // how many low bits of an identity tell the members apart
-        Time until;
-    };
-    std::vector<Group> open;
-    std::map<std::pair<ThreadId, unsigned>, Time> seen;
-    std::map<std::pair<uint32_t, ThreadId>, uint32_t> versions;  // of a log, seen from a CTA
-
-    void add(ThreadId member, unsigned bits, Time until)
-    {
-        if (!until) return;
-        const ThreadId first = bits >= 32 ? 0 : member >> bits << bits;
-        Time& known = seen[{first, bits}];
-        if (known >= until) return;
-        known = until;
-        open.push_back({first, bits, until});
-    }
-};
-
-bool Clocks::search(ThreadId earlier, Time time, OrderKind kind, const Thread& later)
-{
-    Search search{earlier, time, kind, {}, {}, {}};
-    const auto add_reach = [&](ThreadId id, const Reach& reach) {
-        search.add(id, 5, reach.warp);
-        search.add(id, thread_bits_, reach.cta);
-        search.add(id, thread_bits_ + rank_bits_, reach.cluster);
-        search.add(id, 32, reach.grid);
-    };
+    if (is_ordered_by_barriers(earlier, time, kind, later)) return true;
+    if (acquirers_.empty()) return false;
     const Clock& clock = clock_of(later);
-    search.add(clock.id, 0, time_ + 1);
-    add_reach(clock.id, clock.reach[kind]);
+    const Reach& reach = clock.reach[kind];
+    Closure& of_cta = cta_closures_[kind][cta_of(clock.id)];
+    add(of_cta, clock.id, {reach.grid, reach.cluster, reach.cta, 0});
+    if (follow(of_cta, kind), is_known(of_cta, earlier, time)) return true;
+    Closure& own = thread_closures_[kind][clock.id];
+    add(own, clock.id, 0, time_ + 1);
+    add(own, clock.id, WARP_BITS, reach.warp);
     if (clock.lanes)
         for (unsigned lane = 0; lane < WARP_LANES; ++lane)
-            search.add(clock.id / WARP_LANES * WARP_LANES + lane, 0, (*clock.lanes)[kind * WARP_LANES + lane]);
-    while (!search.open.empty()) {
-        const Search::Group group = search.open.back();
-        search.open.pop_back();
-        const uint64_t end = group.first + (uint64_t(1) << group.bits);
-        for (auto id = acquirers_.lower_bound(group.first); id != acquirers_.end() && *id < end; ++id)
-            if (search_thread(search, *id, group.until)) return true;
+            add(own, clock.id / WARP_LANES * WARP_LANES + lane, 0, (*clock.lanes)[kind * WARP_LANES + lane]);
+    return follow(own, kind), is_known(own, earlier, time);
+}
+
+void Clocks::add(Closure& closure, ThreadId member, unsigned bits, Time until)
+{
+    if (!until) return;
+    const uint64_t first = bits >= 32 ? 0 : member >> bits << bits;
+    Time& known = closure.known[first << 6 | bits];
+    if (known >= until) return;
+    known = until;
+    closure.open.push_back({static_cast<ThreadId>(first), bits, until});
+}
+
+void Clocks::add(Closure& closure, ThreadId member, const Reach& reach)
+{
+    add(closure, member, WARP_BITS, reach.warp);
+    add(closure, member, thread_bits_, reach.cta);
+    add(closure, member, thread_bits_ + rank_bits_, reach.cluster);
+    add(closure, member, 32, reach.grid);
+}
+
+bool Clocks::is_known(const Closure& closure, ThreadId earlier, Time time) const
+{
+    for (const unsigned bits : {0u, WARP_BITS, thread_bits_, thread_bits_ + rank_bits_, 32u}) {
+        const uint64_t first = bits >= 32 ? 0 : earlier >> bits << bits;
+        const auto found = closure.known.find(first << 6 | bits);
+        if (found != closure.known.end() && time < found->second) return true;
     }
     return false;
 }
 
-bool Clocks::search_thread(Search& search, ThreadId thread, Time until)
+// From what is known backwards: what those threads acquired, what those knew who released that, and so on.
+void Clocks::follow(Closure& closure, OrderKind kind)
 {
-    const auto log = acquisitions_.find(thread);
-    if (log == acquisitions_.end()) return false;
-    for (const Acquisition& acquisition : log->second.all) {
+    while (!closure.open.empty()) {
+        const Closure::Group group = closure.open.back();
+        closure.open.pop_back();
+        const uint64_t end = group.first + (uint64_t(1) << group.bits);
+        for (auto id = acquirers_.lower_bound(group.first); id != acquirers_.end() && *id < end; ++id)
+            follow_thread(closure, kind, *id, group.until);
+    }
+}
+
+void Clocks::follow_thread(Closure& closure, OrderKind kind, ThreadId thread, Time until)
+{
+    const ThreadLog& log = acquisitions_.at(thread);
+    size_t& done = closure.done[thread];
+    bool is_prefix = true;
+    for (size_t i = done; i < log.all.size(); ++i) {
+        const Acquisition& acquisition = log.all[i];
         if (acquisition.time > until) break;
         const auto has_effect = [&](int width) {
-            return search.kind == OF_READS || (acquisition.effective[width] && acquisition.effective[width] <= until);
+            return kind == OF_READS || (acquisition.effective[width] && acquisition.effective[width] <= until);
         };
-        if (!has_effect(IN_CTA) && !has_effect(WIDER)) continue;
-        uint32_t& version = search.versions[{acquisition.log * 2 + has_effect(WIDER), cta_of(thread)}];
-        for (; version < acquisition.version; ++version) {
-            const Release& release = logs_[acquisition.log][version];
-            const bool is_same = is_same_cta(release.thread, thread);
-            if ((release.is_cta_scope || acquisition.is_cta_scope) && !is_same) continue;
-            const int width = is_same ? IN_CTA : WIDER;
-            if (!has_effect(width)) continue;
-            const Snapshot& snapshot = snapshots_[release.snapshot];
-            Time time = release.time;
-            const Reach* reach = &snapshot.reads;
-            if (search.kind == OF_ALL) {
-                time = snapshot.fences[width].time;
-                reach = &snapshot.fences[width].reach;
-            }
-            if (!time) continue;
-            if (release.thread == search.earlier && search.time < time) return true;
-            if (covers(*reach, search.kind, release.thread, search.earlier, search.time)) return true;
-            search.add(release.thread, 0, time);
-            search.add(release.thread, 5, reach->warp);
-            search.add(release.thread, thread_bits_, reach->cta);
-            search.add(release.thread, thread_bits_ + rank_bits_, reach->cluster);
-            search.add(release.thread, 32, reach->grid);
-        }
+        const bool is_wide = has_effect(WIDER);
+        is_prefix = is_prefix && is_wide;
+        if (is_prefix) done = i + 1;
+        if (is_wide || has_effect(IN_CTA)) follow_log(closure, kind, thread, acquisition, is_wide);
     }
-    return false;
+}
+
+void Clocks::follow_log(Closure& closure, OrderKind kind, ThreadId thread, const Acquisition& acquisition, bool is_wide)
+{
+    // Where nothing is narrower than the GPU, who looks at a log does not matter.
+    const uint64_t viewer = has_cta_scopes_ ? uint64_t(cta_of(thread)) + 1 : 0;
+    uint32_t& version = closure.versions[viewer << 32 | acquisition.log << 1 | is_wide];
+    for (; version < acquisition.version; ++version) {
+        const Release& release = logs_[acquisition.log][version];
+        const bool is_same = is_same_cta(release.thread, thread);
+        if (!is_same && (release.is_cta_scope || acquisition.is_cta_scope || !is_wide)) continue;
+        const Snapshot& snapshot = snapshots_[release.snapshot];
+        const Fence& fence = snapshot.fences[is_same ? IN_CTA : WIDER];
+        const Time time = kind == OF_ALL ? fence.time : release.time;
+        if (!time) continue;
+        add(closure, release.thread, 0, time);
+        add(closure, release.thread, kind == OF_ALL ? fence.reach : snapshot.reads);
+    }
 }
 
 }  // namespace tle2cuda_emulator

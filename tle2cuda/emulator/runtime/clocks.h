@@ -63,6 +63,7 @@ public:
 
 private:
     enum { IN_CTA, WIDER };
+    static constexpr unsigned WARP_BITS = 5;
     static constexpr unsigned GENERATIONS = 4;  // of a split barrier that are remembered
 
     struct Fence {
@@ -111,7 +112,19 @@ private:
         std::vector<Acquisition> all;
         size_t pending[2] = {};  // from here on no fence has followed
     };
-    struct Search;
+    // All that comes before a point: of a CTA, its last barrier; of a thread, what only it acquired. It never shrinks, so it is kept
+    // and extended.
+    struct Closure {
+        struct Group {
+            ThreadId first;
+            unsigned bits;  // how many low bits of an identity tell the members apart
+            Time until;
+        };
+        std::unordered_map<uint64_t, Time> known;         // by first member and bits
+        std::unordered_map<uint64_t, uint32_t> versions;  // how much of each log has been seen
+        std::unordered_map<ThreadId, size_t> done;        // how many acquisitions of each thread
+        std::vector<Group> open;
+    };
 
     size_t slot_of(const Thread& thread) const { return size_t(thread.cta->slot) * launch.request.cta_threads + thread.linear; }
     Clock& clock_of(const Thread& thread) { return clocks_[slot_of(thread)]; }
@@ -120,8 +133,12 @@ private:
     ThreadId cluster_of_id(ThreadId id) const { return id >> (thread_bits_ + rank_bits_); }
     bool covers(const Reach& reach, OrderKind kind, ThreadId owner, ThreadId earlier, Time time) const;
     bool covers_cluster(Time reach, OrderKind kind, ThreadId earlier, Time time) const;
-    bool search(ThreadId earlier, Time time, OrderKind kind, const Thread& later);
-    bool search_thread(Search& search, ThreadId thread, Time until);
+    void add(Closure& closure, ThreadId member, unsigned bits, Time until);
+    void add(Closure& closure, ThreadId member, const Reach& reach);
+    bool is_known(const Closure& closure, ThreadId earlier, Time time) const;
+    void follow(Closure& closure, OrderKind kind);
+    void follow_thread(Closure& closure, OrderKind kind, ThreadId thread, Time until);
+    void follow_log(Closure& closure, OrderKind kind, ThreadId thread, const Acquisition& acquisition, bool is_wide);
     uint32_t snapshot_of(Clock& clock);
     uint32_t new_log();
     void acquire(Clock& clock, uint32_t log, bool is_cta_scope, bool is_effective, bool is_effective_widely);
@@ -141,6 +158,8 @@ private:
     std::vector<std::unordered_map<uintptr_t, uint32_t>> places_;  // logs by address: global memory, then each CTA slot
     std::unordered_map<ThreadId, ThreadLog> acquisitions_;
     std::set<ThreadId> acquirers_;
+    bool has_cta_scopes_ = false;
+    std::unordered_map<ThreadId, Closure> cta_closures_[2], thread_closures_[2];
     std::map<std::pair<const Cta*, unsigned>, std::vector<Release>> signals_;
 };
 
