@@ -107,6 +107,12 @@ def test_an_endless_loop_without_any_access() -> None:
     assert found.kind == "endless_loop"
 
 
+def test_an_endless_loop_in_which_threads_meet() -> None:
+    body = "    while (x[0] == 0)\n        __syncthreads();"
+    found = fault(body, X, limit_s=1.0).failed
+    assert found.kind == "endless_loop" and "limit of processor time" in found.message
+
+
 def test_writes_far_behind_an_argument() -> None:
     body = "    x[threadIdx.x] = 5;\n    if (threadIdx.x == 9) x[100000] = 1;"
     found = fault(body, X).failed

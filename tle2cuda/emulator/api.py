@@ -41,6 +41,7 @@ def emulate(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     stall_s: float = 30.0,
+    limit_s: float = 1800.0,
 ) -> Emulation:
     """Run the emitted file of a kernel on the CPU. Needs a C++ compiler, no CUDA. The arguments stay unchanged.
 
@@ -70,6 +71,7 @@ def emulate(
         cluster_dims: Cluster shape.
         cooperative: Launch cooperatively although the kernel does not ask for it.
         stall_s: Processor time after which a thread that runs alone is in an endless loop.
+        limit_s: Processor time after which a run that has not ended is in an endless loop in which threads meet.
 
     Returns:
         Outputs, findings and counters, for each run and together.
@@ -93,7 +95,7 @@ def emulate(
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     options = [
-        launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s)
+        launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s)
         for one in (seeds if seeds is not None else (seed,))
     ]
     if not options:

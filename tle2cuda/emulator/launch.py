@@ -107,6 +107,7 @@ class RunOptions:
     detect: tuple[str, ...] = ()
     access_switch: int = 0
     stall_s: float = 30.0
+    limit_s: float = 1800.0
 
 
 def bind(
@@ -402,6 +403,7 @@ def _request(execution: Execution, data: int, report: int, part: Part | None) ->
     yield f"resident_clusters {RESIDENT_CLUSTERS if options.schedule == 'random' else 1}"
     yield f"access_switch {options.access_switch}"
     yield f"stall_s {options.stall_s}"
+    yield f"limit_s {options.limit_s}"
     if part is not None:
         yield f"clusters {part.first} {part.count} {part.changes}"
     yield f"detect {' '.join(options.detect)}"

@@ -68,6 +68,8 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
             words >> request.access_switch;
         } else if (key == "stall_s") {
             words >> request.stall_s;
+        } else if (key == "limit_s") {
+            words >> request.limit_s;
         } else if (key == "detect") {
             while (words >> text) request.detect.push_back(text);
         } else if (key == "files") {
@@ -119,14 +121,17 @@ void on_fault(int number, siginfo_t* info, void* state)
     fail_in_signal("out_of_bounds", "an access to " + describe_address(info->si_addr), pc, frame);
 }
 
-// Ticks once a second of processor time: a thread that runs alone for very long is in an endless loop.
+// Ticks once a second of processor time: a thread that runs alone for very long is in an endless loop, and so are threads
+// that meet again and again but never come to an end.
 void on_tick(int, siginfo_t*, void* state)
 {
     static uint64_t last_switches = 0;
-    static double alone_s = 0;
+    static double alone_s = 0, total_s = 0;
+    total_s += 1;
     alone_s = launch.switches == last_switches ? alone_s + 1 : 0;
     last_switches = launch.switches;
-    if (!current || alone_s < launch.request.stall_s) return;
+    const bool over = launch.request.limit_s > 0 && total_s >= launch.request.limit_s;
+    if (!current || (alone_s < launch.request.stall_s && !over)) return;
 #if defined(__x86_64__)
     const auto& registers = static_cast<ucontext_t*>(state)->uc_mcontext.gregs;
     const auto pc = static_cast<uintptr_t>(registers[REG_RIP]), frame = static_cast<uintptr_t>(registers[REG_RBP]);
@@ -134,7 +139,10 @@ void on_tick(int, siginfo_t*, void* state)
     (void)state;
     const uintptr_t pc = 0, frame = 0;
 #endif
-    fail_in_signal("endless_loop", "a thread runs without ever meeting another one", pc, frame);
+    fail_in_signal("endless_loop",
+                   over ? "the launch has not ended within its limit of processor time"
+                        : "a thread runs without ever meeting another one",
+                   pc, frame);
 }
 
 void install_handlers()

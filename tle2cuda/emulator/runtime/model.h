@@ -130,6 +130,7 @@ struct Request {
     uint64_t first_cluster = 0;      // which of the clusters run here, in the order of the schedule
     uint64_t num_clusters = UINT64_MAX;
     unsigned access_switch = 0;      // switch threads at one in so many accesses; 0 never
+    double limit_s = 0;              // processor time after which the launch as a whole is given up; 0: never
     double stall_s = 30;             // processor time after which one thread's running alone is an endless loop
     std::vector<std::string> detect;  // names of observers
     int data_file = -1;
