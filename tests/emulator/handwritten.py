@@ -86,5 +86,7 @@ def run(body: str, args: Mapping[str, Any], grid: int | Dim3 = 1, **options: Any
 
 def fault(body: str, args: Mapping[str, Any], grid: int | Dim3 = 1, **options: Any) -> Emulation:
     """The emulation of a kernel that is at fault."""
-    emulation_options = {key: options.pop(key) for key in ("detect", "schedule", "seed", "stall_s", "limit_s") if key in options}
+    emulation_options = {
+        key: options.pop(key) for key in ("detect", "schedule", "seed", "stall_s", "limit_s") if key in options
+    }
     return emulate(handwritten(body, args, **options), grid, args, **emulation_options)
