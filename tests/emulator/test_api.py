@@ -113,7 +113,10 @@ def test_an_empty_grid_runs_nothing() -> None:
     ("change", "message"),
     [
         ({"schedule": "sideways"}, "schedule must be one of forward, reverse, random"),
-        ({"detect": "ghosts"}, "detect takes bounds, counters and all, got 'ghosts'"),
+        (
+            {"detect": "ghosts"},
+            "detect takes races, uninitialized, bounds, alignment, exit, counters and all, got 'ghosts'",
+        ),
         ({"seeds": ()}, "seeds is empty"),
     ],
 )

@@ -122,7 +122,10 @@ def test_writes_far_behind_an_argument() -> None:
         ("x[0] = x[-1];", "reads 4 bytes at argument x, 4 bytes before its beginning"),
         ("atomicAdd(x + 64, 1);", "updates 4 bytes at argument x, 0 bytes behind its end (it has 256 bytes)"),
         ("*reinterpret_cast<int4*>(x + 61) = make_int4(0, 0, 0, 0);", "writes 16 bytes at argument x, byte 244 of 256"),
-        ("tile[threadIdx.x + 32] = 1;", "writes 4 bytes at shared memory of CTA (0, 0, 0), byte 128 of 128"),
+        (
+            "tile[threadIdx.x + 32] = 1;",
+            "writes 4 bytes at tile, 0 bytes behind its end (it has 128 bytes) in shared memory of CTA (0, 0, 0)",
+        ),
     ],
 )
 def test_accesses_just_outside(statement: str, message: str) -> None:
@@ -135,7 +138,7 @@ def test_accesses_just_outside(statement: str, message: str) -> None:
 
 def test_misaligned_vectors() -> None:
     body = "    if (threadIdx.x == 0)\n        *reinterpret_cast<int2*>(x + 1) = make_int2(0, 0);"
-    (found,) = fault(body, X, detect="bounds").findings
+    (found,) = fault(body, X, detect="alignment").findings
     assert found.kind == "misaligned" and found.message == "writes 8 bytes at argument x, byte 4 of 256"
 
 
