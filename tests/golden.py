@@ -26,10 +26,11 @@ from collections.abc import Callable
 import pytest
 
 from tests import UPDATE_GOLDEN_VARIABLE
-from tle2cuda.runtime.cache import KernelCache, default_cache_dir, digest
+from tle2cuda.runtime.cache import KernelCache, digest
 from tle2cuda.runtime.toolkit import include_directories, nvrtc_identity, require_nvrtc
 
 GOLDEN_FOLDER = pathlib.Path(__file__).parent / "golden"
+ARTEFACTS_FOLDER = pathlib.Path(__file__).parents[1] / "build" / "golden"
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 GOLDEN_TARGET = "sm_90a"
 
@@ -168,7 +169,7 @@ def _cached(
     compiler: str, text: str, options: tuple[str, ...], build: Callable[[], tuple[bytes, str]]
 ) -> tuple[bytes, str]:
     """The (cubin, log) of a successful build, kept by content digest across runs and between processes."""
-    cache = KernelCache(default_cache_dir() / "golden")
+    cache = KernelCache(ARTEFACTS_FOLDER)
     key = digest(compiler, *options, text)
     entry = cache.get(key)
     if entry is None:

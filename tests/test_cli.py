@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.devices import find_devices
 from tests.runtime import samples
 from tle2cuda import cli
 from tle2cuda.errors import (
@@ -20,6 +21,7 @@ from tle2cuda.errors import (
     OutOfResources,
     ToolchainError,
 )
+from tle2cuda.runtime.contract import LaunchContract
 from tle2cuda.version import __version__
 
 ROOT = Path(__file__).parents[1]
@@ -137,6 +139,30 @@ def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) 
 
 
 @pytest.mark.usefixtures("emitted")
+def test_dump_contract(capsys: Any, kernel_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    arguments = ("compile", f"{kernel_file}::add", "--signature", SIGNATURE)
+    code, out, _ = run(capsys, *arguments, "--dump-contract")
+    assert (code, LaunchContract.from_json(out)) == (0, samples.ADD.contract)
+    target = tmp_path / "launch.json"
+    assert run(capsys, *arguments, f"--dump-contract={target}", f"--dump-cu={tmp_path / 'a.cu'}") == (0, "", "")
+    assert LaunchContract.from_json(target.read_text("utf-8")) == samples.ADD.contract
+    assert not (tmp_path / "a.json").exists()  # one contract is enough
+    code, out, _ = run(capsys, *arguments, "--dump-contract", "--dump-cu")
+    assert (code, out.count("// cu\n"), out.count("// contract\n")) == (0, 1, 1)
+
+
+@pytest.mark.usefixtures("emitted")
+def test_contract_is_written_beside_the_file(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
+    arguments = ("compile", f"{kernel_file}::add", "--signature", SIGNATURE)
+    assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'add.cu'}") == (0, "", "")
+    assert LaunchContract.from_json((tmp_path / "add.json").read_text("utf-8")) == samples.ADD.contract
+    assert run(capsys, *arguments, f"--dump-cu={os.devnull}") == (0, "", "")
+    assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'odd.json'}") == (0, "", "")
+    assert (tmp_path / "odd.json").read_text("utf-8") == samples.ADD_SOURCE
+
+
+@pytest.mark.usefixtures("emitted")
 def test_dump_sass(capsys: Any, kernel_file: Path) -> None:
     pytest.importorskip("cupy")
     from tle2cuda.runtime import toolkit
@@ -251,6 +277,93 @@ def test_file_that_imports_what_is_not_there(capsys: Any, tmp_path: Path) -> Non
     assert code == 3
     assert "imports.py imports no_such_module, which is not installed\n" in err
     assert err.endswith("  help: pip install no_such_module\n")
+
+
+CLUSTER_COMMAND = (
+    "compile",
+    "kernels/moe_align_block_size/cluster.py::moe_align_cluster",
+    "--signature",
+    "*i32:16, *i32:16, *i32:16, *i32:16, i32, i32, i32",
+    "--num-warps=16",
+    "--constants",
+    "CLUSTER_SIZE=8",
+    "FIRST_EXPERT=0",
+    "NUM_GROUPS=512",
+    "BLOCK_SIZE=16",
+    "SLOT_TILE=512",
+    "GROUP_TILE=512",
+    "SEARCH_STEPS=9",
+    "THREADS=512",
+    "PREFILL=False",
+)
+
+
+def run_alone(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The installed command in a process of its own: nothing is imported, the current directory is not on the path."""
+    program = "import sys; sys.path.remove(''); from tle2cuda.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, cwd=cwd, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("mesh", ["CLUSTER_MESH", "kernels.moe_align_block_size.cluster:CLUSTER_MESH"])
+def test_kernel_of_a_package_with_a_mesh(mesh: str) -> None:
+    done = run_alone(*CLUSTER_COMMAND, f"mesh={mesh}", "--dump-cu", cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (ROOT / "tests" / "golden" / "moe_align_cluster.cu").read_text("utf-8")
+
+
+def test_kernel_of_a_package_from_another_directory(tmp_path: Path) -> None:
+    path, _, kernel = CLUSTER_COMMAND[1].partition("::")
+    arguments = ("compile", f"{ROOT / path}::{kernel}", *CLUSTER_COMMAND[2:], "mesh=CLUSTER_MESH", "--report")
+    pytest.importorskip("cupy")
+    done = run_alone(*arguments, cwd=tmp_path, TLE2CUDA_CACHE_DIR=str(tmp_path / "cache"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "spills        0 bytes stored, 0 bytes loaded" in done.stdout
+
+
+def test_wrong_mesh_says_how_to_give_one(capsys: Any) -> None:
+    reference = f"{ROOT / CLUSTER_COMMAND[1]}"
+    code, _, err = run(capsys, "compile", reference, *CLUSTER_COMMAND[2:], "mesh=MESH", "--dump-cu")
+    assert code == 1
+    assert "shard_id: mesh must be a device_mesh, got str\n" in err
+    assert "on the command line by its name: --constants mesh=MESH\n" in err
+
+
+def test_object_of_a_module_that_is_not_there(capsys: Any, kernel_file: Path) -> None:
+    arguments = ("compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--dump-cu", "--constants")
+    code, _, err = run(capsys, *arguments, "A=no_such_module:B")
+    assert code == 2
+    assert err.startswith("tle2cuda: `A`: 'no_such_module:B' names the module no_such_module, which cannot be imported: ")
+    code, _, err = run(capsys, *arguments, "A=math:pie")
+    assert (code, err) == (2, "tle2cuda: `A`: the module math has no 'pie'\n  help: did you mean `pi`?\n")
+
+
+def test_relative_imports_of_a_package(tmp_path: Path) -> None:
+    package = tmp_path / "own_kernels" / "inner"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").write_text("")
+    (package.parent / "sizes.py").write_text("BLOCK = 256\n")
+    (package / "add.py").write_text(f"from ..sizes import BLOCK\n{ADD_KERNEL}")
+    arguments = ("compile", "inner/add.py", "--signature", "*fp32, *fp32, *fp32, i32", "--constants", "BLOCK=BLOCK")
+    done = run_alone(*arguments, "--dump-cu", cwd=package.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "constants BLOCK = 256" in done.stdout
+
+
+def test_own_directories_are_not_to_be_installed(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine" / "deep").mkdir(parents=True)
+    path = tmp_path / "mine" / "deep" / "k.py"
+    path.write_text("import mine.parts\n")
+    code, _, err = run(capsys, "compile", f"{path}::k", "--signature", "i32")
+    assert code == 1
+    assert "k.py imports mine, which is not found\n" in err
+    assert err.endswith(f"  help: `mine` is {tmp_path / 'mine'}: run in {tmp_path}, or add that directory to PYTHONPATH\n")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, "compile", f"{path}::k", "--signature", "i32")
+    assert code == 1
+    assert "k.py imports mine.parts, which is not found\n" in err
+    assert err.endswith(f"  help: `mine` is {tmp_path / 'mine'}, which holds no such module\n")
 
 
 def test_kernel_file_may_import_its_neighbours(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
@@ -377,6 +490,15 @@ def test_doctor(capsys: Any) -> None:
     states = {line[8:30].strip(): line[:8].strip() for line in out.splitlines() if line[:8].strip()}
     assert states["tle2cuda"] == states["NVRTC"] == states["CUDA headers"] == states["NVRTC compiles"] == "ok"
     assert set(states.values()) <= {"ok", "absent"}
+
+
+def test_doctor_of_a_machine_without_a_driver(capsys: Any) -> None:
+    pytest.importorskip("cupy")
+    devices = find_devices()
+    if devices.capabilities:
+        pytest.skip("there is a GPU")
+    _, out, _ = run(capsys, "doctor")
+    assert f"absent  GPU                   no GPU: {devices.why_none}\n" in out
 
 
 def test_doctor_of_a_bare_machine(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from tests.devices import find_devices
+
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCE = ROOT / "examples" / "cpp"
 PROGRAMS = ("vector_add", "moe_align")
@@ -30,6 +32,18 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 def test_example_builds_without_warnings(tmp_path: pathlib.Path) -> None:
     build(tmp_path)
     assert all((tmp_path / program).exists() for program in PROGRAMS)
+
+
+def test_example_is_skipped_without_a_gpu(tmp_path: pathlib.Path) -> None:
+    devices = find_devices()
+    if devices.capabilities:
+        pytest.skip("there is a GPU")
+    build(tmp_path)
+    done = subprocess.run(["ctest", "-V"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for program in PROGRAMS:
+        assert f"{program} (Skipped)" in done.stdout
+    assert done.stdout.count(f"no GPU: {devices.why_none}") == len(PROGRAMS)
 
 
 @pytest.mark.gpu

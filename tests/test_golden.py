@@ -79,6 +79,12 @@ def test_emission_does_not_depend_on_the_hash_seed() -> None:
     assert digests("1") == digests("4242")
 
 
+def test_artefacts_stay_in_the_repository(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path))
+    nvrtc_compile('extern "C" __global__ void k(int* p) { p[0] = 3; }', GOLDEN_TARGET)
+    assert not list(tmp_path.iterdir())
+
+
 def test_targets_follow_the_header() -> None:
     header = "// k.cu: emitted by tle2cuda from k.py:1 (k).\n//\n//   target    sm_90a, 128 threads per CTA"
     assert targets_of(header) == TARGETS

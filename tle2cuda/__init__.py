@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_SUBMODULES, *_ERRORS})
+    return sorted(__all__)
 
 
 __all__ = [

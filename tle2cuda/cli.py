@@ -13,15 +13,19 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 from tle2cuda.version import __version__
 
+if TYPE_CHECKING:
+    from tle2cuda.compiler import EmittedKernel
+
 EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
 
 _STDOUT = "-"
+_DUMPS = ("cu", "contract", "ptx", "sass")
 _ALL_PASSES = "all"
 _LATER = {
     "export": "exporting a kernel with a C++ launcher",
@@ -109,7 +113,7 @@ def _add_compile(commands: Any) -> None:
         "compile",
         help="compile one kernel",
         description="Compile one kernel. Without a dump or --report, the report is printed. "
-        "--dump-cu and --dump-ir need no CUDA.",
+        "--dump-cu, --dump-contract and --dump-ir need no CUDA.",
     )
     parser.set_defaults(command=_compile)
     parser.add_argument("kernel", metavar="PATH::KERNEL", nargs="?", help="kernel in a Python file")
@@ -124,7 +128,8 @@ def _add_compile(commands: Any) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="values of constexpr parameters that the signature leaves out",
+        help="values of constexpr parameters that the signature leaves out: literals, names of module-level objects "
+        "of the kernel's file such as a mesh, MODULE:NAME, or else strings",
     )
     parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
     parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
@@ -142,6 +147,13 @@ def _add_compile(commands: Any) -> None:
             metavar="FILE",
             help=f"write {what} to FILE or standard output",
         )
+    parser.add_argument(
+        "--dump-contract",
+        nargs="?",
+        const=_STDOUT,
+        metavar="FILE",
+        help="write the launch contract, JSON, to FILE or standard output; --dump-cu FILE writes it beside FILE too",
+    )
     parser.add_argument(
         "--dump-ir",
         nargs="?",
@@ -179,11 +191,14 @@ def _run(options: argparse.Namespace) -> int:
 def _compile(options: argparse.Namespace) -> int:
     """`tle2cuda compile`."""
     _check_options(options)
-    from tle2cuda.runtime.loading import load_kernel
+    from tle2cuda.runtime.loading import import_path, load_kernel
     from tle2cuda.runtime.signature import parse_constant
 
-    constants = dict(parse_constant(text) for text in options.constants)
-    kernel = load_kernel(options.kernel)
+    for text in options.constants:
+        parse_constant(text.partition(":")[0])  # a wrong command line is told before the file is run
+    kernel, module = load_kernel(options.kernel)
+    with import_path(Path(module.__file__ or "")):
+        constants = dict(parse_constant(text, vars(module)) for text in options.constants)
     if options.signature is None:
         raise ArgumentError(
             "--signature is missing",
@@ -201,22 +216,29 @@ def _compile(options: argparse.Namespace) -> int:
         dump_ir=_ALL_PASSES if options.dump_ir else None,
         **extra,
     )
-    outputs = [(name, getattr(options, f"dump_{name}")) for name in ("cu", "ptx", "sass")]
-    wanted = [(name, target) for name, target in outputs if target is not None]
-    shown = len([target for _, target in wanted if target == _STDOUT]) + (options.dump_ir is not None)
+    return _show(emitted, options)
+
+
+def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
+    """Write the dumps and the report that were asked for; compile only for those that need it."""
+    wanted = {name: target for name in _DUMPS if (target := getattr(options, f"dump_{name}")) is not None}
+    shown = list(wanted.values()).count(_STDOUT) + (options.dump_ir is not None)
     if options.dump_ir is not None:
         _show_ir(emitted.ir_dumps, options.dump_ir)
-    needs_cubin = options.report or any(name != "cu" for name, _ in wanted)
-    if not needs_cubin and (wanted or options.dump_ir is not None):
-        for _, target in wanted:
-            _write(emitted.source, target, "cu", shown > 1)
-        return EXIT_DONE
-    from tle2cuda.runtime import CompileOptions, build
+    texts = {"cu": emitted.source, "contract": emitted.contract.to_json()}
+    report = options.report or not (wanted or options.dump_ir)
+    built: Any = None
+    if report or not wanted.keys() <= texts.keys():
+        from tle2cuda.runtime import CompileOptions, build
 
-    built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
-    for name, target in wanted:
-        _write(built.asm[name], target, name, shown > 1)
-    if options.report or not (wanted or options.dump_ir):
+        built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
+    for name, target in wanted.items():
+        _write(texts[name] if name in texts else built.asm[name], target, name, shown > 1)
+    if "contract" not in wanted and wanted.get("cu", _STDOUT) != _STDOUT:
+        beside = Path(wanted["cu"]).with_suffix(".json")
+        if Path(wanted["cu"]).is_file() and beside != Path(wanted["cu"]):  # no contract beside /dev/stdout
+            _write(texts["contract"], str(beside), "contract", False)
+    if report:
         print(built.report.render())
         if built.source_path.exists():
             print(f"{'emitted file':<14}{built.source_path}")
@@ -230,7 +252,7 @@ def _check_options(options: argparse.Namespace) -> None:
         ArgumentError: An option is missing or wrong.
     """
     if options.kernel is None:
-        for name in ("cu", "ptx", "sass", "ir"):
+        for name in (*_DUMPS, "ir"):
             value = getattr(options, f"dump_{name}")
             if value and (".py" in value or "::" in value):
                 raise ArgumentError(

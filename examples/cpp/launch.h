@@ -10,10 +10,23 @@
 
 #include "emitted/contracts.h"
 
-// Ends the program with a message when a CUDA call failed.
+// Why this machine cannot run any kernel, if that is what `status` means; otherwise null.
+inline const char* why_no_gpu(cudaError_t status)
+{
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        return "libcuda.so.1 is not installed (no NVIDIA driver)";
+    return status == cudaErrorNoDevice ? "the driver lists no device" : nullptr;
+}
+
+// Ends the program with a message when a CUDA call failed; with code 77 when there is no GPU to call.
 inline void check(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return;
+    if (const char* why = why_no_gpu(status)) {
+        std::fprintf(stderr, "no GPU: %s\n", why);
+        std::exit(77);
+    }
     std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(status));
     std::exit(3);
 }

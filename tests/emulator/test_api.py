@@ -96,9 +96,11 @@ def test_counters() -> None:
 
 def test_a_finding_names_the_python_line() -> None:
     result = emulate(scale_without_mask, 4, arguments(), detect="all")
-    writes = [finding for finding in result.findings if finding.message.startswith("writes")]
-    assert writes and writes[0].location.span.short().startswith("test_api.py:")
-    assert "tl.store(out + i" in writes[0].location.span.source_line()
+    # Whether the load or the store goes too far first depends on where the arrays lie; both are on one line.
+    assert result.findings
+    for finding in result.findings:
+        assert finding.location.span.short().startswith("test_api.py:")
+        assert "tl.store(out + i" in finding.location.span.source_line()
     with pytest.raises(EmulationError, match=r"test_api\.py:") as caught:
         result.check()
     assert caught.value.kind == "out_of_bounds"

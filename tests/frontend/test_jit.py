@@ -326,4 +326,5 @@ def test_import_is_light() -> None:
 def test_unknown_attribute_of_the_package() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         tle2cuda.nothing  # noqa: B018
-    assert "jit" in dir(tle2cuda)
+    assert dir(tle2cuda) == sorted(tle2cuda.__all__)
+    assert all(hasattr(tle2cuda, name) for name in dir(tle2cuda))

@@ -81,8 +81,7 @@ moe_align_offsets(int* counts, int* totals)
     const int count = *(counts + thread % 16 * 512 + group);
 
     // inclusive = tl.cumsum(count, axis=0)                                             staged.py:61
-    int inclusive;
-    inclusive = count;
+    int inclusive = count;
     const int total = lanes_scan<16, false>(inclusive, [](int a, int b) { return a + b; });
     const int prefix = shuffle_previous<16, false>(total, 1);
     if (thread % 16 > 0) inclusive = prefix + inclusive;

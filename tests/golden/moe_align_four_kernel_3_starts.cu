@@ -138,15 +138,14 @@ moe_align_starts(const int* __restrict__ totals, int* starts, int* num_post_pad)
 
     // tl.store(starts + group, tl.cumsum(padded, axis=0) - padded)                     staged.py:81
     Vector<int, 2> padded_cumsum;
-    int total_2;
     int running = 0;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         running += padded[k];
         padded_cumsum[k] = running;
     }
-    total_2 = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
-    if (thread % 32 == 31) shared.warp_totals[(thread / 32)] = total_2;
+    const int total_2 = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
+    if (thread % 32 == 31) shared.warp_totals[thread / 32] = total_2;
     __syncthreads();  // the totals of all warps are in their slots
     int prefix = shuffle_previous<32, false>(total_2, 1);
     bool has_prefix = thread % 32 > 0;

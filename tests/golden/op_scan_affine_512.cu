@@ -97,17 +97,16 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
         return Items_i32_i32{a.item0 * b.item0, b.item0 * a.item1 + b.item1};
     };
     Items_i32_i32 scale_scanned_partial[4];
-    Items_i32_i32 total;
     Items_i32_i32 running = {};
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         running = k == 0 ? Items_i32_i32{scale_value[k], shift_value[k]} : combine(running, Items_i32_i32{scale_value[k], shift_value[k]});
         scale_scanned_partial[k] = running;
     }
-    total = lanes_scan<32, false>(running, combine);
+    const Items_i32_i32 total = lanes_scan<32, false>(running, combine);
     if (thread % 32 == 31) {
-        shared.__totals[(thread / 32)] = total.item0;
-        shared.value_totals[(thread / 32)] = total.item1;
+        shared.__totals[thread / 32] = total.item0;
+        shared.value_totals[thread / 32] = total.item1;
     }
     __syncthreads();  // the totals of all warps are in their slots
     Items_i32_i32 prefix = shuffle_previous<32, false>(total, 1);

@@ -115,15 +115,14 @@ scan_1d(const int* __restrict__ x, int* out, const int n)
 
     // return tl.cumsum(x, axis, reverse)                                         collectives.py:283
     Vector<int, 8> value_cumsum;
-    int total;
     int running = 0;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
         running += value[k];
         value_cumsum[k] = running;
     }
-    total = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
-    if (thread % 32 == 31) shared.warp_totals[(thread / 32)] = total;
+    const int total = lanes_scan<32, false>(running, [](int a, int b) { return a + b; });
+    if (thread % 32 == 31) shared.warp_totals[thread / 32] = total;
     __syncthreads();  // the totals of all warps are in their slots
     int prefix = shuffle_previous<32, false>(total, 1);
     bool has_prefix = thread % 32 > 0;

@@ -1,5 +1,6 @@
 """Reductions, scans, histograms and conversions: what is emitted, and the plans behind it checked by brute force."""
 
+import itertools
 import random
 import re
 
@@ -40,6 +41,25 @@ def exclusive(x, out, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     before, total = tle.cumsum(tl.load(x + i), axis=0, reverse=REVERSE)
     tl.store(out + i, before + total)
+
+
+@tle2cuda.jit
+def running_sum(x, out, REVERSE: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + i, tl.cumsum(tl.load(x + i), axis=0, reverse=REVERSE))
+
+
+@tle2cuda.jit
+def add_and_multiply(sum_a, product_a, sum_b, product_b):
+    return sum_a + sum_b, product_a * product_b
+
+
+@tle2cuda.jit
+def running_pair(x, out, REVERSE: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)
+    value = tl.load(x + i)
+    total, product = tl.associative_scan((value, value), 0, add_and_multiply, reverse=REVERSE)
+    tl.store(out + i, total + product)
 
 
 @tle2cuda.jit
@@ -108,6 +128,37 @@ def test_exclusive_sum_by_the_helper_elsewhere(dtype, headers, reverse, block):
     source = _emit(exclusive, dtype, headers=headers, REVERSE=reverse, BLOCK=block).source
     assert "cub" not in source
     assert "cta_exclusive_sum" in source
+
+
+SCANS = [
+    (kernel, reverse, m, n, num_warps)
+    for kernel, shapes_ in (
+        (running_sum, ((64, 1), (128, 1), (64, 2), (256, 4), (512, 4))),
+        (running_pair, ((64, 1), (256, 1))),
+    )
+    for reverse in (False, True)
+    for m, n in shapes_
+    for num_warps in (1, 2, 4, 8)
+]
+
+
+@pytest.mark.parametrize(("kernel", "reverse", "m", "n", "num_warps"), SCANS)
+def test_scan_is_written_without_detours(kernel, reverse, m, n, num_warps):
+    body = _body(_emit(kernel, "i32", num_warps, REVERSE=reverse, M=m, N=n).source)
+    assert not re.search(r"\[\(([^()]*)\)\]", body), body  # a[(b)]
+    loops = re.findall(r"for \(int \w+ = (\d+); \w+ (>=|<) (\d+); [+-]{2}\w+\)", body)
+    assert all(abs(int(first) - int(last)) + (test == ">=") > 1 for first, test, last in loops), body
+    lines = [line.strip() for line in body.splitlines()]
+    for line, following in itertools.pairwise(lines):
+        declared = re.fullmatch(r"\w+ (\w+);", line)
+        assert not (declared and following.startswith(f"{declared[1]} = ")), body
+
+
+@pytest.mark.parametrize(("kernel", "reverse", "m", "n", "num_warps"), SCANS[::5])
+def test_scan_compiles_without_warnings(kernel, reverse, m, n, num_warps):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    source = _emit(kernel, "i32", num_warps, REVERSE=reverse, M=m, N=n).source
+    assert not compile_source(source, "scan.cu", CompileOptions("sm_90a")).warnings
 
 
 @pytest.mark.parametrize("num_warps", [2, 4, 8, 16, 32])

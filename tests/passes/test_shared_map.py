@@ -114,6 +114,19 @@ def test_too_much_shared_memory_shows_the_sum() -> None:
     assert caught.value.required == 262160 and caught.value.limit == 232448
 
 
+def test_one_buffer_that_is_too_large_says_so_once() -> None:
+    maker = KernelMaker()
+    ring = maker.alloc("ring", 65536)
+    reduce_with(maker, ring)
+    with pytest.raises(OutOfResources) as caught:
+        mapped(maker)
+    assert str(caught.value) == (
+        "<unknown>:0:1: out of resource: shared memory, required 262144, limit 232448\n"
+        "  ring 262144 bytes, limit 232448 on sm_90a\n"
+        "  help: make `ring` smaller"
+    )
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_overlaid_scratch_never_races(seed: int) -> None:
     rng = random.Random(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tle2cuda.runtime.cache import CacheWarning, KernelCache, default_cache_dir, digest
+from tle2cuda.runtime.cache import CacheWarning, KernelCache, default_cache_dir, digest, max_cache_bytes
 
 KEY = "ab" + "0" * 62
 BLOBS = {"cubin": bytes(range(256)) * 40, "ptx": "é\n".encode(), "empty": b""}
@@ -98,6 +98,88 @@ def test_directory_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, t
 def test_digest_counts_boundaries() -> None:
     assert digest("ab", "c") != digest("a", "bc") != digest("abc")
     assert digest("a", b"b") == digest(b"a", "b")
+
+
+def age(path: Path, seconds: float) -> None:
+    """Makes a file look as if it was last used `seconds` ago."""
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_least_recently_used_files_make_room(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_MAX_MB", "1")
+    pch, foreign = cache.directory / "pch" / "a.pch", cache.directory / "notes.txt"
+    pch.parent.mkdir()
+    for path in (pch, foreign):
+        path.write_bytes(bytes(400_000))
+        age(path, 3000)
+    source = cache.put_source("add", KEY, "// text\n", "{}\n")
+    age(source, 2000)
+    keys = [f"{i:02x}" + "0" * 62 for i in range(3)]
+    for i, key in enumerate(keys):
+        cache.put(key, {"cubin": bytes(300_000)})
+        age(cache._path(key), 1000 - i)
+    assert not pch.exists()  # the oldest, and the largest
+    assert source.exists() and all(cache.get(key) for key in keys)  # 900 kB, all just used
+    age(cache._path(keys[1]), 500)
+    cache.put(KEY, {"cubin": bytes(300_000)})
+    assert [cache.get(key) is not None for key in (*keys, KEY)] == [True, False, True, True]
+    assert not source.exists()
+    assert foreign.exists()  # not ours
+
+
+def test_what_was_just_written_stays(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_MAX_MB", "0")
+    cache.put(KEY, BLOBS)
+    assert cache.get(KEY) == BLOBS
+
+
+def test_leftovers_of_killed_writers_go(cache: KernelCache) -> None:
+    cache.put(KEY, BLOBS)
+    old, new = entry(cache).with_name(".tmp-old"), entry(cache).with_name(".tmp-new")
+    for path in (old, new):
+        path.write_bytes(b"half")
+    age(old, 7200)
+    cache.evict()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_bound_of_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TLE2CUDA_CACHE_MAX_MB", raising=False)
+    assert max_cache_bytes() == 1 << 30
+    monkeypatch.setenv("TLE2CUDA_CACHE_MAX_MB", "0.5")
+    assert max_cache_bytes() == 1 << 19
+    monkeypatch.setenv("TLE2CUDA_CACHE_MAX_MB", "much")
+    with pytest.warns(CacheWarning, match="is a number of megabytes, got 'much'"):
+        assert max_cache_bytes() == 1 << 30
+
+
+def fill(directory: str, seconds: float, number: int) -> None:
+    cache = KernelCache(directory)
+    end = time.monotonic() + seconds
+    count = 0
+    while time.monotonic() < end:
+        key = f"{count % 16:02x}{number}" + "0" * 61
+        cache.put(key, {"cubin": bytes([number]) * 100_000})
+        blobs = cache.get(key)
+        assert blobs is None or blobs["cubin"] == bytes([number]) * 100_000
+        count += 1
+    assert count > 16
+
+
+def test_processes_make_room_at_once(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_MAX_MB", "1")
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=fill, args=(str(cache.directory), 0.5, i)) for i in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    cache.evict()
+    kept = list(cache.directory.rglob("*.kernel"))
+    assert 8 <= len(kept) <= 10  # of 100 kB each, below 1 MiB
+    assert not list(cache.directory.rglob(".tmp-*"))
 
 
 def hammer(directory: str, seconds: float) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tle2cuda import language
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime import ArgSpec, Parameter, Specialization, parameters_of, parse_signature
 from tle2cuda.runtime.signature import parse_constant, split_signature
@@ -278,3 +279,14 @@ def test_bad_constant_of_the_command_line() -> None:
 def test_a_signature_is_text_or_a_mapping(signature: Any) -> None:
     with pytest.raises(ArgumentError, match="the signature of add is a string or a mapping, got "):
         parse_signature([], signature, kernel="add")
+
+
+def test_constant_may_name_an_object_of_the_file() -> None:
+    mesh = object()
+    objects = {"MESH": mesh, "WIDTH": language.constexpr(8), "True": 0}
+    assert parse_constant("mesh=MESH", objects) == ("mesh", mesh)
+    assert parse_constant("W = WIDTH", objects) == ("W", 8)
+    assert parse_constant("mesh='MESH'", objects) == ("mesh", "MESH")
+    assert parse_constant("mesh=mesh", objects) == ("mesh", "mesh")
+    assert parse_constant("flag=True", objects) == ("flag", True)
+    assert parse_constant("x=math:pi") == ("x", math.pi)

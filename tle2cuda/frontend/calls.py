@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import importlib
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,15 @@ _INSTEAD = {
     pow: "use multiplication, or tl.exp2(y * tl.log2(x))",
     round: "use the rounding functions of tl.extra.libdevice",
     sum: "use tl.sum",
+}
+_ARRAY_LIBRARIES = frozenset({"cmath", "cupy", "jax", "math", "numpy", "torch"})
+_NAMES_IN_LANGUAGE = {
+    "absolute": "abs",
+    "clip": "clamp",
+    "concatenate": "cat",
+    "fabs": "abs",
+    "fmax": "maximum",
+    "fmin": "minimum",
 }
 
 
@@ -125,7 +135,7 @@ class Calls(Expressions):
             problem = _binding_problem(function, args, kwargs)
             if problem is None:
                 raise foreign_error(name, error, span, ours=True) from error
-            raise InvalidType(f"{name}: {problem}", span) from error
+            raise InvalidType(f"{name}: {problem}", span, _usage(name, function)) from error
         except (PoisonUsed, TooManyErrors):
             raise
         except Exception as error:
@@ -252,7 +262,7 @@ class Calls(Expressions):
                     f"got a run-time value ({describe_value(dynamic[0])})",
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
-                    help="decorate it with @tle2cuda.jit to call it in the kernel" if inspect.isfunction(function) else "",
+                    help=_instead_of_host(function),
                 )
             plain_args = [unwrap(arg) for arg in args]
             plain_kwargs = {key: unwrap(value) for key, value in kwargs.items()}
@@ -277,6 +287,29 @@ def _explain_decay(error: KernelError, operands: Sequence[tuple[ast.expr, Any]],
                 f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
                 "where it is assigned"
             )
+
+
+def _usage(name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    """How a language function is called: its parameters with their defaults, without annotations."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    empty = inspect.Parameter.empty
+    shown = [p.replace(annotation=empty) for p in parameters if p.name != "self"]
+    return (f"usage: {name}{inspect.Signature(shown)}",)
+
+
+def _instead_of_host(function: Callable[..., Any]) -> str:
+    """What to call in place of a function of the host: the language's own, or a jit function."""
+    module = getattr(function, "__module__", None) or type(function).__module__
+    name = getattr(function, "__name__", "")
+    name = _NAMES_IN_LANGUAGE.get(name, name)
+    if str(module).partition(".")[0] in _ARRAY_LIBRARIES:
+        language = importlib.import_module("tle2cuda.language")
+        found = is_builtin(getattr(language, name, None))
+        return f"use tl.{name}" if found else "compute it with functions of tl"
+    return "decorate it with @tle2cuda.jit to call it in the kernel" if inspect.isfunction(function) else ""
 
 
 def _takes_run_time_values(function: Callable[..., Any]) -> bool:

@@ -32,6 +32,7 @@ from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_
 from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
@@ -215,17 +216,29 @@ class FunctionTracer(Loops):
                     help="take the rest with a slice: rest = values[1:]",
                 )
             case ast.Subscript():
-                raise UnsupportedSyntax(
-                    "assigning to an element is not supported: tiles are values",
-                    span,
-                    help="change tiles with tl.where, write memory with tl.store",
-                )
+                raise self._element_assignment(target, span)
             case ast.Attribute():
                 raise UnsupportedSyntax(
                     "assigning to an attribute is not supported in a kernel", span, help="assign to a name"
                 )
             case _:
                 raise unsupported(target, span)
+
+    def _element_assignment(self, target: ast.Subscript, span: Span) -> UnsupportedSyntax:
+        """The error for `x[i] = value`, which says how to write that for what `x` is."""
+        name = target.value.id if isinstance(target.value, ast.Name) else ""
+        value = self.env[name].value if name in self.env else None
+        index = self.span(target.slice).text()
+        if isinstance(value, tensor) and value.is_pointer:
+            problem = "memory is not written by assigning to an element"
+            advice = f"write tl.store({name} + {index}, value)"
+        elif isinstance(value, buffered_tensor):
+            problem = "shared memory is not written by assigning to an element"
+            advice = f"write tl.store(tle.gpu.local_ptr({name}, ({index},)), value)"
+        else:
+            problem = "assigning to an element is not supported: tiles are values"
+            advice = "change tiles with tl.where, write memory with tl.store"
+        return UnsupportedSyntax(problem, span, help=advice)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Any, keep_constants: bool) -> None:
         for element in target.elts:

@@ -35,8 +35,8 @@ class WarpView:
     writer: str
     writes: tuple[str, ...]
     parts: int
-    position: str
     variable: str
+    is_earlier: str
     earlier: str
     read: str
     combine: str
@@ -236,6 +236,11 @@ class _Scanner:
             1 << self.where.warps.index(bit) if bit in self.where.warps else 0 for bit in range(len(layout.warps))
         ]
         position = format_index(linear_terms(((THREAD, part),)), state.index_names)
+        variable, earlier = names.fresh("part"), names.fresh("earlier")
+        if parts > 2:
+            is_earlier = f"{variable} < {parts - 1} - {position}" if self.reverse else f"{variable} < {position}"
+        else:  # only the first part is in front of another one
+            is_earlier = f"{position} < 1" if self.reverse else f"{position} > 0"
         if self.reverse:
             position = f"{parts - 1} - {position}"
         base = self._element_index()
@@ -245,9 +250,8 @@ class _Scanner:
         idle = layout.replicated_lanes | layout.replicated_warps << _LANE_BITS
         if (only := thread_test(state, idle)) != "":
             writer.append(only)
-        variable, earlier = names.fresh("part"), names.fresh("earlier")
-        mine = self._slot(base, f"({position})" if " " in position else position, rest)
-        read = self._slot(base, variable, rest)
+        mine = self._slot(base, position, rest)
+        read = self._slot(base, variable if parts > 2 else "0", rest)
         return WarpView(
             writer=f"if ({' && '.join(writer)})" if writer else "",
             writes=tuple(
@@ -255,8 +259,8 @@ class _Scanner:
                 for buffer, text in zip(self.scratch, combiner.members(total_at), strict=True)
             ),
             parts=parts,
-            position=position,
             variable=variable,
+            is_earlier=is_earlier,
             earlier=earlier,
             read=combiner.pack_inner([self._read(buffer, i, read) for i, buffer in enumerate(self.scratch)]),
             combine=combiner.combine(earlier, prefix),
@@ -270,7 +274,10 @@ class _Scanner:
     def _slot(self, base: str, part: str, rest: int) -> str:
         if rest == 1:
             return part
-        return f"{base} + {rest} * {part}" if base != "0" else f"{rest} * {part}"
+        if part == "0":
+            return base
+        factor = f"({part})" if " " in part else part
+        return f"{base} + {rest} * {factor}" if base != "0" else f"{rest} * {factor}"
 
     def _element_index(self) -> str:
         """Row-major index of the element among those of the other axes."""
@@ -294,8 +301,12 @@ class _Scanner:
                 if not state.use_count(result):
                     continue
                 registers = state.new_registers(result, scanned_name(state, self.op))
-                state.declare_registers(registers, result, self.op.span)
-                self._copy(registers, self.combiner.results(_whole(scanned))[position])
+                text = self.combiner.results(_whole(scanned))[position]
+                if registers.layout.num_registers == 1:
+                    statements.started(state.block, *state.declarator(registers, result), text, self.op.span)
+                else:
+                    state.declare_registers(registers, result, self.op.span)
+                    self._copy(registers, text)
             target = state.targets.get(result)
             if target is not None:
                 self._copy(target, _whole(registers))

@@ -186,7 +186,8 @@ def _emit_shared(state: State, op: Op) -> None:
     slots = state.buffers[op.operands[-1]].text
     stored_type = _stored_type(state, value)
     registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
-    declaration = "" if result in state.targets else state.declaration(registers, result)
+    type_ = "" if result in state.targets else state.declarator(registers, result)[0]
+    defined = type_ if target.num_registers == 1 else ""  # declared where its only element is read
     depth = state.names.depth
     writing, reading = _access(state, source, offsets), _access(state, target, offsets)
     packed = _vector_name(state, "packed", writing.width)
@@ -202,6 +203,7 @@ def _emit_shared(state: State, op: Op) -> None:
         element = elements_at(state, (value,), grid, depth)
         mine = f"{slots}[{writing.offset}]"
         theirs = f"{slots}[{reading.offset}]"
+        unpack = _unpack(state, result, registers, reading, f"{unpacked}[k]" if unpacked else theirs)
         view = SharedView(
             owner=thread_condition(state, source.replicated_lanes | source.replicated_warps << _LANE_BITS),
             writes=1 << len(writing.run),
@@ -211,13 +213,13 @@ def _emit_shared(state: State, op: Op) -> None:
             element_lines=(*element.run_lines, *element.k_lines),
             pack=f"{f'{packed}[k]' if packed else mine} = {_to_stored(state, value, element.texts[0])};",
             write=f"{state.helper('store_vector')}(&{mine}, {packed});" if packed else "",
-            declaration=declaration,
+            declaration=state.declaration(registers, result) if type_ and not defined else "",
             reads=1 << len(reading.run),
             read_width=reading.width,
             read_type=f"Vector<{stored_type}, {reading.width}>",
             unpacked=unpacked,
             read=f"{state.helper('load_vector')}<{reading.width}>(&{theirs})" if unpacked else "",
-            unpack=_unpack(state, result, registers, reading, f"{unpacked}[k]" if unpacked else theirs),
+            unpack=f"{defined} {unpack}" if defined else unpack,
         )
     write(state.block, TEMPLATE, "through_shared", view, op.span)
     _fill_copies(state, op, registers, reading)

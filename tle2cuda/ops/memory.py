@@ -9,7 +9,7 @@ import numpy as np
 from tle2cuda.errors import InvalidArgument, InvalidType, NotSupported, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.ir.types import BufferType, DType, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -44,6 +44,12 @@ def pointer_operand(pointer: Any, what: str) -> tensor:
     value = unwrap(pointer)
     if isinstance(value, tensor) and value.is_pointer:
         return value
+    held = getattr(getattr(value, "value", None), "type", None)
+    if isinstance(held, BufferType):
+        raise InvalidType(
+            f"{what} takes a pointer or a tile of pointers, got {held}",
+            help="point to its elements: tle.gpu.local_ptr(buffer), or tle.gpu.local_ptr(buffer, (i,)) to some",
+        )
     raise InvalidType(
         f"{what} takes a pointer or a tile of pointers, got {core.describe(pointer)}",
         facts=(fact("pointer", value),) if isinstance(value, tensor) else (),

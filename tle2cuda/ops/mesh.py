@@ -246,7 +246,11 @@ def check_mesh(mesh: Any, what: str) -> device_mesh:
     value = unwrap(mesh)
     if isinstance(value, device_mesh):
         return value
-    raise InvalidType(f"{what} must be a device_mesh, got {type(value).__name__}")
+    raise InvalidType(
+        f"{what} must be a device_mesh, got {type(value).__name__}",
+        help="make one at module level, such as MESH = tle.device_mesh({'block_cluster': [('cluster_x', 8)]}), and pass it "
+        "as a tl.constexpr; on the command line by its name: --constants mesh=MESH",
+    )
 
 
 def launch_axes(mesh: device_mesh, word: str) -> tuple[int, ...]:

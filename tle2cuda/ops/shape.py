@@ -147,7 +147,9 @@ def index(x: tensor, key: Any) -> tensor:
             raise InvalidType(
                 f"a tile is indexed with None and `:` only, got {core.describe(entry)}",
                 facts=(fact("tile", x),),
-                help="load the element you need, reduce, or use tl.where with tl.arange",
+                help="write tl.load(pointer + index) for an element of memory"
+                if x.is_pointer
+                else "load the element you need, reduce, or use tl.where with tl.arange",
             )
     if kept != len(x.dims):
         raise ShapeMismatch(

@@ -243,6 +243,7 @@ def _check_limit(kernel: Kernel, limit: int) -> None:
         counted += size
     if shared.total_bytes > counted:
         parts.append(f"alignment {shared.total_bytes - counted}")
+    sizes = f"{' + '.join(parts)} = {shared.total_bytes}" if len(parts) > 1 else parts[0]
     largest = max(shared.entries, key=lambda entry: entry.size_bytes)
     spans = {op.result: op.span for op in _allocations(kernel)}
     raise OutOfResources(
@@ -250,6 +251,6 @@ def _check_limit(kernel: Kernel, limit: int) -> None:
         limit,
         "shared memory",
         spans[largest.root],
-        (f"{' + '.join(parts)} = {shared.total_bytes} bytes, limit {limit} on {kernel.target}",),
-        f"make `{largest.name}` smaller: it takes {largest.size_bytes} bytes",
+        (f"{sizes} bytes, limit {limit} on {kernel.target}",),
+        f"make `{largest.name}` smaller" + (f": it takes {largest.size_bytes} bytes" if len(parts) > 1 else ""),
     )

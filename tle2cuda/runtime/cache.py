@@ -2,7 +2,8 @@
 
 One entry is one file: a line of magic, a line with the SHA-256 of the rest, a line of JSON that gives the
 sizes of the blobs, then the blobs. The emitted ``.cu`` lies beside it under the kernel's name, for people to
-read.
+read, precompiled headers in ``pch/``. Together they stay within `TLE2CUDA_CACHE_MAX_MB`: what was not used for
+longest goes first.
 """
 
 from __future__ import annotations
@@ -15,11 +16,16 @@ import os
 import re
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 _MAGIC = b"tle2cuda cache 1\n"
+_DEFAULT_MAX_MB = 1024
+_KEPT_FILES = ("??/*.kernel", "cu/*.cu", "cu/*.json", "pch/*.pch")
+_LEFT_FILES = ("??/.tmp-*", "cu/.tmp-*", "pch/*.tmp")
+_LEFT_AFTER_S = 3600.0  # no writer takes that long: the process was killed
 
 
 class CacheWarning(UserWarning):
@@ -32,6 +38,21 @@ def default_cache_dir() -> Path:
     if configured:
         return Path(configured)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tle2cuda"
+
+
+def max_cache_bytes() -> int:
+    """Bound of the directory's size: `TLE2CUDA_CACHE_MAX_MB` times 2^20 bytes, 1 GiB without it."""
+    configured = os.environ.get("TLE2CUDA_CACHE_MAX_MB")
+    try:
+        megabytes = float(configured) if configured else _DEFAULT_MAX_MB
+        return max(int(megabytes * (1 << 20)), 0)
+    except (ValueError, OverflowError):
+        warnings.warn(
+            f"TLE2CUDA_CACHE_MAX_MB is a number of megabytes, got {configured!r}; {_DEFAULT_MAX_MB} is used",
+            CacheWarning,
+            stacklevel=4,
+        )
+        return _DEFAULT_MAX_MB << 20
 
 
 @functools.cache
@@ -77,14 +98,47 @@ class KernelCache:
             self._warn(f"cannot read the cache entry {path}: {error.strerror or error}")
             return None
         blobs = _decode(data)
-        if blobs is None:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if blobs is None:
                 path.unlink()
+            else:
+                os.utime(path)  # the least recently used entries go first
         return blobs
 
     def put(self, key: str, blobs: Mapping[str, bytes]) -> None:
-        """Store an entry; failure to write is a warning, never an error."""
-        self._write(self._path(key), _encode(blobs))
+        """Store an entry, and make room for it; failure to write is a warning, never an error."""
+        path = self._path(key)
+        if self._write(path, _encode(blobs)):
+            self.evict(path)
+
+    def evict(self, newest: Path | None = None) -> None:
+        """Remove the least recently used files until the directory is within its bound; `newest` stays.
+
+        Only files of our own kinds are counted and removed. Several processes may do this at once: they agree on
+        the order, a file that is gone already counts as removed, and whoever has one open can still read it.
+        """
+        files = []
+        for path in _find(self.directory, _KEPT_FILES):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime_ns, str(path), status.st_size))
+        for path in _find(self.directory, _LEFT_FILES):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _LEFT_AFTER_S:
+                    path.unlink()
+        excess = sum(size for _, _, size in files) - max_cache_bytes()
+        for _, name, size in sorted(files):
+            if excess <= 0:
+                break
+            if name == str(newest):
+                continue
+            try:
+                os.unlink(name)
+            except FileNotFoundError:
+                pass  # another process was first
+            except OSError:  # another user's, or open on a system that locks open files
+                continue
+            excess -= size
 
     def put_source(self, kernel: str, key: str, source: str, contract: str = "") -> Path:
         """Store the emitted text for people and messages, its contract beside it as ``.json``.
@@ -155,6 +209,14 @@ class KernelCache:
             CacheWarning,
             stacklevel=4,
         )
+
+
+def _find(directory: Path, patterns: tuple[str, ...]) -> list[Path]:
+    found: list[Path] = []
+    for pattern in patterns:
+        with contextlib.suppress(OSError):  # another process removes what is being listed
+            found += directory.glob(pattern)
+    return found
 
 
 def _encode(blobs: Mapping[str, bytes]) -> bytes:

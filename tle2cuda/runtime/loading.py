@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import importlib
 import importlib.util
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -15,8 +18,8 @@ from tle2cuda.errors import ArgumentError, CompilationError, KernelError, Toolch
 from tle2cuda.ir.span import Span
 
 
-def load_kernel(reference: str) -> Any:
-    """The kernel that ``PATH::KERNEL`` names; ``PATH`` alone does when the file holds one kernel.
+def load_kernel(reference: str) -> tuple[Any, ModuleType]:
+    """The kernel that ``PATH::KERNEL`` names, and its file; ``PATH`` alone does when the file holds one kernel.
 
     Raises:
         ArgumentError: There is no such file or kernel.
@@ -34,17 +37,17 @@ def load_kernel(reference: str) -> Any:
     kernels = {key: value for key, value in vars(module).items() if is_kernel(value)}
     if not separator:
         if len(kernels) == 1:
-            return next(iter(kernels.values()))
+            return next(iter(kernels.values())), module
         raise ArgumentError(
             f"{path.name} holds {len(kernels)} kernels",
             facts=(f"kernels: {', '.join(kernels)}",) if kernels else (),
             help=f"name one: {path_text}::{next(iter(kernels))}" if kernels else "decorate one by @tle2cuda.jit",
         )
     if name in kernels:
-        return kernels[name]
+        return kernels[name], module
     value = getattr(module, name, None)
     if isinstance(value, FunctionType):
-        return value
+        return value, module
     close = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)
     problem = f"is of type {type(value).__name__}, not a kernel" if value is not None else "is not there"
     raise ArgumentError(
@@ -60,47 +63,104 @@ def is_kernel(value: Any) -> bool:
 
 
 def load_module(path: Path) -> ModuleType:
-    """Run a Python file as a module, with its own directory first on the path, as Python runs a script.
+    """Run a Python file as a module; what it imports may lie beside it, above its package, or in the current directory.
+
+    A file of a package is imported under its full name, so that it may import its package in every way.
 
     Raises:
         CompilationError: The file has a syntax error, or fails when it is run.
         ToolchainError: The file imports a module that is not installed.
     """
-    name = path.stem if path.stem.isidentifier() and path.stem not in sys.modules else f"_kernels_{path.stem}"
+    if path.suffix != ".py":
+        raise ArgumentError(f"{path} is not a Python file: its name must end in .py")
+    with import_path(path):
+        try:
+            return _run_file(path, _package_of(path)[1])
+        except SyntaxError as error:
+            raise _syntax_error(error, path) from None
+        except ModuleNotFoundError as error:
+            raise _missing_module(error, path) from None
+        except KernelError:
+            raise
+        except SystemExit as error:
+            raise CompilationError(
+                f"the file ends the program when it is run: SystemExit({error.code!r})",
+                _last_line(error, path),
+                help='put what is not part of a kernel under `if __name__ == "__main__":`',
+            ) from None
+        except Exception as error:
+            raise CompilationError(
+                f"the file fails when it is run: {type(error).__name__}: {error}", _last_line(error, path)
+            ) from None
+
+
+def _package_of(path: Path) -> tuple[Path, str]:
+    """The directory from which a file is imported, and the name it then has: ``package.module`` in a package."""
+    resolved = path.resolve()
+    root, parts = resolved.parent, [resolved.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        parts.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(parts)
+
+
+@contextlib.contextmanager
+def import_path(path: Path) -> Iterator[None]:
+    """Puts first on the path: the file's directory, the one above its package, and the current directory."""
+    directories = (path.resolve().parent, _package_of(path)[0], Path.cwd())
+    added = list(dict.fromkeys(str(directory) for directory in directories))
+    sys.path[:0] = added
+    try:
+        yield
+    finally:
+        for directory in added:
+            with contextlib.suppress(ValueError):  # the file may have changed the path itself
+                sys.path.remove(directory)
+
+
+def _run_file(path: Path, name: str) -> ModuleType:
+    if "." in name and path.stem.isidentifier():
+        # Through its package: the package may import the file itself, and must not do so in the middle of it.
+        module = importlib.import_module(name)
+        if os.path.realpath(module.__file__ or "") == os.path.realpath(path):
+            return module
+    stem = path.stem
+    name = stem if stem.isidentifier() and stem not in sys.modules else f"_kernels_{stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    directory = str(path.resolve().parent)
-    sys.path.insert(0, directory)
     sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise _syntax_error(error, path) from None
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
+    spec.loader.exec_module(module)
+    return module
+
+
+def _missing_module(error: ModuleNotFoundError, path: Path) -> KernelError:
+    """The error for an import that finds nothing; what lies in the user's own directories is not to be installed."""
+    name = error.name or ""
+    missing = name.partition(".")[0]
+    place = _own_module(missing, path)
+    if place is None:
         hint = "use `import tle2cuda.language as tl` instead, or " if missing == "triton" else ""
-        raise ToolchainError(
-            f"{path.name} imports {error.name}, which is not installed",
+        return ToolchainError(
+            f"{path.name} imports {name}, which is not installed",
             _last_line(error, path),
             help=f"{hint}pip install {missing}",
-        ) from None
-    except KernelError:
-        raise
-    except SystemExit as error:
-        raise CompilationError(
-            f"the file ends the program when it is run: SystemExit({error.code!r})",
-            _last_line(error, path),
-            help='put what is not part of a kernel under `if __name__ == "__main__":`',
-        ) from None
-    except Exception as error:
-        raise CompilationError(
-            f"the file fails when it is run: {type(error).__name__}: {error}", _last_line(error, path)
-        ) from None
-    finally:
-        sys.path.remove(directory)
-    return module
+        )
+    if place.parent in (path.resolve().parent, _package_of(path)[0], Path.cwd()):
+        advice = f"`{missing}` is {place}, which holds no such module"
+    else:
+        advice = f"`{missing}` is {place}: run in {place.parent}, or add that directory to PYTHONPATH"
+    return CompilationError(f"{path.name} imports {name}, which is not found", _last_line(error, path), help=advice)
+
+
+def _own_module(name: str, path: Path) -> Path | None:
+    """A directory or file that `name` may mean: in the current directory, beside the file or in a directory above it."""
+    for directory in (Path.cwd(), *path.resolve().parents):
+        for candidate in (directory / name, directory / f"{name}.py"):
+            if name and (candidate.is_dir() if candidate.suffix != ".py" else candidate.is_file()):
+                return candidate
+    return None
 
 
 def _syntax_error(error: SyntaxError, path: Path) -> CompilationError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import importlib
 import inspect
 import math
 import re
@@ -21,6 +22,7 @@ from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
+_OBJECT_OF_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _DTYPE_ALIASES = {"u1": "i1", "fp8e4m3fn": "fp8e4nv", "fp8e5m2": "fp8e5"}
 _FLOAT_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -397,18 +399,47 @@ def _language_name(name: str, text: str) -> Any:
     return getattr(language, attribute)
 
 
-def parse_constant(text: str) -> tuple[str, Any]:
-    """Parse ``NAME=VALUE`` of the command line; the value is a literal, ``tl.NAME``, or else a string.
+def parse_constant(text: str, objects: Mapping[str, Any] | None = None) -> tuple[str, Any]:
+    """Parse ``NAME=VALUE`` of the command line.
+
+    The value is, in this order: a Python literal (so quotes always make a string), ``tl.NAME``, ``MODULE:NAME``
+    for an object of a module, the name of a module-level object of the kernel's file such as a mesh, or else a
+    string.
+
+    Args:
+        text: The argument.
+        objects: Module-level objects of the kernel's file by name.
 
     Raises:
-        ArgumentError: There is no ``=``.
+        ArgumentError: There is no ``=``, or no such object.
     """
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name:
         raise ArgumentError(f"a constant is written NAME=VALUE, got {text!r}")
-    is_literal, parsed = _literal(value.strip())
+    is_literal, parsed = _literal(value)
     if is_literal:
-        return name.strip(), parsed
-    if value.strip().startswith("tl."):
-        return name.strip(), _language_name(name.strip(), value.strip())
-    return name.strip(), value.strip()
+        return name, parsed
+    if value.startswith("tl."):
+        return name, _language_name(name, value)
+    if _OBJECT_OF_MODULE.fullmatch(value):
+        return name, _object_of_module(name, value)
+    if objects and value in objects:
+        return name, unwrap_constexpr(objects[value])
+    return name, value
+
+
+def _object_of_module(name: str, text: str) -> Any:
+    """The object that ``MODULE:NAME`` names."""
+    module_name, _, attribute = text.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ArgumentError(
+            f"`{name}`: {text!r} names the module {module_name}, which cannot be imported: {error}",
+            help="quote the value if a string is meant",
+        ) from None
+    if not hasattr(module, attribute):
+        raise ArgumentError(
+            f"`{name}`: the module {module_name} has no {attribute!r}", help=_nearest(attribute, list(vars(module)))
+        )
+    return unwrap_constexpr(getattr(module, attribute))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib.util
 import os
@@ -202,6 +203,16 @@ def require_tool(*names: str) -> str:
     )
 
 
+def missing_driver() -> str:
+    """Why no driver can be asked: its library is not there; empty when it is."""
+    library = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return f"{library} is not installed (no NVIDIA driver)"
+    return ""
+
+
 def require_gpu() -> None:
     """Check that a GPU can be used.
 
@@ -213,12 +224,12 @@ def require_gpu() -> None:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except Exception as error:
         raise ToolchainError(
-            f"no GPU can be used: {error}",
-            help="kernels compile here, and run on the CPU when they are given NumPy arrays; to launch them on a GPU, use "
-            "a machine with an NVIDIA driver",
+            f"no GPU: {missing_driver() or error}",
+            help="kernels compile here; to launch them, use a machine with an NVIDIA driver, or pass NumPy arrays to run "
+            "them on the CPU",
         ) from None
     if count == 0:
         raise ToolchainError(
-            "no GPU can be used: the driver sees no device",
+            "no GPU: the driver lists no device",
             help="check nvidia-smi and CUDA_VISIBLE_DEVICES",
         )
