@@ -75,7 +75,7 @@ def run(body: str, args: Mapping[str, Any], grid: int | Dim3 = 1, **options: Any
     emulation_options = {key: options.pop(key) for key in ("detect", "seeds") if key in options}
     kernel = handwritten(body, args, **options)
     outputs = [
-        emulate(kernel, grid, args, schedule=schedule, **{"detect": "bounds", **emulation_options}).check().outputs
+        emulate(kernel, grid, args, schedule=schedule, **{"detect": "all", **emulation_options}).check().outputs
         for schedule in ("forward", "reverse", "random")
     ]
     for other in outputs[1:]:

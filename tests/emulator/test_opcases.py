@@ -26,6 +26,6 @@ def test_emitted_file_computes_what_the_interpreter_does(name: str) -> None:
     want = {name: array for name, array in case.interpret().items() if name in arguments}
     for schedule in ("forward", "reverse", "random"):
         grid = emitted.contract.launch_grid(case.grid)
-        result = emulate(emitted, grid, arguments, schedule=schedule, seed=seed, detect="bounds").check()
+        result = emulate(emitted, grid, arguments, schedule=schedule, seed=seed, detect="all").check()
         differences = case.differences(result.outputs, want)
         assert not differences, f"{schedule}: {differences}"

@@ -91,7 +91,7 @@ def slots_by_expert(blocks: np.ndarray, experts: np.ndarray) -> list[tuple[int, 
 def check_alignment(name: str, tuning: Tuning, problem: AlignProblem, headers: str, schedule: str) -> AlignedBlocks:
     sizes = Sizes(problem.ids.size, problem.block_size, problem.num_experts, problem.keep_filtered)
     ids = np.ascontiguousarray(problem.ids).reshape(-1)
-    result, _ = align(name, sizes, tuning, ids, headers, schedule=schedule, seed=11, detect="bounds")
+    result, _ = align(name, sizes, tuning, ids, headers, schedule=schedule, seed=11, detect="all")
     verify(result, problem.ids, problem.block_size, problem.num_experts, keep_filtered=problem.keep_filtered)
     return result
 
@@ -179,7 +179,7 @@ def row_reference(name: str, args: Mapping[str, Any]) -> np.ndarray:
 def test_rowwise_kernels(name: str, schedule: str, cols: int) -> None:
     args = row_inputs(name, 3, cols)
     emitted = SHIPPED[name].emit("sm_90a")
-    outputs = emulate(emitted, 3, args, schedule=schedule, detect="bounds").check().outputs
+    outputs = emulate(emitted, 3, args, schedule=schedule, detect="all").check().outputs
     out = outputs["out"]
     tolerance = 2e-3 if name.endswith("fp16") else 1e-5
     assert np.allclose(out.astype(np.float64), row_reference(name, args), rtol=tolerance, atol=tolerance)
@@ -197,7 +197,7 @@ def test_vector_add(schedule: str, n: int) -> None:
     x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
     args = {"x": x, "y": y, "out": np.zeros(n, np.float32), "n": n}
     emitted = SHIPPED["vector_add"].emit("sm_90a")
-    out = emulate(emitted, -(-n // 1024), args, schedule=schedule, detect="bounds").check().outputs["out"]
+    out = emulate(emitted, -(-n // 1024), args, schedule=schedule, detect="all").check().outputs["out"]
     assert (out == x + y).all()
     assert (out == interpret(emitted, -(-n // 1024), args)["out"]).all()
 

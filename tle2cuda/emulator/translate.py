@@ -76,7 +76,7 @@ def with_twins(source: str) -> str:
 def with_gaps(source: str) -> tuple[str, str]:
     """The struct `Shared` of an emitted file with room between its members, and what tells the runner where they are.
 
-    An access just outside of a member then hits no other one.
+    So an access just outside of one member hits no other.
 
     Returns:
         The text, in as many lines, and text to put behind it.
@@ -100,7 +100,7 @@ def with_gaps(source: str) -> tuple[str, str]:
 
 
 def _members_and_gaps(source: str, bare: str, struct: re.Match[str]) -> tuple[list[str], list[str]]:
-    """The body of `Shared` in pieces, with a gap in front, behind each member and each union; and its members' names."""
+    """The body of `Shared` with a gap in front and behind each member or union, in pieces; and the names of its members."""
     pieces, last = [f" unsigned char gap_[{_GAP_IN_FRONT}];"], struct.start("body")
     names: list[str] = []
     alike: list[str] = []  # members that share their bytes

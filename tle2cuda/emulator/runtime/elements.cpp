@@ -78,6 +78,14 @@ const Variable* nearest_variable(unsigned offset, unsigned bytes)
     return nearest;
 }
 
+bool is_in_variable(const Place& place)
+{
+    if (place.space != Space::SHARED) return true;
+    const auto offset = static_cast<unsigned>(place.offset);
+    const Variable* const variable = nearest_variable(offset, 1);
+    return variable && offset >= variable->begin && offset < variable->end;
+}
+
 std::string triple_text(Index index)
 {
     return "(" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " + std::to_string(index.z) + ")";

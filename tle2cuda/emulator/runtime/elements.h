@@ -25,6 +25,9 @@ const std::vector<Variable>& shared_variables();
 // The last variable that begins at or in front of an offset, or the first one; nullptr when there are none.
 const Variable* nearest_variable(unsigned offset, unsigned bytes);
 
+// Not in the gaps that the emulator leaves: what strays there is the matter of the detector of bounds.
+bool is_in_variable(const Place& place);
+
 // "count[5] in shared memory of CTA (0, 0, 0)", "x[5]".
 std::string element_name(const void* address);
 

@@ -158,6 +158,7 @@ private:
 
     void report(const Touch& before, Kind kind, const Visit& visit, uintptr_t address)
     {
+        if (!is_in_variable(locate(reinterpret_cast<const void*>(address)))) return;
         const char* const earlier = kind.strength == Strength::PLAIN_WRITE    ? "the write"
                                     : kind.strength == Strength::ATOMIC_WRITE ? "the atomic update"
                                                                               : "the read";
@@ -295,6 +296,7 @@ public:
             for (unsigned i = 0; i < access.bytes; ++i) {
                 if (written[i] || !begins_empty(place, i)) continue;
                 const void* const at = static_cast<const unsigned char*>(access.address) + i;
+                if (!is_in_variable(locate(at))) break;
                 add_finding("uninitialized", std::string(verb(access.kind)) + " " + element_name(at) + ", which nothing has written", access.pc);
                 break;
             }
