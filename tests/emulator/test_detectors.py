@@ -142,6 +142,12 @@ RACES: dict[str, tuple[str, dict[str, Any]]] = {
         TILE + "    tile[threadIdx.x] = 1;\n    __shfl_xor_sync(~0u, 1, 1);\n    out[threadIdx.x] = tile[threadIdx.x ^ 1];",
         {},
     ),
+    "a shuffle holds no write back": (
+        TILE
+        + "    tile[threadIdx.x] = 1;\n    __syncwarp();\n    out[threadIdx.x] = tile[threadIdx.x ^ 1];\n"
+        + "    __shfl_xor_sync(~0u, 1, 1);\n    tile[threadIdx.x] = 2;",
+        {},
+    ),
     "half of the warp met": (
         TILE + "    tile[threadIdx.x] = 1;\n"
         "    __syncwarp(threadIdx.x < 16 ? 0xffffu : 0xffff0000u);\n"

@@ -90,7 +90,7 @@ void Clocks::met(const std::vector<Thread*>& threads)
         const bool is_one_warp = std::all_of(
             threads.begin(), threads.end(), [&](const Thread* thread) { return thread->linear / WARP_LANES == lowest; });
         if (is_one_warp)
-            meet_lanes(threads, true);
+            meet_lanes(threads);
         else
             meet_some(threads, {});
         return;
@@ -106,15 +106,11 @@ void Clocks::met(const std::vector<Thread*>& threads)
         }
 }
 
-// __syncwarp orders memory; a shuffle, a vote does not, but who has another's value knows that its reads are done.
-void Clocks::exchanged(const std::vector<Thread*>& threads) { meet_lanes(threads, false); }
-
-void Clocks::meet_lanes(const std::vector<Thread*>& threads, bool is_memory_ordered)
+void Clocks::meet_lanes(const std::vector<Thread*>& threads)
 {
     const Time time = ++time_;
     const bool is_whole = threads.size() == static_cast<size_t>(__builtin_popcount(warp_of(*threads.front()).present));
     for (const OrderKind kind : {OF_ALL, OF_READS}) {
-        if (kind == OF_ALL && !is_memory_ordered) continue;
         Reach joined;
         for (const Thread* thread : threads) joined.join(clock_of(*thread).reach[kind]);
         if (is_whole) joined.warp = time;

@@ -6,9 +6,9 @@
 // single threads, are kept as logs of releases and acquisitions and are searched only when those four times do not suffice.
 //
 // Two kinds of order are told apart. Accesses are in order when a barrier, __syncwarp, or a release and an acquisition lie
-// between. For an earlier *read* less is enough: a relaxed atomic, a volatile access or a shuffle that the value read goes into
-// (or that a barrier puts behind it). The model asks for a fence there too, but a read has its value before anything that depends
-// on it happens, so what comes after cannot change it.
+// between. For an earlier *read* less is enough: a relaxed atomic or volatile write, and another thread's atomic or volatile read
+// of it. The model asks for fences there too, but a read has its value before anything that depends on it happens, and before a
+// barrier behind it completes, so what comes after cannot change it.
 #pragma once
 
 #include <array>
@@ -55,7 +55,8 @@ public:
     void performed(const Thread& thread, const Access& access, bool has_written) override;
     void fenced(const Thread& thread, Scope scope) override;
     void met(const std::vector<Thread*>& threads) override;
-    void exchanged(const std::vector<Thread*>& threads) override;
+    // CUDA C++ Programming Guide, "Warp Shuffle Functions" and its neighbours: they order no memory.
+    void exchanged(const std::vector<Thread*>&) override {}
     void signalled(const Thread& thread, unsigned barrier) override;
     void met_at(const std::vector<Thread*>& threads, unsigned barrier) override;
     void arrived(const Thread& thread, const SplitBarrier& barrier, bool is_release) override;
@@ -142,7 +143,7 @@ private:
     uint32_t snapshot_of(Clock& clock);
     uint32_t new_log();
     void acquire(Clock& clock, uint32_t log, bool is_cta_scope, bool is_effective, bool is_effective_widely);
-    void meet_lanes(const std::vector<Thread*>& threads, bool is_memory_ordered);
+    void meet_lanes(const std::vector<Thread*>& threads);
     void meet_some(const std::vector<Thread*>& threads, const std::vector<Release>& before);
     std::unordered_map<uintptr_t, uint32_t>& places_of(const Place& place);
 
