@@ -285,7 +285,7 @@ def _cooperative_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]
     seen = set()
     for ctas in (likely, 2 * likely, likely // 2, multiprocessors):
         ctas = min(ctas, multiprocessors)
-        for threads in (1024, 512):
+        for threads in (512, 1024):  # 1024 take 1.3 µs more at every size
             per_thread = next_power_of_two(ceil_div(sizes.num_slots, ctas * threads))
             tuning = Tuning(ctas, threads, per_thread)
             if per_thread <= 16 and sizes.num_groups <= 2 * threads and tuning not in seen:

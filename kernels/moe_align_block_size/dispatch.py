@@ -9,10 +9,10 @@ from kernels.moe_align_block_size import arrays
 from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Recipe, Sizes, Tuning, run_steps
 from kernels.moe_align_block_size.reference import AlignedBlocks
 
-# (largest number of slots, algorithm), tried in order; measured on an H200, see tools/bench/hand/README.md.
+# (largest number of slots, algorithm), tried in order; measured on an H200, see docs/benchmarks.md.
 FASTEST: tuple[tuple[float, str], ...] = (
     (256, "single_cta"),
-    (2048, "replicated"),
+    (4096, "replicated"),
     (float("inf"), "cooperative"),
     (float("inf"), "wide"),
 )

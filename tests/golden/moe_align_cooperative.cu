@@ -1,18 +1,18 @@
 // moe_align_cooperative.cu: emitted by tle2cuda from cooperative.py:58 (moe_align_cooperative). Do not edit.
 //
-//   target    sm_90a, 1024 threads per CTA, 16608 bytes of shared memory
+//   target    sm_90a, 512 threads per CTA, 8304 bytes of shared memory
 //   launch    cooperative: all CTAs of the grid resident at once
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, workspace *i32 align 16, numel i32, slots_per_cta i32,
 //             sorted_capacity i32, expert_capacity i32
-//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 1024,
-//             GROUP_TILE = 1024, SEARCH_STEPS = 9, THREADS = 1024, ONE_CTA = 4194304
+//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 512,
+//             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, ONE_CTA = 4194304
 
 #include <cub/block/block_scan.cuh>
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>;
+using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
 
 // Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
 template <typename T, typename Combine>
@@ -119,18 +119,18 @@ __device__ __forceinline__ T load_cv(const T* pointer)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int count[1024];              // parts.py:26
-    alignas(16) int base[1024];               // parts.py:26
-    alignas(16) int start[1024];              // parts.py:26
-    alignas(16) int end[1024];                // parts.py:26
-    alignas(16) unsigned char or_slots[32];   // scratch of cooperative.py:52
+    alignas(16) int count[512];               // parts.py:26
+    alignas(16) int base[512];                // parts.py:26
+    alignas(16) int start[512];               // parts.py:26
+    alignas(16) int end[512];                 // parts.py:26
+    alignas(16) unsigned char or_slots[16];   // scratch of cooperative.py:52
     alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cooperative.py:101
 };
-static_assert(sizeof(Shared) <= 16608, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 8304, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(1024)
+extern "C" __global__ void __launch_bounds__(512)
 moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* expert_ids,
                       int* num_post_pad, int* workspace, const int numel, const int slots_per_cta,
                       const int sorted_capacity, const int expert_capacity)
@@ -147,7 +147,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // last_slot = tl.minimum(first_slot + slots_per_cta, numel)                   cooperative.py:80
     const int last_slot = min(first_slot + slots_per_cta, numel);
     // epoch_ptr = workspace + 2 * GROUP_TILE                                      cooperative.py:89
-    int* const epoch_ptr = workspace + 2048;
+    int* const epoch_ptr = workspace + 1024;
     // epoch = tl.load(epoch_ptr)                                                  cooperative.py:90
     const int epoch = *epoch_ptr;
     // slot = first_slot + tl.arange(0, SLOT_TILE)                                 cooperative.py:81
@@ -166,7 +166,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // if cta == 0:                                                                cooperative.py:96
     if (cta == 0) {
         // tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)         cooperative.py:98
-        *(workspace + (1 - (epoch & 1)) * 1024 + thread) = 0;
+        *(workspace + (1 - (epoch & 1)) * 512 + thread) = 0;
     }
     // complete = ctas * ONE_CTA                                                   cooperative.py:49
     const int complete = ctas * 4194304;
@@ -178,7 +178,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     const bool has_group = thread < 512;
     // old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relax ...  cooperative.py:50
     int old = 0;
-    if (has_group) old = atomicAdd(workspace + (epoch & 1) * 1024 + thread, mine + 4194304);
+    if (has_group) old = atomicAdd(workspace + (epoch & 1) * 512 + thread, mine + 4194304);
     // counted = tl.where(has_group, old + mine + ONE_CTA, complete)               cooperative.py:51
     const int counted = has_group ? old + mine + 4194304 : complete;
 
@@ -191,7 +191,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
         if (!any) break;
 
         // counted = tl.load(totals, mask=has_group, other=complete, volatile ...  cooperative.py:53
-        counted_2 = has_group ? load_cv(workspace + (epoch & 1) * 1024 + thread) : complete;
+        counted_2 = has_group ? load_cv(workspace + (epoch & 1) * 512 + thread) : complete;
     }
     // return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)                         cooperative.py:54
     const int total = counted_2 & 4194303;
@@ -214,11 +214,11 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)            cooperative.py:107
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
     // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
-    for (int tile = cta; tile < (expert_capacity + 1023) / 1024; tile += ctas) {
+    for (int tile = cta; tile < (expert_capacity + 511) / 512; tile += ctas) {
         // for step in range(SEARCH_STEPS):                                              parts.py:57
         int owner = 0;
         // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
-        const int block = tile * 1024 + thread;
+        const int block = tile * 512 + thread;
         // place = block * BLOCK_SIZE                                                    parts.py:86
         const int place = block * 16;
         for (int step = 0; step < 9; ++step) {
@@ -237,9 +237,9 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ...   cooperative.py:121
     const int cta_2 = ctas - 1 - cta;
     // for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):                       parts.py:106
-    for (int tile = cta_2; tile < 8; tile += ctas) {
+    for (int tile = cta_2; tile < 16; tile += ctas) {
         // element = tile * TILE + tl.arange(0, TILE)                                   parts.py:107
-        const int element = tile * 1024 + thread;
+        const int element = tile * 512 + thread;
         // group = first_group + element // BLOCK_SIZE                                  parts.py:109
         const int group = element / 16;
         // has_group = element < num_elements                                           parts.py:108
@@ -258,7 +258,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // return tl.where(turned < 0, turned + ctas, turned)                                parts.py:67
     const int cta_3 = turned < 0 ? turned + ctas : turned;
     // for first in range(post_pad + cta * TILE, sorted_capacity, ctas * TILE):         parts.py:119
-    for (int first = post_pad + cta_3 * 1024; first < sorted_capacity; first += ctas * 1024) {
+    for (int first = post_pad + cta_3 * 512; first < sorted_capacity; first += ctas * 512) {
         // place = first + tl.arange(0, TILE)                                           parts.py:120
         const int place = first + thread;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:121

@@ -17,15 +17,14 @@ from dataclasses import dataclass, field, replace
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.hazards import may_tear_copies
-from tle2cuda.ir.classify import ELEMENTWISE, element_bytes, is_tile, lazy_values
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, PointerType, TileType, is_pointer
+from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import Layout
 
 _MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
-_MOST_LOADED_BYTES = 128  # of a thread's registers, for loads that are issued ahead of their use
 _POINTER_MAKERS = frozenset(("ptr_add", "local_ptr", "remote"))
 _SCALAR_PURE = ELEMENTWISE | frozenset(
     ["constant", "program_id", "num_programs", "cluster_rank", "alloc", "buffer_view", "remote", "local_ptr"]
@@ -101,54 +100,24 @@ class _Fuse:
         return op.name == "load" and not any(o.name in _MEMORY and o.name != "load" for o in group.ops)
 
     def _flush(self, group: _Group, out: list[Op]) -> None:
-        for ops in self._loops(group) if group.ops else ():
-            self._write(ops, out)
-        group.layout, group.ops, group.defined = None, [], set()
-
-    def _loops(self, group: _Group) -> list[list[Op]]:
-        """The group as one loop, or as two with all loads in the first.
-
-        Late in a kernel, behind a reduction, no other work hides the latency of loads: there they are all issued before
-        the first is used, as long as the registers that this takes are few.
-        """
-        layout = group.layout
-        assert layout is not None
-        members = [op for op in group.ops if not self._is_symbolic(op)]
-        loads: list[Op] = []
-        for op in members:
-            if op.name == "load" and not any(v in group.defined for v in op.operands):
-                loads.append(op)
-            elif op.name in _MEMORY:
-                break
-        rest = [op for op in group.ops if op not in loads]
-        size = sum(layout.num_registers * element_bytes(op.results[0]) for op in loads)
-        is_late = any(
-            is_tile(v) and v not in self.lazy and v not in group.defined and not is_pointer(v.type)
-            for op in members
-            for v in op.operands
-        )
-        several = layout.num_registers > layout.vector()[1]
-        if loads and several and is_late and size <= _MOST_LOADED_BYTES and any(op.name == "store" for op in rest):
-            return [loads, rest]
-        return [group.ops]
-
-    def _write(self, ops: list[Op], out: list[Op]) -> None:
-        inside = set(ops)
-        defined = {result for op in ops for result in op.results}
-        symbolic = [op for op in ops if self._is_symbolic(op)]
+        if not group.ops:
+            return
+        inside = set(group.ops)
+        symbolic = [op for op in group.ops if self._is_symbolic(op)]
         outliving = [
             result
-            for op in ops
+            for op in group.ops
             for result in op.results
             if op not in symbolic and any(user not in inside for user in self.uses.get(result, ()))
         ]
         again = self._needed_outside(symbolic, inside)
         for op in again:  # what these read must outlive the group as well
             for operand in op.operands:
-                if operand in defined and self.definitions[operand] not in symbolic and operand not in outliving:
+                if operand in group.defined and self.definitions[operand] not in symbolic and operand not in outliving:
                     outliving.append(operand)
-        out.append(_fused(self._used_inside(ops), outliving, [op.results[0] for op in again]))
+        out.append(_fused(self._used_inside(group.ops), outliving, [op.results[0] for op in again]))
         out.extend(again)
+        group.layout, group.ops, group.defined = None, [], set()
 
     def _used_inside(self, ops: list[Op]) -> list[Op]:
         """The operations of a group without those symbolic ones that only operations behind it use."""
