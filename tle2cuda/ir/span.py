@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,6 @@ class Span:
             left_out = len(chain) - _LONGEST_CHAIN + 1
             chain[_LONGEST_CHAIN - 2 : -1] = [f"... {left_out} more calls ..."]
         return chain
-
-    def called_from(self, call_site: Span) -> Span:
-        """This span as part of a function inlined at `call_site`."""
-        return replace(self, call_site=call_site)
 
 
 def _display_width(text: str) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from tle2cuda.layout import Layout
@@ -212,9 +212,6 @@ class TileType:
             count *= extent
         return count
 
-    def with_element(self, element: Element) -> TileType:
-        return replace(self, element=element)
-
     def __str__(self) -> str:
         element = self.element.short if isinstance(self.element, DType) else str(self.element)
         return f"{element}[{', '.join(map(str, self.shape))}]"
@@ -285,8 +282,3 @@ def dtype_of(type_: Type) -> DType:
 def is_pointer(type_: Type) -> bool:
     """Whether a value is a pointer or a tile of pointers."""
     return isinstance(element_of(type_), PointerType)
-
-
-def format_value(value: Any) -> str:
-    """A constant as IR text prints it."""
-    return repr(value)

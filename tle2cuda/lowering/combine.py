@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.types import BOOL, DType, dtype_of
-from tle2cuda.layout import f2, format_index, linear_terms
+from tle2cuda.layout import f2, flatten, format_index, linear_terms, unflatten
 from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import RUN, C, K
-from tle2cuda.lowering.evaluate import Coordinate, Evaluator, Grid, flatten, unflatten
+from tle2cuda.lowering.evaluate import Coordinate, Evaluator, Grid
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.operators import elementwise

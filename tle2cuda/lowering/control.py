@@ -368,13 +368,6 @@ def _arm(state: State, region: Region, op: Op) -> Block:
     return body
 
 
-def bind_buffers(state: State, params: tuple[Value, ...], values: tuple[Value, ...]) -> None:
-    """Buffers carried by a loop are handles that never change their storage."""
-    for param, value in zip(params, values, strict=True):
-        if isinstance(param.type, BufferType):
-            state.buffers[param] = state.buffers[value]
-
-
 def start_variable(state: State, param: Value, init: Value, following: Value) -> None:
     """Declare the variable of a loop-carried value with its start value; `following` is its value in the next step."""
     if isinstance(param.type, BufferType):

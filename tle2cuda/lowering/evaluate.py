@@ -7,18 +7,18 @@ registers become element accesses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType
-from tle2cuda.layout import Layout, Term, f2, format_index, linear_terms
+from tle2cuda.layout import Layout, Term, f2, flatten, format_index, linear_terms, unflatten
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
-from tle2cuda.lowering.state import Registers, State, affine, is_bool
+from tle2cuda.lowering.state import Registers, State, is_bool
 from tle2cuda.lowering.writer import Block
 
 Coordinate = tuple[int, ...]
@@ -67,26 +67,6 @@ class Grid:
         """Bit images along one axis, by input."""
         parts = [] if k_zero else [(K, [c[axis] for c in self.k])]
         return (*parts, (RUN, [c[axis] for c in self.run]), (THREAD, [c[axis] for c in self.threads]))
-
-    def without_register(self) -> tuple[Coordinate, ...]:
-        return self.threads
-
-
-def flatten(coordinate: Coordinate, shape: tuple[int, ...]) -> int:
-    """Row-major index of a coordinate."""
-    index = 0
-    for position, extent in zip(coordinate, shape, strict=True):
-        index = index * extent + position
-    return index
-
-
-def unflatten(index: int, shape: tuple[int, ...]) -> Coordinate:
-    """Coordinate of a row-major index."""
-    reverse = []
-    for extent in reversed(shape):
-        reverse.append(index % extent)
-        index //= extent
-    return tuple(reversed(reverse))
 
 
 class Evaluator:
@@ -297,9 +277,4 @@ def _overlap(a: Term, b: Term) -> bool:
     return bool(a.result_bits & b.result_bits)
 
 
-def expr_at_k0(expr: Expr) -> Expr:
-    """An index expression at k = 0."""
-    return expr.without_k() if isinstance(expr, Affine) else expr
-
-
-__all__ = ["Evaluator", "Grid", "affine", "expr_at_k0", "flatten", "replace", "unflatten"]
+__all__ = ["Evaluator", "Grid"]

@@ -130,7 +130,6 @@ def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
 
 
 def _emit_body(state: State) -> None:
-    state.names.fresh("grid_group")  # never a user's name
     ops = state.kernel.body.body
     if state.member_barrier is not None:
         distributed.emit_member_counters(state)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Value
-from tle2cuda.ir.types import CLUSTER, PointerType, element_of
+from tle2cuda.ir.types import PointerType, element_of
 from tle2cuda.lowering.cexpr import ADD, MUL, PRIMARY, UNARY, Affine, C, Expr, binary, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.state import BufferRef, State, affine
@@ -202,9 +202,3 @@ def _is_zero(expr: Expr) -> bool:
 
 def _same_element(a: Value, b: Value) -> bool:
     return element_of(a.type) == element_of(b.type)
-
-
-def is_cluster(pointer: Value) -> bool:
-    """Whether a pointer leads to another CTA's shared memory."""
-    element = element_of(pointer.type)
-    return isinstance(element, PointerType) and element.space == CLUSTER

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.layout import Layout, format_index, linear_terms
+from tle2cuda.layout import Layout, flatten, format_index, linear_terms
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD
 from tle2cuda.lowering.combine import (
@@ -18,7 +18,6 @@ from tle2cuda.lowering.combine import (
     slot_text,
     thread_test,
 )
-from tle2cuda.lowering.evaluate import flatten
 from tle2cuda.lowering.exclusive_sum import emit_exclusive_sum
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.naming import scanned_name

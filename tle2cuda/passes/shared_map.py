@@ -71,10 +71,6 @@ class SharedMap:
     total_bytes: int
     alignment_bytes: int
 
-    def entry_of(self, root: Value) -> SharedEntry:
-        """The member of an allocation."""
-        return next(entry for entry in self.entries if entry.root is root)
-
 
 def run(kernel: Kernel) -> Kernel:
     """Assign offsets.
