@@ -61,7 +61,7 @@ class Finding:
 
     Attributes:
         kind: Which check found it: ``deadlock``, ``endless_wait``, ``endless_loop``, ``divergent_barrier``,
-            ``collective``, ``race``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``exit``, ``division``,
+            ``collective``, ``mbarrier``, ``tensor_map``, ``race``, ``in_flight``, ``proxy``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``exit``, ``division``,
             ``trap``, ``remote``, ``resources``, ``stack``, ``crash``.
         message: What happened, in one line.
         location: Where; None when no line can be told.
@@ -72,7 +72,7 @@ class Finding:
         fatal: The run ended with it.
         schedule: The run's schedule.
         seed: The run's seed.
-        other: Of a race, the access that came first.
+        other: Of a race or a copy in flight, the access that came first.
     """
 
     kind: str
