@@ -178,9 +178,9 @@ def _check_shape(
     rank = len(extents)
     if not 1 <= rank <= MAX_RANK:
         raise ArgumentError(f"tensor map: an array of {rank} dimensions; there are 1 to {MAX_RANK}")
-    for name, values, count in (("strides", strides, rank - 1), ("box", box, rank), ("element strides", steps, rank)):
+    for name, values, count in (("byte strides", strides, rank - 1), ("box", box, rank), ("element strides", steps, rank)):
         if len(values) != count:
-            raise ArgumentError(f"tensor map: {count} {name} for {rank} dimensions, got {len(values)}")
+            raise ArgumentError(f"tensor map: {name} for {len(values)} dimensions, {count} needed")
     if array.dtype.name not in _TYPES:
         raise ArgumentError(f"tensor map: elements of type {array.dtype.name}; tensor maps know {', '.join(_TYPES)}")
     for axis, extent in enumerate(extents):

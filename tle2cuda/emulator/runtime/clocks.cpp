@@ -446,7 +446,10 @@ void Clocks::follow_log(Closure& closure, OrderKind kind, ThreadId thread, const
 // ---- mbarriers and copies ----
 
 // Neither an mbarrier nor a copy belongs to a group of threads: what they say is kept as logs of releases.
-void Clocks::mbarrier_initialized(const Thread&, const Mbarrier& barrier) { phases_[&barrier] = {new_log(), 0}; }
+void Clocks::mbarrier_initialized(const Thread& thread, const Mbarrier& barrier)
+{
+    phases_[&barrier] = {new_log(), 0, id_of(thread), ++time_};
+}
 
 void Clocks::mbarrier_arrived(const Thread& thread, const Mbarrier& barrier, Order order, Scope scope)
 {
@@ -529,6 +532,12 @@ bool Clocks::is_in_front_of(ThreadId earlier, Time time, ProxyFence& fence)
         follow(*fence.known, OF_ALL);
     }
     return is_known(*fence.known, earlier, time);
+}
+
+bool Clocks::is_fenced_for_copies(const Mbarrier& barrier, const Thread& later)
+{
+    const PhaseLog& phases = phases_.at(&barrier);
+    return is_fenced_for_copies(phases.initializer, phases.initialized, PROXY_SHARED | PROXY_MBARRIER, later);
 }
 
 bool Clocks::is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, const Thread& later)

@@ -53,6 +53,8 @@ public:
     static ThreadId actor_of(const Copy& copy, bool is_write);
     // Whether a write by `writer` in front of `later` also is for the asynchronous proxy: a proxy fence lies between.
     bool is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, const Thread& later);
+    // The same of the initialisation of an mbarrier, which has a fence of its own.
+    bool is_fenced_for_copies(const Mbarrier& barrier, const Thread& later);
     bool is_same_cta(ThreadId a, ThreadId b) const { return a >> thread_bits_ == b >> thread_bits_; }
     bool is_same_warp(ThreadId a, ThreadId b) const { return a / WARP_LANES == b / WARP_LANES; }
     ThreadId cta_of(ThreadId id) const { return id >> thread_bits_; }
@@ -135,6 +137,8 @@ private:
     // The releases at an mbarrier since its initialisation, and how many of them lie in front of the end of its last phase.
     struct PhaseLog {
         uint32_t log = 0, version = 0;
+        ThreadId initializer = 0;
+        Time initialized = 0;
     };
     struct ThreadLog {
         std::vector<Acquisition> all;

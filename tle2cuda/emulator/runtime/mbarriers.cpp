@@ -39,6 +39,8 @@ void touch(const void* address, AccessKind kind, bool is_plain, const void* pc)
     observe([&](Observer& observer) { observer.mbarrier_touched(*current, access, place); });
 }
 
+std::string counted(uint64_t count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+
 // What the phase's end does: whoever waits for it goes on, the next one begins.
 void complete_phase(Mbarrier& barrier)
 {
@@ -147,7 +149,7 @@ extern "C" void tle2cuda_mbarrier_init(void* address, unsigned arrivals, int lin
     Cta& cta = cta_of(address, "initialises", line);
     if (&cta != current->cta) fail("mbarrier", "initialises an mbarrier of another CTA, which PTX has no instruction for", line);
     if (arrivals == 0 || arrivals > MAX_ARRIVALS)
-        fail("mbarrier", "initialises an mbarrier for " + std::to_string(arrivals) + " arrivals; a phase takes 1 to 1048575", line);
+        fail("mbarrier", "initialises an mbarrier for " + counted(arrivals, "arrival") + "; a phase takes 1 to 1048575", line);
     touch(address, AccessKind::WRITE, true, pc);
     const Party party{pc, current->cta->index, current->index};
     Mbarrier& barrier = cta.mbarriers[offset_in(cta, address)];
@@ -184,8 +186,8 @@ extern "C" uint64_t tle2cuda_mbarrier_arrive(
     Mbarrier& barrier = *found.barrier;
     if (found.cta->live == 0) add_finding("exit", "arrives at " + element_name(address) + ", which has exited", pc);
     if (arrivals == 0 || arrivals > barrier.pending)
-        fail("mbarrier", "arrives " + std::to_string(arrivals) + " times at " + mbarrier_name(barrier) + ", which is in " +
-             mbarrier_state(barrier) + ": a phase takes " + std::to_string(barrier.arrivals), line, true);
+        fail("mbarrier", std::string("arrives ") + (arrivals == 1 ? "" : std::to_string(arrivals) + " times ") + "at " + mbarrier_name(barrier) +
+             ", beyond the " + counted(barrier.arrivals, "arrival") + " of a phase: it is in " + mbarrier_state(barrier), line, true);
     const uint64_t token = barrier.phase;
     observe([&](Observer& observer) { observer.mbarrier_arrived(*current, barrier, Order(order), Scope(scope)); });
     if (expected_bytes) expect(barrier, expected_bytes, pc, line);

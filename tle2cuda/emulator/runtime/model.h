@@ -284,10 +284,10 @@ bool thread_at(const Thread& thread, const void* address);
 // of 128, which leave what lies in which bank.
 constexpr unsigned VARIABLE_GAP_BYTES = 1024;
 constexpr unsigned MAX_VARIABLE_GAPS = 16;
-// Dynamic shared memory lies behind the static variables.
+// Dynamic shared memory lies behind the static variables, aligned as swizzled tiles need it.
 inline size_t dynamic_shared_offset()
 {
-    return (size_t(launch.request.static_shared) + 127) / 128 * 128 + VARIABLE_GAP_BYTES * (MAX_VARIABLE_GAPS + 1);
+    return (size_t(launch.request.static_shared) + 1023) / 1024 * 1024 + VARIABLE_GAP_BYTES * (MAX_VARIABLE_GAPS + 1);
 }
 inline Cluster& cluster_of(const Thread& thread) { return *thread.cta->cluster; }
 inline Warp& warp_of(const Thread& thread) { return thread.cta->warps[thread.linear / WARP_LANES]; }

@@ -79,6 +79,14 @@ public:
 
     void mbarrier_touched(const Thread& thread, const Access& access, const Place& place) override { accessed(thread, access, place); }
 
+    void copy_issued(const Thread& thread, Copy& copy) override
+    {
+        if (!copy.barrier || !copy.is_async_proxy || clocks_.is_fenced_for_copies(*copy.barrier, thread)) return;
+        add_finding("proxy", "a " + copy_name(copy) + " completes at " + mbarrier_name(*copy.barrier) +
+                    ", and neither fence.mbarrier_init nor fence.proxy.async lies behind its initialisation", copy.party,
+                    &copy.barrier->initialized);
+    }
+
     void copy_accessed(const Thread& thread, const Copy& copy, const Access& access, const Place& place) override
     {
         visit(thread, access, place, clocks_.actor_of(copy, access.kind != AccessKind::READ), &copy);
