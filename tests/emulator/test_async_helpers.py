@@ -1,8 +1,8 @@
-"""Device helpers for asynchronous copies, mbarriers and roles: each does what its PTX instruction does, and is legal PTX."""
+"""Device helpers for asynchronous copies, mbarriers and roles: each does what its instruction does, and is legal PTX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,7 +184,12 @@ CASES: dict[str, Case] = {
     "cp_async_mbarrier_arrive": arrival_behind_copies("cp_async_mbarrier_arrive", 64),
     "cp_async_mbarrier_arrive_noinc": arrival_behind_copies("cp_async_mbarrier_arrive_noinc", 64),
     "bulk_load": Case(
-        BULK.replace("WAIT", "mbarrier_wait(&barrier, 0);"), BULK_HELPERS, BULK_ARGS, {"out": ints(64)[::-1]}, 1, BULK_OPTIONS
+        BULK.replace("WAIT", "mbarrier_wait(&barrier, 0);"),
+        BULK_HELPERS,
+        BULK_ARGS,
+        {"out": ints(64)[::-1]},
+        1,
+        BULK_OPTIONS,
     ),
     "mbarrier_try_wait": Case(
         BULK.replace("WAIT", "while (!mbarrier_try_wait(&barrier, 0));"),
@@ -416,7 +421,9 @@ def tensor_case(rank: int, cluster: bool = False) -> Case:
         tma_store_wait();
     }}"""
     )
-    helpers = f"{INIT_HELPERS} mbarrier_expect_bytes tma_{'load_multicast' if cluster else 'load'}_{rank}d tma_store_{rank}d "
+    helpers = (
+        f"{INIT_HELPERS} mbarrier_expect_bytes tma_{'load_multicast' if cluster else 'load'}_{rank}d tma_store_{rank}d "
+    )
     helpers += f"tma_reduce_add_{rank}d tma_store_commit tma_store_wait"
     return Case(body, helpers, maps, {"out": x, "total": 3 * x}, options={"shared": 128 + x.nbytes})
 
@@ -427,7 +434,8 @@ def reductions_case(rank: int) -> Case:
     operations = [operation for operation in REDUCTIONS if operation != "add"]
     x, out = (np.random.default_rng(seed).integers(0, 1000, shape).astype(np.uint32) for seed in (1, 2))
     reductions = "".join(
-        f"        tma_reduce_{operation}_{rank}d(&out_{operation}, tile, {coordinates(rank)});\n" for operation in operations
+        f"        tma_reduce_{operation}_{rank}d(&out_{operation}, tile, {coordinates(rank)});\n"
+        for operation in operations
     )
     body = f"""    __shared__ alignas(128) unsigned tile[{x.size}];
     for (int i = threadIdx.x; i < {x.size}; i += 32) tile[i] = x[i];

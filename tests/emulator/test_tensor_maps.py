@@ -45,7 +45,7 @@ def store_kernel(rank: int) -> str:
 
 
 def places(made: TensorMap, start: tuple[int, ...], first: int) -> tuple[np.ndarray, list[Any]]:
-    """For each element of a box, dense and the innermost dimension first: its byte in shared memory, its index in the array.
+    """For each element of a box, the innermost dimension first: its byte in shared memory, its index in the array.
 
     The index is None outside of the array. Written element by element, unlike the emulator's rows and chunks.
     """
@@ -85,9 +85,7 @@ def run_load(made: TensorMap, start: tuple[int, ...], first: int = 0) -> np.ndar
     args = {"map": made, "out": np.zeros(size, np.uint8), "first": first, "bytes": size}
     args |= {f"c{axis}": c for axis, c in enumerate(start)}
     helpers = "mbarrier_init fence_mbarrier_init mbarrier_expect_bytes mbarrier_wait "
-    emitted = kernel(
-        load_kernel(len(start)), args, helpers + f"tma_load_{len(start)}d", shared=8, dynamic_shared=48 * 1024
-    )
+    emitted = kernel(load_kernel(len(start)), args, helpers + f"tma_load_{len(start)}d", shared=8, dynamic_shared=48 * 1024)
     outputs = [emulate(emitted, 1, args, schedule=s, detect="all").check().outputs["out"] for s in SCHEDULES]
     assert all((out == outputs[0]).all() for out in outputs)
     return outputs[0]

@@ -69,8 +69,8 @@ def emulate(
         uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
         delivery: When an asynchronous copy reads and writes: ``late`` (once something waits for it and nothing else can
-            go on), ``now`` (when it is issued), or ``random`` (at any moment in between). By default late under the schedule
-            forward, now under reverse, random under random.
+            go on), ``now`` (when it is issued), or ``random`` (at any moment in between). By default late under the
+            schedule forward, now under reverse, random under random.
         num_warps: Warps of one CTA, for a jit object; the further arguments alike.
         arch: Architecture to emit for.
         headers: ``toolkit`` or ``minimal``.

@@ -146,8 +146,9 @@ def encode_tiled(
     l2_promotion_bytes: int = 0,
     oob_fill: OutOfBoundsFill = "zero",
 ) -> TensorMap:
-    """The twin of `cuTensorMapEncodeTiled`: its parameters, in its order, with its checks (CUDA Driver API, "Tensor Map Object
-    Management"). Dimension 0 is the innermost one.
+    """The twin of `cuTensorMapEncodeTiled`: its parameters, in its order, with its checks.
+
+    See the CUDA Driver API, "Tensor Map Object Management". Dimension 0 is the innermost one.
 
     Args:
         array: The memory; its dtype is that of the elements.
@@ -208,7 +209,10 @@ def _check_modes(
     if interleave not in (0, 16, 32):
         raise ArgumentError(f"tensor map: interleave of {interleave} bytes; 0, 16 or 32")
     if interleave:
-        raise NotSupported(f"tensor map: the emulator does not know interleaved layouts (of {interleave} bytes)")
+        raise NotSupported(
+            f"tensor map: the emulator does not know interleaved layouts (of {interleave} bytes)",
+            help="use interleave_bytes=0, and swizzle_bytes against bank conflicts",
+        )
     if swizzle not in _SWIZZLES:
         raise ArgumentError(f"tensor map: swizzle of {swizzle} bytes; 0, 32, 64 or 128")
     if l2_promotion not in (0, 64, 128, 256):
@@ -228,7 +232,8 @@ def _check_modes(
     if swizzle and row_bytes < swizzle:
         raise NotSupported(
             f"tensor map: rows of a box have {row_bytes} bytes, fewer than the {swizzle} of the swizzle; "
-            "the emulator knows rows of just that size"
+            "the emulator knows rows of just that size",
+            help=f"make the box {swizzle // array.itemsize} elements wide, or the swizzle narrower",
         )
 
 
@@ -239,15 +244,15 @@ def _check_memory(made: TensorMap) -> None:
     array = made.array
     low, high = extent_of(array)
     first = array.__array_interface__["data"][0]
-    if device_address(array, first) % ALIGNMENT_BYTES:
+    if misaligned_bytes := device_address(array, first) % ALIGNMENT_BYTES:
         raise ArgumentError(
-            f"tensor map: the array begins at {device_address(array, first) % ALIGNMENT_BYTES} bytes behind a multiple of 16",
+            f"tensor map: the array begins at {misaligned_bytes} bytes behind a multiple of 16",
             help="tensor maps need a first element that is aligned to 16 bytes",
         )
     reach = (made.extents[0] - 1) * array.itemsize
     reach += sum((extent - 1) * stride for extent, stride in zip(made.extents[1:], made.strides_bytes, strict=True))
     if first < low or first + reach + array.itemsize > high:
         raise ArgumentError(
-            f"tensor map: extents {made.extents} and strides {made.strides_bytes} reach {reach + array.itemsize} bytes far, "
-            f"the array has {high - first}"
+            f"tensor map: extents {made.extents} and strides {made.strides_bytes} reach {reach + array.itemsize} bytes "
+            f"far, the array has {high - first}"
         )

@@ -22,9 +22,7 @@ _SHARED = re.compile(
     r"(?P<type>[^;=]+?)\s*\b(?P<name>\w+)\s*(?P<extents>(?:\[[^\];]*\]\s*)*);"
 )
 # The struct that emitted files keep their shared memory in (templates/kernel.cu.j2), and what stands in it.
-_STRUCT = re.compile(
-    r"^struct (?:alignas\((?P<alignment>\d+)\) )?Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE
-)
+_STRUCT = re.compile(r"^struct (?:alignas\((?P<alignment>\d+)\) )?Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE)
 _MEMBER_OR_BRACE = re.compile(r"(?P<open>\bunion\s*\{)|(?P<name>\w+)\s*(?:\[[^\];]*\]\s*)*;|\}\s*;")
 _SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILINE)
 _GAP_IN_FRONT = 1024
