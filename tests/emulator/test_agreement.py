@@ -27,11 +27,13 @@ from tools.agreement_jobs import (
     softmax_bounds,
     unit_in_the_last_place,
 )
+from tools.bench.publish import PARTS, put
 from tools.launching import EXIT_MACHINE, EmulatorDevice
 from tools.shipped import shipped_kernels
 
 BF16 = cases()["add_bf16"].inputs()["x"].dtype
 SEED = 7
+BEGIN, END = "<!-- results: agreement -->\n", "<!-- end: agreement -->"
 JOBS = jobs(SEED, ops_per_family=1)
 
 
@@ -167,6 +169,12 @@ def test_interpreter_takes_the_place_of_the_gpu(tmp_path: pathlib.Path, capsys: 
     assert report["seed"] == 3 and report["device"] == {"against": "interpreter"}
     assert [record["dtype"] for record in report["records"]] == ["int32", "int64"]
     assert all(record["problems"] == [] and record["elements"] for record in report["records"])
+    page = put(f"{BEGIN}old{END}", "agreement", PARTS["agreement"][1](report["records"]))
+    assert page.startswith(f"{BEGIN}\n2 of 2 kernels and types agree, in 6 runs on ") and page.endswith(
+        f" agree |\n\n{END}"
+    )
+    with pytest.raises(ValueError, match="no place for mutants_gpu"):
+        put(page, "mutants_gpu", "")
 
 
 def test_disagreement_is_shown_and_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,3 +210,9 @@ def test_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 @pytest.mark.parametrize("name", ["vector_add", "softmax", "layer_norm", "moe_align_single_cta"])
 def test_gpu_agrees_with_the_emulator(name: str) -> None:
     assert agreement.main(["--only", name, "--ops", "0"]) == 0
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_has_its_place(name: str) -> None:
+    page, _ = PARTS[name]
+    assert "made here" in put(page.read_text(encoding="utf-8"), name, "made here")
