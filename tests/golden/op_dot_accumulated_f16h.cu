@@ -129,7 +129,7 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     Vector<__half, 4> product[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                               dot.py:50
+        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                   dot.py:50
         #pragma unroll
         for (int k = 0; k < 4; ++k) product[run][k] = once[run][k] * __float2half(2.0f);
     }

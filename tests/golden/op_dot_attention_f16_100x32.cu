@@ -97,6 +97,34 @@ __device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
     return result;
 }
 
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
+    }
+};
+
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -129,7 +157,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     const int d_2 = thread % 4 * 8;
 
     // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, ot ...  dot.py:88
-    const Vector<__half, 8> query = rows < n ? load_vector<8>(q + rows * 32 + d_2) : fill_vector<8>(__float2half(0.0f));
+    const Vector<__half, 8> query = load_vector_if(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
 
     // for start in range(0, n, BLOCK_N):                                                  dot.py:92
     float total[2];
@@ -151,9 +179,9 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const int cols = start + d;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...   dot.py:94
         const int index = cols * 32;
-        const Vector<__half, 8> key = cols < n ? load_vector<8>(k_ + index + d_2) : fill_vector<8>(__float2half(0.0f));
+        const Vector<__half, 8> key = load_vector_if(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
         // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < n ...  dot.py:95
-        const Vector<__half, 8> value = cols < n ? load_vector<8>(v + index + d_2) : fill_vector<8>(__float2half(0.0f));
+        const Vector<__half, 8> value = load_vector_if(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
 
         // score = tl.dot(query, tl.trans(key)) * scale                                    dot.py:96
         store_vector(&shared.query_tile[thread / 4][thread % 4 * 8], query);
@@ -245,7 +273,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [32, 32]: row = thread / 8 + 16 * run, column = thread % 8 * 4 + k;  run < 2, k < 4
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // acc = acc * share[:, None]                                             dot.py:102
+            // acc = acc * share[:, None]                                                 dot.py:102
             #pragma unroll
             for (int k = 0; k < 4; ++k) acc[run][k] = acc[run][k] * share[run];
         }

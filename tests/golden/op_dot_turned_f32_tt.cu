@@ -113,7 +113,7 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
     for (int run = 0; run < 4; ++run) {
         const int cols = thread % 8 + 8 * run;
 
-        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))             dot.py:38
+        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                 dot.py:38
         #pragma unroll
         for (int k = 0; k < 4; ++k) *(out + rows_2 * 32 + 32 * k + cols) = product[run][k];
     }
