@@ -329,12 +329,11 @@ class JitFunction(KernelInterface[Any]):
         return tuple(options)
 
     def _launch_slowly(
-        self, key: Any, grid: Grid, positional: tuple[Any, ...], keywords: dict[str, Any], surplus: tuple[Any, ...]
+        self, grid: Grid, positional: tuple[Any, ...], keywords: dict[str, Any], surplus: tuple[Any, ...]
     ) -> Any:
         """A launch that the generated function does not finish: a new key, hooks, or arguments that do not fit.
 
         Args:
-            key: Unused: the key is made anew from what was passed.
             grid: The grid.
             positional: Values of the parameters that may be passed by position.
             keywords: Values of the others, and launch options.

@@ -108,7 +108,7 @@ class _Launches(dict[Any, Any]):
 def binder(parameters: Sequence[Parameter] = PARAMETERS, **hooks: bool) -> Callable[..., Any]:
     """Launches with a grid of one: a function to (key, values), or to the arguments left to the slow path."""
 
-    def slow(key: Any, grid: Any, *arguments: Any) -> Any:
+    def slow(grid: Any, *arguments: Any) -> Any:
         return "slow", *passed_arguments(parameters, *arguments)
 
     launcher = make_launcher(parameters, "kernel", _Launches(), slow, types.SimpleNamespace(active=False, **hooks))

@@ -284,13 +284,15 @@ _MISSING = _Missing()
 _LAUNCHER = """\
 def {name}(__grid, /, {header}, **__options):
     if __rest or __hooks.active:
-        return __slow(None, __grid, ({positional}), {{{keywords}**__options}}, __rest)
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
     try:
 {describe}
         __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
         __launch = __launches[__key]
-    except (__KeyError, __TypeError, __OverflowError):
-        return __slow(None, __grid, ({positional}), {{{keywords}**__options}}, __rest)
+    except (__KeyError, __TypeError):
+        __launch = None
+    if __launch is None:
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
     if __type(__grid) is not __tuple and __callable(__grid):
         __grid = __grid({{{named}}})
     return __launch(__grid, ({values}))
@@ -312,7 +314,7 @@ _INTEGER_KEYS = {
     "__unspecialized": '"i32"',
 }
 
-Slow = Callable[[Any, Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]], Any]
+Slow = Callable[[Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]], Any]
 
 
 def make_launcher(
@@ -328,7 +330,7 @@ def make_launcher(
         parameters: The kernel's parameters.
         kernel: Name for tracebacks.
         launches: Launches by key; `slow` adds to it.
-        slow: Called with the grid and the arguments: key (None), grid, positional, keyword, surplus ones.
+        slow: Called with the grid and the arguments: grid, positional, keyword, surplus ones.
         hooks: Has `active`, true while launches are to be told to someone.
     """
     namespace: dict[str, Any] = {
@@ -346,7 +348,6 @@ def make_launcher(
         "__callable": callable,
         "__KeyError": KeyError,
         "__TypeError": TypeError,
-        "__OverflowError": OverflowError,
         "__missing": _MISSING,
     }
     tables = {id(namespace[name]): name for name in _INTEGER_KEYS}
