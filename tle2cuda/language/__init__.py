@@ -63,6 +63,7 @@ from tle2cuda.ops.debug import (
     static_assert,
     static_print,
 )
+from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
@@ -122,7 +123,6 @@ advance = unsupported("tl.advance", _POINTERS)
 make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
 load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
 store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
-dot = unsupported("tl.dot", _DOT)
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
 cat = unsupported("tl.cat", _BUFFER)
 join = unsupported("tl.join", _BUFFER)
