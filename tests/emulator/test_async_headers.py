@@ -1,4 +1,4 @@
-"""Headers that stand in for CCCL's and cooperative groups' asynchronous parts, and that the same text compiles for a GPU."""
+"""Headers that stand in for CCCL's and cooperative groups' asynchronous parts; the same text compiles for a GPU."""
 
 from __future__ import annotations
 

@@ -46,14 +46,13 @@ _KERNEL_FLAGS = (
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
-    # A vector access stays one access: scalar replacement would make four loads of a float4.
-    "-fno-tree-sra",
     # Every access calls one of ours (runtime/callbacks.cpp); the sanitizer's own library is not linked.
     "-fsanitize=thread",
     "-w",
 )
 _COMPILER_FLAGS = {
-    "gcc": ("--param=tsan-distinguish-volatile=1", "-fstack-usage"),
+    # A vector access stays one access: scalar replacement would make four loads of a float4. Clang has no such option.
+    "gcc": ("-fno-tree-sra", "--param=tsan-distinguish-volatile=1", "-fstack-usage"),
     "clang": ("-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-fstack-usage"),
 }
 
