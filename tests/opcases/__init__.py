@@ -11,7 +11,18 @@ import importlib
 
 from tests.opcases.case import OpCase, Tolerance, registered_cases
 
-FAMILIES = ("elementwise", "collectives", "memory", "control", "atomics", "shared", "distributed", "dot")
+FAMILIES = (
+    "elementwise",
+    "collectives",
+    "memory",
+    "control",
+    "atomics",
+    "shared",
+    "distributed",
+    "dot",
+    "block_pointers",
+    "descriptors",
+)
 
 
 @functools.cache
