@@ -16,7 +16,7 @@ import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import error_of
 from tle2cuda.errors import ArgumentError, NotSupported
 from tle2cuda.language import tle
-from tle2cuda.language.extra import cuda, libdevice
+from tle2cuda.language.extra import cuda
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "status.md"
 MODULES = {"tl": tl, "tle": tle, "tle.gpu": tle.gpu, "tle.raw": tle.raw, "tl.extra.cuda": cuda}
@@ -72,11 +72,6 @@ def test_refused_functions_say_so(name: str) -> None:
     said = refusal(REFUSED[name])
     last = name.rpartition(".")[2]
     assert re.fullmatch(rf"[\w.]*\b{last} is (not supported by this version of tle2cuda|not implemented)", said), said
-
-
-@pytest.mark.parametrize("name", libdevice._KNOWN_MISSING)
-def test_missing_functions_of_libdevice_say_so(name: str) -> None:
-    assert refusal(getattr(libdevice, name)) == f"libdevice.{name} is not supported by this version of tle2cuda"
 
 
 KERNELS: dict[str, tuple[str, str, str]] = {

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from tle2cuda.errors import ArgumentError, InternalError, InvalidArgument, KernelError
+from tle2cuda.errors import ArgumentError, InternalError, KernelError
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+from tle2cuda.runtime.options import check_num_warps
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 
@@ -21,7 +22,6 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 HEADERS = ("minimal", "toolkit")
-MAX_WARPS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,6 @@ def kernel_parameters(fn: Any) -> tuple[Parameter, ...]:
     if isinstance(parameters, tuple) and all(isinstance(p, Parameter) for p in parameters):
         return parameters
     return parameters_of(kernel_function(fn))
-
-
-def check_num_warps(num_warps: Any) -> int:
-    """A number of warps: a power of two, at most 32.
-
-    Raises:
-        InvalidArgument: It is not.
-    """
-    if isinstance(num_warps, int) and 1 <= num_warps <= MAX_WARPS and num_warps & (num_warps - 1) == 0:
-        return num_warps
-    raise InvalidArgument(f"num_warps must be a power of two from 1 to {MAX_WARPS}, got {num_warps!r}")
 
 
 def emit_specialized(

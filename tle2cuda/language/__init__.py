@@ -20,7 +20,7 @@ from tle2cuda.ir.types import (
     U64,
     DType,
 )
-from tle2cuda.language import core, extra, math
+from tle2cuda.language import core, extra, math, random
 from tle2cuda.ops import bits as _bits  # noqa: F401  its operators register themselves
 from tle2cuda.ops.arithmetic import (
     PropagateNan,
@@ -101,6 +101,18 @@ from tle2cuda.ops.math import (
 )
 from tle2cuda.ops.memory import load, store
 from tle2cuda.ops.program import num_programs, program_id
+from tle2cuda.ops.random import (
+    pair_uniform_to_normal,
+    philox,
+    philox_impl,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    randn4x,
+    uint_to_uniform_float,
+)
 from tle2cuda.ops.reduction import (
     argmax,
     argmin,
@@ -132,7 +144,6 @@ float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, B
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
 _BUFFER = "store to a tle.gpu buffer and load from the places wanted, through tle.gpu.local_ptr"
 _SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
-_RANDOM = "make the numbers before the launch and load them, or hash the index with uint32 arithmetic"
 
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
 cat = unsupported("tl.cat", _BUFFER)
@@ -145,13 +156,6 @@ sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
 swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
-philox = unsupported("tl.philox", _RANDOM)
-rand = unsupported("tl.rand", _RANDOM)
-randn = unsupported("tl.randn", _RANDOM)
-randint = unsupported("tl.randint", _RANDOM)
-rand4x = unsupported("tl.rand4x", _RANDOM)
-randn4x = unsupported("tl.randn4x", _RANDOM)
-randint4x = unsupported("tl.randint4x", _RANDOM)
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
 )
@@ -244,8 +248,10 @@ __all__ = [
     "mul",
     "multiple_of",
     "num_programs",
+    "pair_uniform_to_normal",
     "permute",
     "philox",
+    "philox_impl",
     "pointer_type",
     "program_id",
     "rand",
@@ -254,6 +260,7 @@ __all__ = [
     "randint4x",
     "randn",
     "randn4x",
+    "random",
     "range",
     "ravel",
     "reduce",
@@ -285,6 +292,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uint_to_uniform_float",
     "umulhi",
     "view",
     "where",
