@@ -102,7 +102,7 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
             const long long index = thread / 32 + 4 * run;
 
             // right = tl.load(b_ptr, boundary_check=(0, 1), padding_optio ...  block_pointers.py:74
-            right[run] = thread % 32 < rows_left_2 && b_ptr_row_wide + thread % 32 >= 0ll && index < cols_left && col_wide + index >= 0ll ? *(b + b_ptr_row_wide + col_wide * K_wide + thread % 32 + index * K_wide) : __float2half(0.0f);
+            right[run] = thread % 32 < rows_left_2 && b_ptr_row_wide + thread % 32 >= 0ll && index < cols_left ? *(b + b_ptr_row_wide + col_wide * K_wide + thread % 32 + index * K_wide) : __float2half(0.0f);
         }
         __syncthreads();  // orders the accesses to the scratch `left_tile` and the scratch `right_tile` before it and after it
 
@@ -141,6 +141,6 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))           block_pointers.py:79
-        if (thread / 8 + run / 4 * 16 < rows_left && row_wide + thread / 8 + run / 4 * 16 >= 0ll && thread % 8 + run % 4 * 8 < cols_left && col_wide + thread % 8 + run % 4 * 8 >= 0ll) *(c + row_wide * N_wide + col_wide + (thread / 8 + run / 4 * 16) * N_wide + thread % 8 + run % 4 * 8) = __float2half(acc[run]);
+        if (thread / 8 + run / 4 * 16 < rows_left && row_wide + thread / 8 + run / 4 * 16 >= 0ll && thread % 8 + run % 4 * 8 < cols_left) *(c + row_wide * N_wide + col_wide + (thread / 8 + run / 4 * 16) * N_wide + thread % 8 + run % 4 * 8) = __float2half(acc[run]);
     }
 }

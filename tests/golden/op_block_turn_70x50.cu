@@ -43,7 +43,7 @@ copy_grid(const __half* __restrict__ x, __half* out, const int M, const int N)
     // tile [32, 16]: row = thread / 16 + 8 * run, column = thread % 16;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        x_value[run] = thread / 16 + 8 * run < rows_left && rows_wide + thread / 16 + 8 * run >= 0ll && thread % 16 < cols_left && cols_wide + thread % 16 >= 0ll ? *(x + rows_wide * N_wide + cols_wide + (thread / 16 + 8 * run) * N_wide + thread % 16) : __float2half(0.0f);
+        x_value[run] = thread / 16 + 8 * run < rows_left && rows_wide + thread / 16 + 8 * run >= 0ll && thread % 16 < cols_left ? *(x + rows_wide * N_wide + cols_wide + (thread / 16 + 8 * run) * N_wide + thread % 16) : __float2half(0.0f);
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run)
@@ -57,6 +57,6 @@ copy_grid(const __half* __restrict__ x, __half* out, const int M, const int N)
     // tile [16, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        if (thread / 32 + 4 * run < cols_left && cols_wide + thread / 32 + 4 * run >= 0ll && thread % 32 < rows_left && rows_wide + thread % 32 >= 0ll) *(out + cols_wide * M_wide + rows_wide + (thread / 32 + 4 * run) * M_wide + thread % 32) = x_converted[run];
+        if (thread / 32 + 4 * run < cols_left && thread % 32 < rows_left && rows_wide + thread % 32 >= 0ll) *(out + cols_wide * M_wide + rows_wide + (thread / 32 + 4 * run) * M_wide + thread % 32) = x_converted[run];
     }
 }

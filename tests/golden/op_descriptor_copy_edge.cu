@@ -69,9 +69,9 @@ copy_tiles(const float* x, float* out, const int M, const int N, const int strid
     const bool inside_2 = col_wide + thread % 8 * 4 >= 0ll;
     const Vector<float, 4> x_value = thread / 8 < rows_left && row_wide + thread / 8 >= 0ll && inside && inside_2 ? load_vector<4>(x + row_wide * value + col_wide + index + thread % 8 * 4) : fill_vector<4>(0.0f);
     const long long index_2 = thread / 8 * 64ll;
-    if (thread / 8 < 16ll && thread / 8 >= 0ll && thread % 8 * 4 < 64ll && thread % 8 * 4 >= 0ll) store_vector(out + index_2 + thread % 8 * 4, x_value);
+    store_vector(out + index_2 + thread % 8 * 4, x_value);
 
     // tl.store_tensor_descriptor(target, [0, BN], tl.load_tensor_descriptor( ...  descriptors.py:23
     const Vector<float, 4> x_value_2 = thread / 8 < rows_left_2 && value_2 + thread / 8 >= 0ll && inside && inside_2 ? load_vector<4>(x + value_2 * value + col_wide + index + thread % 8 * 4) : fill_vector<4>(0.0f);
-    if (thread / 8 < 16ll && thread / 8 >= 0ll && thread % 8 * 4 < 32ll && 32ll + thread % 8 * 4 >= 0ll) store_vector(out + 32 + index_2 + thread % 8 * 4, x_value_2);
+    store_vector(out + 32 + index_2 + thread % 8 * 4, x_value_2);
 }

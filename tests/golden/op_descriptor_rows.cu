@@ -28,6 +28,35 @@ __device__ __forceinline__ T shuffle_from(const T& value, int source)
     return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
+
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -59,17 +88,15 @@ move_rows(const float* __restrict__ x, const int* __restrict__ at, float* out, c
     bool converted_2;
     converted_2 = shuffle_from(tile_source_2, thread / 8);
     const long long index = thread % 8 * 4;
+    Vector<float, 4> value_3;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        value_3[k] = converted_2 && (index + k < elements_left_2 && col_wide + index + k >= 0ll) ? *(x + col_wide + index + k + converted) : 0.0f;
+    }
 
     // i = tl.arange(0, ROWS)                                                      descriptors.py:73
     const int i_2 = thread / 8;
-
     // target.scatter(value, i, 0)                                                 descriptors.py:75
     const long long index_2 = static_cast<long long>(i_2);
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        const float value_3 = converted_2 && (index + k < elements_left_2 && col_wide + index + k >= 0ll) ? *(x + col_wide + index + k + converted) : 0.0f;
-
-        // target.scatter(value, i, 0)                                             descriptors.py:75
-        if (index_2 < M_wide && index_2 >= 0ll && (index + k < elements_left && index >= 0ll)) *(out + index + k + index_2 * elements_left) = value_3;
-    }
+    if (index_2 < M_wide) store_edge(out + index + index_2 * elements_left, elements_left - index, value_3);
 }
