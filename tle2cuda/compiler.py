@@ -34,6 +34,7 @@ class EmittedKernel:
         line_map: Lines of the text with the places in the user's source they come from, ascending.
         ir_dumps: IR after each pass that was asked for, by the pass's name.
         kernel_ir: The IR that the text was written from.
+        op_map: Lines of the text with the names of the operations of that IR they are written for, ascending.
     """
 
     source: str
@@ -41,6 +42,7 @@ class EmittedKernel:
     line_map: tuple[tuple[int, Span], ...]
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     kernel_ir: Kernel | None = None
+    op_map: tuple[tuple[int, str], ...] = ()
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -110,7 +112,7 @@ def emit_specialized(
 
     final, dumps = pipeline.run(traced, dump_ir)
     lowered = lower(final, headers=headers)
-    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
 
 
 def trace_specialized(

@@ -42,6 +42,7 @@ class Artifact:
         span: The kernel's definition.
         ir_dumps: IR after each pass that was asked for.
         from_cache: The cubin came from the disk cache.
+        op_map: Lines of the emitted file with the operations they are written for.
     """
 
     contract: LaunchContract
@@ -55,6 +56,7 @@ class Artifact:
     span: Span | None = None
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     from_cache: bool = False
+    op_map: tuple[tuple[int, str], ...] = ()
 
 
 class Assembly(Mapping[str, Any]):
