@@ -80,11 +80,11 @@ def test_missing_functions_of_libdevice_say_so(name: str) -> None:
 
 
 KERNELS: dict[str, tuple[str, str, str]] = {
-    "join": (
-        "x = tl.arange(0, 8)\n    tl.store(p, tl.join(x, x))",
+    "rand": (
+        "x = tl.arange(0, 8)\n    tl.store(p, tl.rand(0, x))",
         "*i32",
-        "k.py:7:17: tl.join is not supported by this version of tle2cuda\n\n"
-        "  7 |     tl.store(p, tl.join(x, x))\n"
+        "k.py:7:17: tl.rand is not supported by this version of tle2cuda\n\n"
+        "  7 |     tl.store(p, tl.rand(0, x))\n"
         "    |                 ^^^^^^^^^^^^^\n"
         "  x: tile i32[8], computed at k.py:6",
     ),

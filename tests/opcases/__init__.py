@@ -11,7 +11,7 @@ import importlib
 
 from tests.opcases.case import OpCase, Tolerance, registered_cases
 
-FAMILIES = ("elementwise", "collectives", "memory", "control", "atomics", "shared", "distributed")
+FAMILIES = ("elementwise", "collectives", "shapes", "memory", "control", "atomics", "shared", "distributed")
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .blocked import blocked, coalesced, scan_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
-from .distributed import LANE_BITS, Layout, flatten, unflatten
+from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
 from .expressions import (
     IndexExpression,
@@ -60,6 +60,7 @@ __all__ = [
     "access_fields",
     "access_offsets",
     "access_phases",
+    "axis_unit",
     "bank_conflict_degree",
     "best_vector",
     "blocked",
