@@ -88,7 +88,6 @@ KERNELS: dict[str, tuple[str, str, str]] = {
         "    |                 ^^^^^^^^^^^^^\n"
         "  x: tile i32[8], computed at k.py:6",
     ),
-    "dot": ("tl.dot(p, p)", "*fp16", "k.py:6:5: tl.dot is not supported by this version of tle2cuda"),
     "later_name": ("tl.store(p, tl.squeeze(p))", "*i32", "k.py:6:17: `tl` has no attribute `squeeze`"),
     "atomic_poll": ("tl.atomic_poll(p, 1)", "*i32", "k.py:6:5: `tl` has no attribute `atomic_poll`"),
     "offsets": (

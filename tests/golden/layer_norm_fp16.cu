@@ -63,11 +63,32 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
+    }
+};
+
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -108,7 +129,7 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
         const bool mask = col < cols;
 
         // value = tl.load(x + row_start + col, mask=mask, other=0.0).to(tl.fl ...  layer_norm.py:21
-        const Vector<__half, 8> x_value = mask ? load_vector<8>(x + row_start + col) : fill_vector<8>(__float2half(0.0f));
+        const Vector<__half, 8> x_value = load_vector_if(mask, x + row_start + col, fill_vector<8>(__float2half(0.0f)));
         #pragma unroll
         for (int k = 0; k < 8; ++k) value[run][k] = __half2float(x_value[k]);
     }
@@ -127,13 +148,11 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
     for (int run = 0; run < 4; ++run) {
         // col = tl.arange(0, BLOCK)                                                layer_norm.py:19
         const int col = 8 * thread + 1024 * run;
+        // mask = col < cols                                                        layer_norm.py:20
+        const bool mask = col < cols;
+        // centred = tl.where(mask, value - mean, 0.0)                              layer_norm.py:25
         #pragma unroll
-        for (int k = 0; k < 8; ++k) {
-            // mask = col < cols                                                    layer_norm.py:20
-            const bool mask = col + k < cols;
-            // centred = tl.where(mask, value - mean, 0.0)                          layer_norm.py:25
-            centred[run][k] = mask ? value[run][k] - mean : 0.0f;
-        }
+        for (int k = 0; k < 8; ++k) centred[run][k] = mask ? value[run][k] - mean : 0.0f;
     }
 
     // variance = tl.sum(centred * centred, axis=0) / cols                          layer_norm.py:26
@@ -156,13 +175,13 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
         const bool mask = col < cols;
 
         // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:29
-        const Vector<__half, 8> weight_value = mask ? load_vector<8>(weight + col) : fill_vector<8>(__float2half(0.0f));
+        const Vector<__half, 8> weight_value = load_vector_if(mask, weight + col, fill_vector<8>(__float2half(0.0f)));
         Vector<float, 8> scale;
         #pragma unroll
         for (int k = 0; k < 8; ++k) scale[k] = __half2float(weight_value[k]);
 
         // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:30
-        const Vector<__half, 8> bias_value = mask ? load_vector<8>(bias + col) : fill_vector<8>(__float2half(0.0f));
+        const Vector<__half, 8> bias_value = load_vector_if(mask, bias + col, fill_vector<8>(__float2half(0.0f)));
 
         // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:31
         Vector<__half, 8> out_value;

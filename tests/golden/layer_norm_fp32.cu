@@ -122,13 +122,11 @@ layer_norm(const float* __restrict__ x, const float* __restrict__ weight,
     for (int run = 0; run < 4; ++run) {
         // col = tl.arange(0, BLOCK)                                                layer_norm.py:19
         const int col = 4 * thread + 1024 * run;
+        // mask = col < cols                                                        layer_norm.py:20
+        const bool mask = col < cols;
+        // centred = tl.where(mask, value - mean, 0.0)                              layer_norm.py:25
         #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // mask = col < cols                                                    layer_norm.py:20
-            const bool mask = col + k < cols;
-            // centred = tl.where(mask, value - mean, 0.0)                          layer_norm.py:25
-            centred[run][k] = mask ? value[run][k] - mean : 0.0f;
-        }
+        for (int k = 0; k < 4; ++k) centred[run][k] = mask ? value[run][k] - mean : 0.0f;
     }
 
     // variance = tl.sum(centred * centred, axis=0) / cols                          layer_norm.py:26

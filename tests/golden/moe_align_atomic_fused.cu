@@ -120,7 +120,7 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
     // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope="gpu")   atomic_fused.py:58
     Vector<int, 2> before;
-    // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope ...  atomic_fused.py:58
+    // before = tl.atomic_add(totals + group, mine, sem="acq_rel", scope="gpu")   atomic_fused.py:58
     #pragma unroll
     for (int k = 0; k < 2; ++k) before[k] = atomicAdd(totals + group + k, mine[k]);
     // tl.store(tle.gpu.local_ptr(count, (group,)), before)                       atomic_fused.py:59

@@ -74,7 +74,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         const int slot = 4 * thread + 2048 * run;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
         id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                           parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         #pragma unroll
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
     }

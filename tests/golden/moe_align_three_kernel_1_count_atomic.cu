@@ -113,7 +113,7 @@ moe_align_count_atomic(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
     // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")        staged.py:161
     Vector<int, 2> offset;
-    // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")    staged.py:161
+    // offset = tl.atomic_add(totals + group, mine, sem="relaxed", scope="gpu")        staged.py:161
     #pragma unroll
     for (int k = 0; k < 2; ++k) offset[k] = atomicAdd(totals + group + k, mine[k]);
     // tl.store(counts + program * GROUP_TILE + group, offset)                         staged.py:162

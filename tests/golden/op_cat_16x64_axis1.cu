@@ -1,4 +1,4 @@
-// cat_rows.cu: emitted by tle2cuda from shapes.py:64 (cat_rows). Do not edit.
+// cat_rows.cu: emitted by tle2cuda from shapes.py:63 (cat_rows). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -43,9 +43,9 @@ cat_rows(const int* __restrict__ x, int* out)
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // value = tl.load(x + rows * N + cols)                                         shapes.py:66
+        // value = tl.load(x + rows * N + cols)                                         shapes.py:65
         value[run] = load_vector<4>(x + thread / 16 * 64 + 512 * run + thread % 16 * 4);
-        // both = tl.cat(value, 3 - value, can_reorder=True, dim=AXIS)              shapes.py:67
+        // both = tl.cat(value, 3 - value, can_reorder=True, dim=AXIS)                  shapes.py:66
         #pragma unroll
         for (int k = 0; k < 4; ++k) difference[run][k] = 3 - value[run][k];
     }
@@ -57,7 +57,7 @@ cat_rows(const int* __restrict__ x, int* out)
         #pragma unroll
         for (int k = 0; k < 4; ++k) both[k] = run / 2 == 0 ? value[run % 2][k] : difference[run % 2][k];
 
-        // tl.store(out + rows * (2 * N) + tl.arange(0, 2 * N)[None, :], both)          shapes.py:71
+        // tl.store(out + rows * (2 * N) + tl.arange(0, 2 * N)[None, :], both)          shapes.py:70
         store_vector(out + thread / 16 * 128 + run % 2 * 1024 + thread % 16 * 4 + run / 2 * 64, both);
     }
 }

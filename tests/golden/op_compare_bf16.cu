@@ -18,22 +18,55 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+// A vector whose elements are all equal.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
-}
-
-// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
-template <int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
-{
-    if (valid >= N) return load_vector<N>(pointer);
     Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
+    for (int k = 0; k < N; ++k) result[k] = value;
     return result;
+}
+
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
+    }
+};
+
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
+
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count valid, Other other)
+{
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = pointer[k];
+    }
+    return load_vector_if(valid >= N, pointer, edge);
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -68,9 +101,9 @@ binary_kernel(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restri
     const int pid_x = blockIdx.x;
     const int i = pid_x * 512 + 4 * thread;
     // a = tl.load(x + i, mask=i < n, other=1)                                     elementwise.py:28
-    const Vector<__nv_bfloat16, 4> a = load_edge<4>(x + i, n - i, __float2bfloat16(1.0f));
+    const Vector<__nv_bfloat16, 4> a = load_narrow_edge<4>(x + i, n - i, __float2bfloat16(1.0f));
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
-    const Vector<__nv_bfloat16, 4> b = load_edge<4>(y + i, n - i, __float2bfloat16(1.0f));
+    const Vector<__nv_bfloat16, 4> b = load_narrow_edge<4>(y + i, n - i, __float2bfloat16(1.0f));
 
     // return lower + 8 * (a <= b).to(tl.int32) + 16 * (a > b).to(tl.int32) ...   elementwise.py:150
     Vector<int, 4> out_value;

@@ -1,4 +1,4 @@
-// tile_dynamic.cu: emitted by tle2cuda from shapes.py:105 (tile_dynamic). Do not edit.
+// tile_dynamic.cu: emitted by tle2cuda from shapes.py:104 (tile_dynamic). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 256 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -25,8 +25,8 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) unsigned char part[128];      // scratch of shapes.py:110
-    alignas(16) unsigned char part_2[128];    // scratch of shapes.py:111
+    alignas(16) unsigned char part[128];      // scratch of shapes.py:109
+    alignas(16) unsigned char part_2[128];    // scratch of shapes.py:110
 };
 static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
 
@@ -38,13 +38,13 @@ tile_dynamic(const unsigned char* __restrict__ x, unsigned char* out, const int 
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // value = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])    shapes.py:107
+    // value = tl.load(x + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])    shapes.py:106
     const Vector<unsigned char, 16> value = load_vector<16>(x + thread / 2 * 32 + thread % 2 * 16);
-    // for column in range(N // Q):                                                    shapes.py:109
+    // for column in range(N // Q):                                                    shapes.py:108
     for (int column = 0; column < 4; ++column) {
         __syncthreads();  // orders the loads of the scratch `part` before the stores to it
 
-        // tl.store(out + column * P * Q + at, value.extract_tile(index=[row, col ...  shapes.py:110
+        // tl.store(out + column * P * Q + at, value.extract_tile(index=[row, col ...  shapes.py:109
         #pragma unroll
         for (int k = 0; k < 16; ++k) {
             if (thread / 32 * 4 + thread % 2 * 2 + k / 8 == row * 4 + column)
@@ -55,7 +55,7 @@ tile_dynamic(const unsigned char* __restrict__ x, unsigned char* out, const int 
         *(out + column * 16 * 8 + thread) = value_part;
     }
 
-    // tl.store(out + N * P + at, tle.extract_tile(value, row.to(tl.int64) * (N / ...  shapes.py:111
+    // tl.store(out + N * P + at, tle.extract_tile(value, row.to(tl.int64) * (N / ...  shapes.py:110
     #pragma unroll
     for (int k = 0; k < 16; ++k) {
         if (thread / 32 * 4 + thread % 2 * 2 + k / 8 == static_cast<int>(static_cast<long long>(row) * 4ll))

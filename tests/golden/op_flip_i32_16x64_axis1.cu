@@ -1,4 +1,4 @@
-// flipped.cu: emitted by tle2cuda from shapes.py:84 (flipped). Do not edit.
+// flipped.cu: emitted by tle2cuda from shapes.py:83 (flipped). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -62,13 +62,13 @@ flipped(const int* __restrict__ x, int* out)
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                 shapes.py:85
+        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                 shapes.py:84
         const int at = 4 * thread + 512 * run;
-        // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                           shapes.py:86
+        // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                           shapes.py:85
         x_value[run] = load_vector<4>(x + at);
     }
 
-    // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                               shapes.py:86
+    // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                               shapes.py:85
     Vector<int, 4> x_converted[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -77,9 +77,9 @@ flipped(const int* __restrict__ x, int* out)
             x_converted[run][k] = shuffle_xor<15>(x_value[run][k ^ 3]);
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                 shapes.py:85
+        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                 shapes.py:84
         const int at = 4 * thread + 512 * run;
-        // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                           shapes.py:86
+        // tl.store(out + at, tl.flip(tl.load(x + at), AXIS))                           shapes.py:85
         store_vector(out + at, x_converted[run]);
     }
 }

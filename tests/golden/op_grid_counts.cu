@@ -158,11 +158,9 @@ grid_counts(const int* __restrict__ x, int* counts, int* out, const int n,
     Vector<int, 2> mine;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        const bool inside_2 = i + k < n;
-
         // mine = tl.atomic_add(counts + key, 1, mask=i < n, sem="relaxed")       distributed.py:146
         mine[k] = 0;
-        if (inside_2) mine[k] = atomicAdd(counts + key[k], 1);
+        if (inside) mine[k] = atomicAdd(counts + key[k], 1);
     }
 
     // tle.distributed_barrier(mesh)                                              distributed.py:147
@@ -183,9 +181,6 @@ grid_counts(const int* __restrict__ x, int* counts, int* out, const int n,
     for (int k = 0; k < 2; ++k) {
         // tl.store(out + tl.load(tle.gpu.local_ptr(starts, (key,))) + mine, ...  distributed.py:151
         const int starts_value = shared.starts[key[k]];
-        // key = tl.load(x + i, mask=i < n, other=0)                              distributed.py:145
-        const bool inside_3 = i + k < n;
-        // tl.store(out + tl.load(tle.gpu.local_ptr(starts, (key,))) + mine, ...  distributed.py:151
-        if (inside_3) *(out + starts_value + mine[k]) = key[k];
+        if (inside) *(out + starts_value + mine[k]) = key[k];
     }
 }

@@ -1,4 +1,4 @@
-// tile_inserted.cu: emitted by tle2cuda from shapes.py:115 (tile_inserted). Do not edit.
+// tile_inserted.cu: emitted by tle2cuda from shapes.py:114 (tile_inserted). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 1024 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int part_exchange[256];       // scratch of shapes.py:118
+    alignas(16) int part_exchange[256];       // scratch of shapes.py:117
 };
 static_assert(sizeof(Shared) <= 1024, "the launch contract gives the CTA this much shared memory");
 
@@ -49,13 +49,13 @@ tile_inserted(const int* __restrict__ x, const int* __restrict__ y, int* out, co
     // tile [32, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 4, k < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                shapes.py:116
+        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                shapes.py:115
         const int at = 4 * thread + 512 * run;
-        // value = tl.load(x + at)                                                     shapes.py:117
+        // value = tl.load(x + at)                                                     shapes.py:116
         value[run] = load_vector<4>(x + at);
     }
 
-    // part = tl.load(y + tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :])     shapes.py:118
+    // part = tl.load(y + tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :])     shapes.py:117
     const Vector<int, 2> part = load_vector<2>(y + thread / 8 * 16 + thread % 8 * 2);
     Vector<int, 2> packed;
     #pragma unroll
@@ -71,16 +71,16 @@ tile_inserted(const int* __restrict__ x, const int* __restrict__ y, int* out, co
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // tl.store(out + at, result + value)                                          shapes.py:127
+        // tl.store(out + at, result + value)                                          shapes.py:126
         Vector<int, 4> out_value;
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
             out_value[k] = (thread / 4 % 4 + run / 2 * 4 == row * 4 ? part_2[run % 2][k] : value[run][k]) + value[run][k];
         }
 
-        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                shapes.py:116
+        // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                shapes.py:115
         const int at = 4 * thread + 512 * run;
-        // tl.store(out + at, result + value)                                          shapes.py:127
+        // tl.store(out + at, result + value)                                          shapes.py:126
         store_vector(out + at, out_value);
     }
 }

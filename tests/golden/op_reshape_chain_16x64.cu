@@ -55,7 +55,7 @@ reshape_chain(const int* __restrict__ x, int* out)
         const int i = 4 * thread + 512 * run;
         // flat = tl.load(x + i)                                                       memory.py:251
         flat[run] = load_vector<4>(x + i);
-        // matrix = tl.reshape(flat * 3, (M, N))                                   memory.py:252
+        // matrix = tl.reshape(flat * 3, (M, N))                                       memory.py:252
         #pragma unroll
         for (int k = 0; k < 4; ++k) product[run][k] = flat[run][k] * 3;
     }

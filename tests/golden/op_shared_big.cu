@@ -87,7 +87,7 @@ big_buffer(const long long* __restrict__ x, long long* out)
     for (int run = 0; run < 8; ++run) {
         // i = tl.arange(0, N)                                                         shared.py:286
         const int i = 2 * thread + 1024 * run;
-        // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + ...   shared.py:289
+        // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + tl.s ...  shared.py:289
         #pragma unroll
         for (int k = 0; k < 2; ++k) buf_value[run][k] = shared.buf[8191 - i - k];
         // tl.store(out + i, tl.load(tle.gpu.local_ptr(buf, (N - 1 - i,))) + tl.s ...  shared.py:289

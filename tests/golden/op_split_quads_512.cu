@@ -41,7 +41,7 @@ split_quads(const short* __restrict__ x, short* out)
     // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // quads = tl.reshape(tl.load(x + tl.arange(0, 4 * N)), (N, 2, 2))              shapes.py:38
+        // quads = tl.reshape(tl.load(x + tl.arange(0, 4 * N)), (N, 2, 2))              shapes.py:37
         const int index = 8 * thread + 1024 * run;
         x_value[run] = load_vector<8>(x + index);
     }
@@ -51,9 +51,9 @@ split_quads(const short* __restrict__ x, short* out)
         #pragma unroll
         for (int k = 0; k < 8; ++k) packed[k] = k % 2 == 0 ? (k / 2 % 2 == 0 ? x_value[run][k / 4 * 4 + 3] : x_value[run][k / 4 * 4 + 2]) : k / 2 % 2 == 0 ? x_value[run][k / 4 * 4 + 1] : x_value[run][k / 4 * 4];
 
-        // quads = tl.reshape(tl.load(x + tl.arange(0, 4 * N)), (N, 2, 2))              shapes.py:38
+        // quads = tl.reshape(tl.load(x + tl.arange(0, 4 * N)), (N, 2, 2))              shapes.py:37
         const int index = 8 * thread + 1024 * run;
-        // tl.store(out + tl.arange(0, 4 * N), tl.ravel(tl.join(tl.join(d, c), tl. ...  shapes.py:42
+        // tl.store(out + tl.arange(0, 4 * N), tl.ravel(tl.join(tl.join(d, c), tl. ...  shapes.py:41
         store_vector(out + index, packed);
     }
 }

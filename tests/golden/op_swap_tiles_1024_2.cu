@@ -67,7 +67,7 @@ swap_tiles(const int* __restrict__ x, const int* __restrict__ y, int* out, const
         Vector<int, 4> b_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // a, b = b, a + step                                                  control.py:35
+            // a, b = b, a + step                                                      control.py:35
             #pragma unroll
             for (int k = 0; k < 4; ++k) b_3[run][k] = a_2[run][k] + step;
         }

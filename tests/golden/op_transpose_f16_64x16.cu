@@ -37,7 +37,7 @@ transpose(const __half* __restrict__ x, __half* out)
     const int c = thread % 2 * 8;
     // value = tl.load(x + r[:, None] * N + c[None, :])                                memory.py:231
     const Vector<__half, 8> value = load_vector<8>(x + r * 16 + c);
-    // tl.store(out + c[:, None] * M + r[None, :], tl.trans(value) + 1)            memory.py:232
+    // tl.store(out + c[:, None] * M + r[None, :], tl.trans(value) + 1)                memory.py:232
     #pragma unroll
     for (int k = 0; k < 8; ++k) *(out + c * 64 + 64 * k + r) = value[k] + __float2half(1.0f);
 }

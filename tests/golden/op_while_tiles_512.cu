@@ -90,7 +90,7 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
 
         // rounds += 1                                                                control.py:181
         rounds += 1;
-        // value = tl.where(value > limit, value // 2, value)                     control.py:180
+        // value = tl.where(value > limit, value // 2, value)                         control.py:180
         #pragma unroll
         for (int k = 0; k < 4; ++k) value_2[k] = value_2[k] > limit ? value_2[k] / 2 : value_2[k];
     }

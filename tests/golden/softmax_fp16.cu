@@ -68,11 +68,32 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
+    }
+};
+
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -110,7 +131,7 @@ softmax(__half* out, const __half* __restrict__ x, const int row_stride, const i
 
         // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
         const bool inside = col < cols;
-        const Vector<__half, 8> x_value = inside ? load_vector<8>(x + row_start + col) : fill_vector<8>(__float2half(-infinity()));
+        const Vector<__half, 8> x_value = load_vector_if(inside, x + row_start + col, fill_vector<8>(__float2half(-infinity())));
         #pragma unroll
         for (int k = 0; k < 8; ++k) row[run][k] = __half2float(x_value[k]);
     }

@@ -18,6 +18,7 @@ from tle2cuda.ir.kinds import (
     FLAG,
     FLOAT,
     I32_SCALAR,
+    INPUT_PRECISIONS,
     INT,
     INT_SCALAR,
     INTEGER,
@@ -193,6 +194,13 @@ _row(
     (TILE,),
     rules.check_exclusive_sum,
     attrs={"reverse": maybe(FLAG)},
+)
+_row(
+    "dot",
+    "a [..., M, K], b [..., K, N], accumulator [..., M, N] -> type of the accumulator",
+    (TILE,) * 3,
+    rules.check_dot,
+    attrs={"input_precision": choice(*INPUT_PRECISIONS), "max_num_imprecise_acc": maybe(INT)},
 )
 _row(
     "histogram",

@@ -10,6 +10,9 @@ from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.types import (
     BOOL,
     CLUSTER,
+    F16,
+    F32,
+    F64,
     I32,
     SHARED,
     BufferType,
@@ -294,6 +297,21 @@ def check_scan(op: Op) -> None:
     _need(op.attrs["kind"] == "custom" or len(operands) == 1, f"{op.attrs['kind']} takes one tile")
     expect(op, *(v.type for v in operands))
     _combine_region(op, [element_of(v.type) for v in operands])
+
+
+def check_dot(op: Op) -> None:
+    """Inner extents and batch axes agree; the accumulator's dtype is one that sums of the operands' may have."""
+    a, b, acc = (v.type for v in value_operands(op))
+    first, second = shape_of(a), shape_of(b)
+    _need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
+    _need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
+    wanted = (*first[:-1], second[-1])
+    _need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
+    element = element_of(a)
+    sums = {"int8": (I32,), "float64": (F64,)}.get(str(element), (F32, F16))
+    _need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
+    expect(op, acc)
+    _same_layout(op, (value_operands(op)[2], *op.results))
 
 
 def check_exclusive_sum(op: Op) -> None:

@@ -63,6 +63,7 @@ from tle2cuda.ops.debug import (
     static_assert,
     static_print,
 )
+from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
 from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
@@ -123,7 +124,6 @@ advance = unsupported("tl.advance", _POINTERS)
 make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
 load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
 store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
-dot = unsupported("tl.dot", _DOT)
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
 gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
 sort = unsupported("tl.sort", _SORT)

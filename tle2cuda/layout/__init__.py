@@ -7,7 +7,7 @@ machine words (`f2`).
 
 from __future__ import annotations
 
-from .blocked import blocked, coalesced, scan_layout
+from .blocked import blocked, coalesced, scan_layout, sort_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
 from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
@@ -28,6 +28,7 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
+from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
     SharedLayout,
@@ -76,10 +77,12 @@ __all__ = [
     "mma_accumulator",
     "mma_operand_a",
     "mma_operand_b",
+    "outer_product",
     "reduction",
     "register_map",
     "scan_layout",
     "shared_offset_map",
+    "sort_layout",
     "swizzle_address",
     "unflatten",
     "vector_groups",

@@ -10,7 +10,7 @@ from .errors import LayoutError
 _VECTOR_BITS = 128  # the widest access of one thread to memory
 
 
-class _Filler:
+class Filler:
     """Hands out the bits of a tile's coordinates, lowest first along each axis."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -32,7 +32,7 @@ class _Filler:
         return images
 
 
-def _padded(images: list[int], bits: int) -> list[int]:
+def padded(images: list[int], bits: int) -> list[int]:
     """Add zero images: thread bits that the tile is too small for replicate it."""
     return images + [0] * (bits - len(images))
 
@@ -44,10 +44,10 @@ def _checked_order(order: Sequence[int], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _take_exactly(filler: _Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str) -> list[int]:
+def _take_exactly(filler: Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str) -> list[int]:
     """Take thread bits, greedily in order or as many along each axis as `counts` says."""
     if counts is None:
-        return _padded(filler.take_in_order(order, bits), bits)
+        return padded(filler.take_in_order(order, bits), bits)
     if len(counts) != len(order):
         raise LayoutError(f"{what} {tuple(counts)} must have one entry per axis")
     widths = [log2_exact(count, what) for count in counts]
@@ -55,7 +55,7 @@ def _take_exactly(filler: _Filler, order: Sequence[int], counts: Sequence[int] |
         raise LayoutError(f"{what} {tuple(counts)} must multiply to {1 << bits}")
     images: list[int] = []
     for axis in order:
-        images += _padded(filler.take(axis, widths[axis]), widths[axis])
+        images += padded(filler.take(axis, widths[axis]), widths[axis])
     return images
 
 
@@ -88,7 +88,7 @@ def blocked(
     axes = _checked_order(order, len(tile))
     if len(size_per_thread) != len(tile):
         raise LayoutError(f"size_per_thread {tuple(size_per_thread)} must have one entry per axis of {tile}")
-    filler = _Filler(tile)
+    filler = Filler(tile)
     registers: list[int] = []
     for axis in axes:
         registers += filler.take(axis, log2_exact(size_per_thread[axis], "size_per_thread"))
@@ -116,6 +116,36 @@ def coalesced(shape: Sequence[int], num_warps: int, element_bits: int, order: Se
     return blocked(tile, num_warps, axes, size)
 
 
+_MOST_SORTED_IN_THREAD_BITS = 5
+_LEAST_SORTED_IN_THREAD_BITS = 2
+
+
+def sort_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
+    """Return the layout for a sorting network along an axis: lowest bits in registers, then lanes, the highest in warps.
+
+    The lowest bits take part in most comparisons, so the cheapest exchanges are theirs. Registers hold what
+    does not fit on the threads, and at least a few bits rather than to cross warps; warps take other axes first.
+    """
+    tile = tuple(shape)
+    at = normalize_axis(axis, len(tile))
+    others = [other for other in reversed(range(len(tile))) if other != at]
+    warp_bits = log2_exact(num_warps, "num_warps")
+    filler = _Filler(tile)
+    along, all_bits = log2_exact(tile[at], "tile extent"), flat_bits(tile)
+    register_bits = min(along, max(0, all_bits - LANE_BITS - warp_bits), _MOST_SORTED_IN_THREAD_BITS)
+    register_bits = max(register_bits, min(_LEAST_SORTED_IN_THREAD_BITS, along - LANE_BITS))
+    lane_bits = min(LANE_BITS, along - register_bits)
+    other_warp_bits = min(warp_bits, max(0, all_bits - along - (LANE_BITS - lane_bits)))
+    register_bits += max(0, along - register_bits - lane_bits - (warp_bits - other_warp_bits))
+    registers = filler.take(at, register_bits)
+    lanes = filler.take(at, lane_bits)
+    lanes += filler.take_in_order(others, LANE_BITS - lane_bits)
+    warps = filler.take_in_order(others, other_warp_bits)
+    warps += filler.take(at, warp_bits)
+    registers += filler.take_in_order(others, all_bits)
+    return Layout.from_flat(tile, registers, _padded(lanes, LANE_BITS), _padded(warps, warp_bits))
+
+
 def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     """Return the layout for a scan: the axis inside a thread first, then along lanes, then along warps.
 
@@ -128,7 +158,7 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     at = normalize_axis(axis, len(tile))
     others = [other for other in reversed(range(len(tile))) if other != at]
     warp_bits = log2_exact(num_warps, "num_warps")
-    filler = _Filler(tile)
+    filler = Filler(tile)
     register_bits = max(0, flat_bits(tile) - LANE_BITS - warp_bits)
     registers = filler.take(at, register_bits)
     lanes = filler.take(at, LANE_BITS)
@@ -139,4 +169,4 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     lanes += filler.take_in_order(others, spare_lanes)
     warps = filler.take_in_order(others, warp_bits - len(axis_warps)) + axis_warps
     registers += filler.take_in_order(others, flat_bits(tile))
-    return Layout.from_flat(tile, registers, _padded(lanes, LANE_BITS), _padded(warps, warp_bits))
+    return Layout.from_flat(tile, registers, padded(lanes, LANE_BITS), padded(warps, warp_bits))

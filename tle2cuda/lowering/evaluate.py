@@ -194,7 +194,9 @@ class Evaluator:
             return self._register(self.vectors[value], grid, k_zero, value)
         if value in self.state.registers:
             return self._register(self.state.registers[value], grid, k_zero, value)
-        if k_zero and self.vec > 1 and is_index(value):
+        if not k_zero and self._same_along_k(value, grid):
+            k_zero = True
+        elif k_zero and self.vec > 1 and is_index(value):
             full = self.value(value, grid)
             if isinstance(full, Affine):
                 return full.without_k()
@@ -206,6 +208,18 @@ class Evaluator:
                 return cache[key]
         expr = self._compute(value, grid, k_zero)
         return self._remember(value, key, expr, k_zero)
+
+    def _same_along_k(self, value: Value, grid: Grid) -> bool:
+        """Whether a condition is proved equal for all elements of a vector, so that one evaluation serves them all."""
+        info = self.state.info.get(value) if self.vec > 1 and is_bool(value) else None
+        if info is None:
+            return False
+        axes = {axis for image in grid.k for axis, x in enumerate(image) if x}
+        if len(axes) != 1:
+            return not axes
+        axis = axes.pop()
+        neighbours = all(image[axis] == 1 << bit for bit, image in enumerate(grid.k))
+        return neighbours and info.constancy[axis] >= self.vec
 
     def uniform(self, value: Value) -> Expr:
         """A scalar: a number where it is a known constant."""

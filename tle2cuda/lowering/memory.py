@@ -20,6 +20,7 @@ from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block
 
 MAX_ACCESS_BYTES = 16
+REGISTER_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +211,23 @@ class MemoryEmitter:
             condition = all_of(conditions)
             if condition is not None:
                 valid = ternary(condition, valid, C("0"))
-            name = self.state.helper(f"load_edge{cache}")
+            name = self.state.helper(f"load_{'narrow_' if self._is_narrow(access) else ''}edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
-        loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
         condition = all_of(conditions)
+        if condition is not None and self._is_narrow(access):
+            fill_text = filled(self.state, pointee(access.pointer), vec, self._other_base(access))
+            name = self.state.helper(f"load_vector_if{cache}")
+            return C(f"{name}({condition.text}, {address.text}, {fill_text})", PRIMARY)
+        loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
         if condition is None:
             return loaded
         fill = C(filled(self.state, pointee(access.pointer), vec, self._other_base(access)))
         return ternary(condition, loaded, fill)
+
+    def _is_narrow(self, access: Access) -> bool:
+        """Whether whole registers hold several elements each, which a choice between vectors should not take apart."""
+        size = pointee(access.pointer).bytes
+        return size < REGISTER_BYTES <= size * self.ev.vec and pointee(access.pointer) is not BOOL
 
     def _other_base(self, access: Access) -> C:
         if access.other is None:

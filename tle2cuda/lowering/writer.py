@@ -58,7 +58,12 @@ class Block:
         shift = 0 if depth is None else depth - inner.depth
         if shift:
             for line in inner.lines:
-                line.depth += shift if line.text else 0
+                if not line.text:
+                    continue
+                moved = line.depth + shift
+                if line.span is not None and line.text == source_comment(line.span, line.depth):
+                    line.text = source_comment(line.span, moved)  # its place stays right-aligned
+                line.depth = moved
         self.lines.extend(inner.lines)
 
     def last_statement(self) -> Line | None:

@@ -16,7 +16,7 @@ from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
 from tle2cuda.layout import Layout, conversion, scan_layout
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import LayoutChoice, num_elements
+from tle2cuda.passes.layout_choice import LayoutChoice, forward, num_elements
 
 SECTOR_BYTES = 32
 _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
@@ -282,6 +282,11 @@ class _Assign:
         layout = scan_layout(op.operands[0].type.shape, 0, self.kernel.num_warps)  # type: ignore[union-attr]
         self.rebuild_each(op, self.operands_in(op, layout), (layout, None))
 
+    def visit_dot(self, op: Op) -> None:
+        layout = self.choice.layout_for(op.results[0])
+        a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
+        self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)
+
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))
         result = self.choice.layout_for(op.results[0])
@@ -403,23 +408,6 @@ class _Assign:
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         regions = tuple(self.region(r, (), layouts) for r in op.regions)
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
-
-
-def forward(op: Op, layout: Layout) -> Layout:
-    """Layout of a shape operation's result, given its operand's."""
-    if op.name == "expand_dims":
-        return layout.expand_dims(op.attrs["axis"])
-    if op.name == "trans":
-        return layout.transpose(op.attrs["perm"])
-    if op.name == "reshape":
-        return layout.reshape(op.results[0].type.shape)  # type: ignore[union-attr]
-    if op.name in ("flip", "insert"):
-        return layout
-    if op.name == "concat":
-        return layout.concat(op.attrs["axis"])
-    if op.name == "extract":
-        return layout.part_of_axes(op.results[0].type.shape)  # type: ignore[union-attr]
-    raise AssertionError(op.name)
 
 
 def backward(op: Op, layout: Layout, operand: Value) -> Layout:

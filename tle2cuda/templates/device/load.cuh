@@ -6,6 +6,19 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
+// defines: load_vector_if
+// needs: registers
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
 // defines: load_edge
 // needs: load_vector
 // Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
@@ -17,4 +30,18 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     #pragma unroll
     for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
+}
+// defines: load_narrow_edge
+// needs: load_vector_if fill_vector
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count valid, Other other)
+{
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = pointer[k];
+    }
+    return load_vector_if(valid >= N, pointer, edge);
 }

@@ -30,6 +30,22 @@ __device__ __forceinline__ T load_ca(const T* pointer)
 {
     return load_vector_ca<1>(pointer)[0];
 }
+// defines: load_vector_if_ca
+// needs: registers load_vector_ca
+// Load N neighbours, cached at all levels (ld.ca), if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if_ca(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) {
+        const Vector<T, N> loaded = load_vector_ca<N>(pointer);
+        memcpy(&registers, &loaded, sizeof(registers));
+    }
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
 // defines: load_edge_ca
 // needs: load_vector_ca
 // Load the first `valid` of N neighbours, cached at all levels (ld.ca), `other` for the rest: one access when all are valid, else one by one.
@@ -46,4 +62,18 @@ __device__ __forceinline__ Vector<T, N> load_edge_ca(const T* pointer, long long
             result[k] = static_cast<T>(other);
     }
     return result;
+}
+// defines: load_narrow_edge_ca
+// needs: load_vector_if_ca fill_vector load_vector_ca
+// Load the first `valid` of N neighbours, cached at all levels (ld.ca), `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge_ca(const T* pointer, long long valid, Other other)
+{
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = load_vector_ca<1>(pointer + k)[0];
+    }
+    return load_vector_if_ca(valid >= N, pointer, edge);
 }

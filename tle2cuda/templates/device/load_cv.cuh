@@ -30,6 +30,22 @@ __device__ __forceinline__ T load_cv(const T* pointer)
 {
     return load_vector_cv<1>(pointer)[0];
 }
+// defines: load_vector_if_cv
+// needs: registers load_vector_cv
+// Load N neighbours anew from memory, whatever caches hold if a condition holds, else take `otherwise`. Words are chosen, not elements.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if_cv(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) {
+        const Vector<T, N> loaded = load_vector_cv<N>(pointer);
+        memcpy(&registers, &loaded, sizeof(registers));
+    }
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
 // defines: load_edge_cv
 // needs: load_vector_cv
 // Load the first `valid` of N neighbours anew from memory, whatever caches hold, `other` for the rest: one access when all are valid, else one by one.
@@ -46,6 +62,20 @@ __device__ __forceinline__ Vector<T, N> load_edge_cv(const T* pointer, long long
             result[k] = static_cast<T>(other);
     }
     return result;
+}
+// defines: load_narrow_edge_cv
+// needs: load_vector_if_cv fill_vector load_vector_cv
+// Load the first `valid` of N neighbours anew from memory, whatever caches hold, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge_cv(const T* pointer, long long valid, Other other)
+{
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = load_vector_cv<1>(pointer + k)[0];
+    }
+    return load_vector_if_cv(valid >= N, pointer, edge);
 }
 // defines: load_word_volatile
 // Volatile read of a machine word in any state space; wide ones go 8 bytes at a time, as C++ has no wider volatile access.

@@ -30,6 +30,22 @@ __device__ __forceinline__ T load_evict_last(const T* pointer)
 {
     return load_vector_evict_last<1>(pointer)[0];
 }
+// defines: load_vector_if_evict_last
+// needs: registers load_vector_evict_last
+// Load N neighbours, last to be evicted from L1, if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if_evict_last(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) {
+        const Vector<T, N> loaded = load_vector_evict_last<N>(pointer);
+        memcpy(&registers, &loaded, sizeof(registers));
+    }
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
+    return otherwise;
+}
 // defines: load_edge_evict_last
 // needs: load_vector_evict_last
 // Load the first `valid` of N neighbours, last to be evicted from L1, `other` for the rest: one access when all are valid, else one by one.
@@ -46,6 +62,20 @@ __device__ __forceinline__ Vector<T, N> load_edge_evict_last(const T* pointer, l
             result[k] = static_cast<T>(other);
     }
     return result;
+}
+// defines: load_narrow_edge_evict_last
+// needs: load_vector_if_evict_last fill_vector load_vector_evict_last
+// Load the first `valid` of N neighbours, last to be evicted from L1, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge_evict_last(const T* pointer, long long valid, Other other)
+{
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = load_vector_evict_last<1>(pointer + k)[0];
+    }
+    return load_vector_if_evict_last(valid >= N, pointer, edge);
 }
 // defines: load_word_evict_last
 // Load of a machine word from global memory, with an L1 eviction priority (PTX ISA, ld).

@@ -18,3 +18,22 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     for (int k = 0; k < N; ++k) result[k] = value;
     return result;
 }
+// defines: registers
+// needs: vector keep_packed
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
+    }
+};
+// defines: keep_packed
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+// twin:
+__device__ __forceinline__ void keep_packed(unsigned& word) { static_cast<void>(word); }

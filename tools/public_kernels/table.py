@@ -1,0 +1,91 @@
+"""The result of a run over the development set, as a table for people and as JSON."""
+
+from __future__ import annotations
+
+import collections
+import json
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tools.public_kernels.records import Record
+from tools.public_kernels.worker import Outcome
+
+_SLOWEST = 10
+
+
+def to_json(results: Mapping[str, tuple[Record, Outcome]], path: Path) -> None:
+    """Writes every outcome, keyed by the record's hash."""
+    rows = {
+        key: {
+            "package": record.folder,
+            "file": record.file,
+            "function": record.function,
+            "kind": record.kind,
+            **outcome.to_dict(),
+            "total_s": round(outcome.total_s, 4),
+        }
+        for key, (record, outcome) in results.items()
+    }
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def from_json(path: Path) -> dict[str, dict[str, Any]]:
+    """What `to_json` wrote."""
+    rows: dict[str, dict[str, Any]] = json.loads(path.read_text())
+    return rows
+
+
+def summary(results: Mapping[str, tuple[Record, Outcome]]) -> str:
+    """The table."""
+    outcomes = [outcome for _, outcome in results.values()]
+    counts = collections.Counter(outcome.status for outcome in outcomes)
+    lines = [f"{len(outcomes)} records: " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
+    for status in ("crashed", "timeout", "refused", "unavailable"):
+        lines += _grouped(status, results)
+    lines += _measures(results)
+    return "\n".join(lines)
+
+
+def _grouped(status: str, results: Mapping[str, tuple[Record, Outcome]]) -> list[str]:
+    groups: dict[str, list[Record]] = {}
+    for record, outcome in results.values():
+        if outcome.status == status:
+            groups.setdefault(outcome.reason, []).append(record)
+    if not groups:
+        return []
+    lines = ["", status]
+    for reason, records in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+        lines.append(f"  {len(records):3}  {reason}")
+        lines += [f"         {record.hash} {record.title}" for record in records[:3]]
+        if len(records) > 3:
+            lines.append(f"         and {len(records) - 3} more")
+    return lines
+
+
+def _measures(results: Mapping[str, tuple[Record, Outcome]]) -> list[str]:
+    passed = [(record, outcome) for record, outcome in results.values() if outcome.status == "passed"]
+    if not passed:
+        return []
+    lines = ["", "seconds to a cubin"]
+    for name in ("front_s", "passes_s", "lowering_s", "nvrtc_s", "total_s"):
+        values = [getattr(outcome, name) for _, outcome in passed]
+        lines.append(
+            f"  {name.removesuffix('_s'):9} median {statistics.median(values):6.2f}  mean {statistics.fmean(values):6.2f}  "
+            f"most {max(values):6.2f}"
+        )
+    lines.append("slowest")
+    for record, outcome in sorted(passed, key=lambda item: -item[1].total_s)[:_SLOWEST]:
+        lines.append(
+            f"  {outcome.total_s:6.2f} = {outcome.front_s:.2f} + {outcome.passes_s:.2f} + {outcome.lowering_s:.2f} + "
+            f"{outcome.nvrtc_s:.2f}  {outcome.lines} lines  {record.hash} {record.title}"
+        )
+    local = [(record, outcome) for record, outcome in passed if outcome.spill_bytes or outcome.local_bytes]
+    lines += ["", f"{len(local)} of {len(passed)} with spills or local memory"]
+    for record, outcome in sorted(local, key=lambda item: -(item[1].spill_bytes + item[1].local_bytes)):
+        lines.append(
+            f"  {outcome.registers:3} registers, {outcome.spill_bytes} bytes spilled, {outcome.local_bytes} bytes local  "
+            f"{record.hash} {record.title}"
+        )
+    return lines
