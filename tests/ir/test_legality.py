@@ -92,6 +92,16 @@ CASES = {
         "%x = math %n {fn = 'exp'} : i32",
         "exp takes floats, not int32",
     ),
+    "philox": (
+        "%u = cast %n : u32 %x = philox %u, %u, %u, %u, %u, %u {rounds = 10, word = 3} : u32",
+        "%x = philox %n, %n, %n, %n, %n, %n {rounds = 10, word = 3} : i32",
+        "operand 0 is int32, not u32 or u64",
+    ),
+    "libdevice": (
+        "%x = libdevice %f, %n {fn = 'ldexp'} : fp32",
+        "%x = libdevice %f, %f {fn = 'ldexp'} : fp32",
+        "ldexp takes no (float32, float32)",
+    ),
     "cast": (
         "%x = cast %t {rounding = 'rtz'} : fp16[8]",
         "%x = cast %t : fp16[4]",

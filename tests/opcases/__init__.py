@@ -11,7 +11,18 @@ import importlib
 
 from tests.opcases.case import OpCase, Tolerance, registered_cases
 
-FAMILIES = ("elementwise", "collectives", "shapes", "memory", "control", "atomics", "shared", "distributed", "dot")
+FAMILIES = (
+    "elementwise",
+    "collectives",
+    "shapes",
+    "memory",
+    "control",
+    "atomics",
+    "shared",
+    "distributed",
+    "device_functions",
+    "dot",
+)
 
 
 @functools.cache

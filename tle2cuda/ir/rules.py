@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tle2cuda.ir.device_functions import find_overload
 from tle2cuda.ir.kinds import BOOLEAN, INTEGER, Broken, is_int, is_integer
 from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.types import (
@@ -15,6 +16,8 @@ from tle2cuda.ir.types import (
     F64,
     I32,
     SHARED,
+    U32,
+    U64,
     BufferType,
     DType,
     Element,
@@ -126,6 +129,23 @@ def check_math(op: Op) -> None:
     is_float = isinstance(element, DType) and element.is_floating()
     _need(is_float or op.attrs["fn"] == "abs", f"{op.attrs['fn']} takes floats, not {element}")
     check_elementwise(op)
+
+
+def check_philox(op: Op) -> None:
+    """Unsigned words of 32 or 64 bits."""
+    _need(element_of(op.operands[0].type) in (U32, U64), f"operand 0 is {op.operands[0].type}, not u32 or u64")
+    check_elementwise(op)
+
+
+def check_libdevice(op: Op) -> None:
+    """The function has an overload for the dtypes of the operands; the result is what it says."""
+    shape = _same_shapes(op, op.operands)
+    dtypes = [element for v in op.operands if isinstance(element := element_of(v.type), DType)]
+    overload = find_overload(op.attrs["fn"], dtypes)
+    _need(overload is not None, f"{op.attrs['fn']} takes no ({', '.join(map(str, dtypes))})")
+    assert overload is not None
+    expect(op, with_shape(overload.result, shape))
+    _same_layout(op, (*op.operands, *op.results))
 
 
 def check_constant(op: Op) -> None:

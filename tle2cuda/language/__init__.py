@@ -20,7 +20,7 @@ from tle2cuda.ir.types import (
     U64,
     DType,
 )
-from tle2cuda.language import core, extra, math
+from tle2cuda.language import core, extra, math, random
 from tle2cuda.ops import bits as _bits  # noqa: F401  its operators register themselves
 from tle2cuda.ops.arithmetic import (
     PropagateNan,
@@ -85,6 +85,18 @@ from tle2cuda.ops.math import (
 )
 from tle2cuda.ops.memory import load, store
 from tle2cuda.ops.program import num_programs, program_id, swizzle2d
+from tle2cuda.ops.random import (
+    pair_uniform_to_normal,
+    philox,
+    philox_impl,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    randn4x,
+    uint_to_uniform_float,
+)
 from tle2cuda.ops.reduction import (
     argmax,
     argmin,
@@ -117,7 +129,6 @@ float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, B
 _POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride + cols[None, :]"
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
 _SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
-_RANDOM = "make the numbers before the launch and load them, or hash the index with uint32 arithmetic"
 
 make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
 advance = unsupported("tl.advance", _POINTERS)
@@ -129,13 +140,6 @@ gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tl
 sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
-philox = unsupported("tl.philox", _RANDOM)
-rand = unsupported("tl.rand", _RANDOM)
-randn = unsupported("tl.randn", _RANDOM)
-randint = unsupported("tl.randint", _RANDOM)
-rand4x = unsupported("tl.rand4x", _RANDOM)
-randn4x = unsupported("tl.randn4x", _RANDOM)
-randint4x = unsupported("tl.randint4x", _RANDOM)
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
 )
@@ -228,8 +232,10 @@ __all__ = [
     "mul",
     "multiple_of",
     "num_programs",
+    "pair_uniform_to_normal",
     "permute",
     "philox",
+    "philox_impl",
     "pointer_type",
     "program_id",
     "rand",
@@ -238,6 +244,7 @@ __all__ = [
     "randint4x",
     "randn",
     "randn4x",
+    "random",
     "range",
     "ravel",
     "reduce",
@@ -267,6 +274,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uint_to_uniform_float",
     "umulhi",
     "view",
     "where",

@@ -130,7 +130,7 @@ def sort_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     at = normalize_axis(axis, len(tile))
     others = [other for other in reversed(range(len(tile))) if other != at]
     warp_bits = log2_exact(num_warps, "num_warps")
-    filler = _Filler(tile)
+    filler = Filler(tile)
     along, all_bits = log2_exact(tile[at], "tile extent"), flat_bits(tile)
     register_bits = min(along, max(0, all_bits - LANE_BITS - warp_bits), _MOST_SORTED_IN_THREAD_BITS)
     register_bits = max(register_bits, min(_LEAST_SORTED_IN_THREAD_BITS, along - LANE_BITS))
@@ -143,7 +143,7 @@ def sort_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     warps = filler.take_in_order(others, other_warp_bits)
     warps += filler.take(at, warp_bits)
     registers += filler.take_in_order(others, all_bits)
-    return Layout.from_flat(tile, registers, _padded(lanes, LANE_BITS), _padded(warps, warp_bits))
+    return Layout.from_flat(tile, registers, padded(lanes, LANE_BITS), padded(warps, warp_bits))
 
 
 def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
