@@ -590,6 +590,129 @@ CASES = {
         TypeError,
         "tl.device_print: the prefix must be a string, got 3",
     ),
+    # joining, splitting, tiles of tiles
+    "join_dtypes": (
+        lambda t: tl.join(t.symbol(F32, (4,)), t.symbol(I32, (4,))),
+        TypeError,
+        "tl.join: the tiles hold tile fp32[4] and tile i32[4]",
+    ),
+    "join_shapes": (
+        lambda t: tl.join(t.symbol(F32, (4,)), t.symbol(F32, (8,))),
+        ValueError,
+        "tl.join: shapes [4] and [8] do not fit together",
+    ),
+    "split_extent": (
+        lambda t: tl.split(t.symbol(F32, (2, 4))),
+        ValueError,
+        "tl.split: the last extent must be 2, got tile fp32[2, 4]",
+    ),
+    "split_scalar": (
+        lambda t: tl.split(t.symbol(F32)),
+        ValueError,
+        "tl.split: the last extent must be 2, got scalar fp32",
+    ),
+    "cat_scalar": (lambda t: tl.cat(t.symbol(F32), 1.0), TypeError, "tl.cat takes tiles, got scalar fp32"),
+    "cat_shapes": (
+        lambda t: tl.cat(t.symbol(F32, (4,)), t.symbol(F32, (8,))),
+        ValueError,
+        "tl.cat: the tiles differ in shape, [4] and [8]",
+    ),
+    "flip_scalar": (lambda t: tl.flip(t.symbol(F32)), TypeError, "tl.flip takes tiles, got scalar fp32"),
+    "flip_axis": (
+        lambda t: tl.flip(t.symbol(F32, (4,)), 1),
+        ValueError,
+        "tl.flip: axis 1 does not exist, the tile has rank 1",
+    ),
+    "swizzle_float": (
+        lambda t: tl.swizzle2d(t.symbol(F32), 1, 2, 2, 2),
+        TypeError,
+        "tl.swizzle2d: i takes integers, got scalar fp32",
+    ),
+    "extract_buffer": (
+        lambda t: tle.extract_tile(t.buffer(F32, (8,)), 0, (4,)),
+        ValueError,
+        "tle.extract_tile: `x` must be a tensor, got <buffer: buffer<fp32[8]>> of type buffered_tensor",
+    ),
+    "extract_rank": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), 0, (4,)),
+        ValueError,
+        "tle.extract_tile: tile_shape [4] of rank 1 for a tile of rank 2",
+    ),
+    "extract_indivisible": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), 0, (4, 16)),
+        ValueError,
+        "tle.extract_tile: extent 1 of [8, 8] is 8, not divisible by tile dim 16",
+    ),
+    "extract_shape": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8,)), 0, (t.symbol(I32),)),
+        ValueError,
+        "tle.extract_tile: tile_shape: extent 0 must be known at compile time, got a run-time value (scalar i32)",
+    ),
+    "extract_shapes": (
+        lambda t: t.symbol(F32, (8,)).extract_tile(0),
+        ValueError,
+        "tle.extract_tile: give tile_shape or shape, got neither",
+    ),
+    "extract_bounds": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), (0, 2), (4, 4)),
+        ValueError,
+        "tle.extract_tile: index 2 of axis 1 is out of bounds for grid size 2",
+    ),
+    "extract_range": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), 4, (4, 4)),
+        ValueError,
+        "tle.extract_tile: linear index is 4, out of range [0, 4)",
+    ),
+    "extract_negative": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), -1, (4, 4)),
+        ValueError,
+        "tle.extract_tile: linear index must be non-negative and is -1, out of range [0, 4)",
+    ),
+    "extract_index": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), "left", (4, 4)),
+        ValueError,
+        "tle.extract_tile: `index` must be a tile number or a coordinate, got 'left'",
+    ),
+    "extract_float": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), t.symbol(F32), (4, 4)),
+        ValueError,
+        "tle.extract_tile: `index` must be a scalar integer, got scalar fp32",
+    ),
+    "extract_coordinate": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), (0, 1.5), (4, 4)),
+        ValueError,
+        "tle.extract_tile: index 1 must be an integer, got 1.5",
+    ),
+    "extract_coordinate_rank": (
+        lambda t: tle.extract_tile(t.symbol(F32, (8, 8)), (0,), (4, 4)),
+        ValueError,
+        "tle.extract_tile: index of rank 1 for a tile of rank 2",
+    ),
+    "insert_scalar": (
+        lambda t: tle.insert_tile(t.symbol(F32, (8,)), t.symbol(F32), 0),
+        ValueError,
+        "tle.insert_tile: `tile` must be a tile, got scalar fp32",
+    ),
+    "insert_rank": (
+        lambda t: tle.insert_tile(t.symbol(F32, (8, 8)), t.symbol(F32, (4,)), 0),
+        ValueError,
+        "tle.insert_tile: rank 2 of `x` must match tile rank 1",
+    ),
+    "insert_dtype": (
+        lambda t: tle.insert_tile(t.symbol(F32, (8,)), t.symbol(I32, (4,)), 0),
+        ValueError,
+        "tle.insert_tile: Element type mismatch: `x` is tile fp32[8], `tile` is tile i32[4]",
+    ),
+    "insert_indivisible": (
+        lambda t: tle.insert_tile(t.symbol(F32, (8,)), t.symbol(F32, (16,)), 0),
+        ValueError,
+        "tle.insert_tile: extent 0 of [8] is 8, which must be divisible by tile dimension 16",
+    ),
+    "insert_range": (
+        lambda t: tle.insert_tile(t.symbol(F32, (8,)), t.symbol(F32, (4,)), -1),
+        ValueError,
+        "tle.insert_tile: linear index must be non-negative and is -1, out of range [0, 2)",
+    ),
     # types
     "pointer_to_pointer": (
         lambda t: tl.pointer_type(tl.pointer_type(F32)),

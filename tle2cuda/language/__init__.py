@@ -82,6 +82,7 @@ from tle2cuda.ops.descriptors import (
 )
 from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
     abs,
@@ -100,7 +101,7 @@ from tle2cuda.ops.math import (
     sqrt_rn,
 )
 from tle2cuda.ops.memory import load, store
-from tle2cuda.ops.program import num_programs, program_id
+from tle2cuda.ops.program import num_programs, program_id, swizzle2d
 from tle2cuda.ops.random import (
     pair_uniform_to_normal,
     philox,
@@ -129,6 +130,7 @@ from tle2cuda.ops.shape import (
     broadcast,
     broadcast_to,
     expand_dims,
+    flip,
     permute,
     ravel,
     reshape,
@@ -142,20 +144,13 @@ uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
-_BUFFER = "store to a tle.gpu buffer and load from the places wanted, through tle.gpu.local_ptr"
 _SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
 
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
-cat = unsupported("tl.cat", _BUFFER)
-join = unsupported("tl.join", _BUFFER)
-split = unsupported("tl.split", _BUFFER)
-interleave = unsupported("tl.interleave", _BUFFER)
-flip = unsupported("tl.flip", _BUFFER)
 gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
 sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
-swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
 )
