@@ -26,6 +26,7 @@ from tle2cuda.runtime.args import (
     passed_arguments,
     specialize,
 )
+from tle2cuda.runtime.descriptor import DescriptorArgument
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
@@ -237,10 +238,14 @@ class JitFunction(KernelInterface[Any]):
         bound = specialize([p for p, _ in rest], [value for _, value in rest], self.fn.__name__)
         specs = {spec.name: spec for spec in bound.specialization.args}
         specs |= {name: pointer_spec(name, dtype) for name, dtype in mocks.items()}
-        ordered = tuple(specs[p.name] for p in self.parameters if p.name in specs)
+        parts = {
+            name: value.specs() for name, value in bound.specialization.constants if isinstance(value, DescriptorArgument)
+        }
+        ordered = tuple(s for p in self.parameters if p.name in specs for s in parts.get(p.name, (specs[p.name],)))
         indices = tuple(index for index, p in enumerate(self.parameters) if p.name in specs)
+        composites = tuple(index for index, p in enumerate(self.parameters) if p.name in parts)
         whole = BoundArguments(
-            Specialization(ordered, bound.specialization.constants), bound.device, bound.library, indices
+            Specialization(ordered, bound.specialization.constants), bound.device, bound.library, indices, composites
         )
         if not mocks:
             launch = self._prepare(launch_key(self.parameters, values, options), whole, options)

@@ -62,14 +62,14 @@ def batched(a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.
 
 @tle2cuda.jit
 def matmul(
-    a_ptr, b_ptr, out, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+    a_ptr, b_ptr, out, M, N, K, first, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The matrix product of the tutorials, over any sizes."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (rows[:, None] * stride_am + k[None, :] * stride_ak)
+    a_ptrs = a_ptr + first * stride_am + (rows[:, None] * stride_am + k[None, :] * stride_ak)
     b_ptrs = b_ptr + (k[:, None] * stride_bk + cols[None, :] * stride_bn)
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(tl.cdiv(K, BLOCK_K)):
@@ -266,7 +266,7 @@ def _register_matmul() -> None:
             strides = {"stride_bk": 1, "stride_bn": k} if transposed else {"stride_bk": n, "stride_bn": 1}
             return {
                 "a_ptr": _operand(rng, (m, k), dtype), "b_ptr": b, "out": poison((m, n), np.float32),
-                "M": m, "N": n, "K": k, "stride_am": k, "stride_ak": 1, **strides,
+                "M": m, "N": n, "K": k, "first": 0, "stride_am": k, "stride_ak": 1, **strides,
             }  # fmt: skip
 
         def expect(inputs: Inputs, transposed=transposed) -> Mapping[str, Array]:

@@ -31,11 +31,13 @@ from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_handle, is_static, wrap
 from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.ir.types import I64, DType, PointerType
 from tle2cuda.ops.buffers import buffered_tensor
-from tle2cuda.ops.core import constexpr, tensor, unwrap
+from tle2cuda.ops.core import constant, constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
+from tle2cuda.ops.descriptors import describe_tensor, tensor_descriptor
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.descriptor import DescriptorArgument
 from tle2cuda.targets import parse_target
 
 
@@ -366,9 +368,9 @@ def trace(
     builder.cluster_dims = cluster_dims
     session = Session(builder)
     tracer = FunctionTracer(session, fn)
-    args, bound = _bind_kernel(tracer, specs, dict(constants or {}))
     span = tracer.source.definition_span()
     with builder.active(), builder.at(span), builder.region() as ops:
+        args, bound = _bind_kernel(tracer, specs, dict(constants or {}))
         try:
             result = tracer.function_body()
             if not isinstance(result, NoValue) and result is not POISON:
@@ -433,11 +435,18 @@ def _bind_kernel(
     args: list[Argument] = []
     bound: dict[str, Any] = {}
     signature = signature_of(tracer.fn)
+    descriptors = {name: value for name, value in constants.items() if isinstance(value, DescriptorArgument)}
+    parts = {spec.name for descriptor in descriptors.values() for spec in descriptor.specs()}
     for name in (*specs, *constants):
-        if name not in signature.parameters:
+        if name not in signature.parameters and name not in parts:
             raise ArgumentError(f"{tracer.source.name} has no parameter {name!r}")
     for name, parameter in signature.parameters.items():
         span = _parameter_span(tracer, name)
+        if name in descriptors:
+            with tracer.builder.at(span):
+                tracer.env[name] = Binding(_described(descriptors[name], specs, args, span), span)
+            bound[name] = str(descriptors[name])
+            continue
         if name in specs:
             value = Value(_ir_type(specs[name]), name, span)
             args.append(Argument(value, specs[name].divisibility))
@@ -451,6 +460,21 @@ def _bind_kernel(
             raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
         tracer.env[name] = Binding(wrap(bound[name]), span)
     return tuple(args), bound
+
+
+def _described(
+    argument: DescriptorArgument, specs: Mapping[str, ArgSpec], args: list[Argument], span: Span
+) -> tensor_descriptor:
+    """The descriptor that a parameter is, made of the arguments that it is passed as."""
+    values: list[tensor] = []
+    for spec in argument.specs():
+        value = Value(_ir_type(specs[spec.name]), spec.name, span)
+        args.append(Argument(value, specs[spec.name].divisibility))
+        values.append(tensor(value))
+    rank = len(argument.block_shape)
+    pointer, extents, strides = values[0], values[1 : rank + 1], values[rank + 1 :]
+    steps = (*strides, constant(1, I64))
+    return describe_tensor(pointer, extents, steps, argument.block_shape, argument.padding, f"`{argument.name}`")
 
 
 def _ir_type(spec: ArgSpec) -> DType | PointerType:

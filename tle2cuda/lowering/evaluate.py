@@ -227,6 +227,10 @@ class Evaluator:
         if op is not None and op.name == "constant" and isinstance(value.type, DType) and value.type.is_int():
             if not value.type.is_bool() and value.type.bits <= 32 and value.type.kind == "int":
                 return Affine(int(op.attrs["value"]))
+        if value in self.state.places:  # a scalar pointer that is spelled where it is used
+            from tle2cuda.lowering.scalars import scalar_text
+
+            return scalar_text(self.state, value)
         return self.state.scalar(value)
 
     def _compute(self, value: Value, grid: Grid, k_zero: bool) -> Expr:

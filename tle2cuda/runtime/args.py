@@ -16,7 +16,8 @@ from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
-from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
+from tle2cuda.runtime.descriptor import DescriptorArgument, descriptor_parts, is_descriptor
 from tle2cuda.runtime.mocks import TensorWrapper
 from tle2cuda.runtime.signature import Parameter, Specialization, unwrap_constexpr
 
@@ -195,6 +196,22 @@ def _describe_unknown(value: Any) -> Description:
     )
 
 
+def _describe_descriptor(value: Any) -> Description:
+    """A `TensorDescriptor`: its pointer, extents and strides are passed."""
+    (dtype, device, aligned), address = _SPECIALIZED[type(value.base)](value.base)
+    if not aligned:
+        raise ArgumentError("the base of a TensorDescriptor must be aligned to 16 bytes")
+    parts = descriptor_parts(value, DTYPE_BYTES[array_dtype(str(dtype))])
+    rank = len(value.shape)
+    divisible = tuple(not extent & 15 for extent in parts[:rank])
+    block = tuple(int(extent) for extent in value.block_shape)
+    padding = getattr(value, "padding", "zero")
+    return (dtype, device, (_DESCRIPTOR, block, padding, divisible)), (address, *parts)
+
+
+_DESCRIPTOR = "descriptor"
+
+
 class _Descriptions(dict[type, Describe]):
     """Description by type; a type seen for the first time is classified once."""
 
@@ -219,6 +236,8 @@ class _Descriptions(dict[type, Describe]):
         if issubclass(kind, TensorWrapper):
             return _describe_reinterpreted
         modules = {base.__module__.partition(".")[0]: base.__name__ for base in reversed(kind.__mro__)}
+        if kind.__name__ == "TensorDescriptor":
+            return _describe_descriptor
         if "torch" in modules and hasattr(kind, "data_ptr"):
             return _describe_torch
         if "numpy" in modules and hasattr(kind, "__array_interface__"):
@@ -464,12 +483,24 @@ class BoundArguments:
         library: Top-level module of the first array's type, such as ``torch`` or ``cupy``; empty without
             arrays.
         runtime_indices: Positions, among all parameters, of the run-time arguments in order.
+        composite_indices: Those of them that are passed as several: tensor descriptors.
     """
 
     specialization: Specialization
     device: int | None
     library: str
     runtime_indices: tuple[int, ...]
+    composite_indices: tuple[int, ...] = ()
+
+    def flattened(self, values: Sequence[Any]) -> list[Any]:
+        """The run-time arguments out of one described value for each parameter, in the order of the CUDA parameters."""
+        found: list[Any] = []
+        for index in self.runtime_indices:
+            if index in self.composite_indices:
+                found.extend(values[index])
+            else:
+                found.append(values[index])
+        return found
 
 
 def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel") -> BoundArguments:
@@ -486,6 +517,7 @@ def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel
     specs: list[ArgSpec] = []
     constants: list[tuple[str, Any]] = []
     indices: list[int] = []
+    composites: list[int] = []
     places: dict[int, str] = {}
     library = ""
     for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
@@ -496,7 +528,14 @@ def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel
         if key == "1" and not parameter.dtype:
             constants.append((parameter.name, 1))
             continue
-        specs.append(_arg_spec(parameter, key))
+        if is_descriptor(value):
+            passed = _descriptor_argument(parameter, key)
+            specs.extend(passed.specs())
+            constants.append((parameter.name, passed))
+            composites.append(index)
+            value = value.base
+        else:
+            specs.append(_arg_spec(parameter, key))
         indices.append(index)
         if not isinstance(key, str):
             places.setdefault(key[1], parameter.name)
@@ -505,7 +544,16 @@ def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel
         facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in places.items())
         raise ArgumentError(f"{kernel}: the arrays do not lie on one device", facts=facts)
     device = next(iter(places), None)
-    return BoundArguments(Specialization(tuple(specs), tuple(constants)), device, library, tuple(indices))
+    return BoundArguments(
+        Specialization(tuple(specs), tuple(constants)), device, library, tuple(indices), tuple(composites)
+    )
+
+
+def _descriptor_argument(parameter: Parameter, key: Any) -> DescriptorArgument:
+    dtype, _, (_, block, padding, divisible) = key
+    if not parameter.specialize or not parameter.specialize_alignment:
+        divisible = ()
+    return DescriptorArgument(parameter.name, array_dtype(str(dtype)), block, padding, divisible)
 
 
 def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:

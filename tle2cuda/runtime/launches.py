@@ -38,7 +38,7 @@ class GPULaunch:
         self.compiled = compiled
         self.contract: LaunchContract = compiled.contract
         self.device = bound.device
-        self.pick = picker(bound.runtime_indices)
+        self.pick = picker(bound)
         self.launch = compiled.launcher.launch
         self.stream = stream_getter(bound.library)
         self.grids: dict[Any, Dim3] = {}
@@ -102,7 +102,7 @@ class HostLaunch:
         self.kernel = kernel
         self.bound = bound
         self.settings = settings
-        self.pick = picker(bound.runtime_indices)
+        self.pick = picker(bound)
         self.traced: Any = None
         self.emulation: Any = None
         self.device = bound.device
@@ -176,8 +176,11 @@ class HostLaunch:
         return self
 
 
-def picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that takes the values at these positions out of a tuple."""
+def picker(bound: BoundArguments) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A function that takes the run-time arguments out of one value for each parameter."""
+    indices = bound.runtime_indices
+    if bound.composite_indices:
+        return lambda values: tuple(bound.flattened(values))
     if len(indices) > 1:
         return operator.itemgetter(*indices)
     if indices:

@@ -20,6 +20,7 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
+from tle2cuda.runtime.descriptor import DescriptorArgument
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
 _OBJECT_OF_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -106,7 +107,8 @@ class Specialization:
 
     Attributes:
         args: Run-time arguments in parameter order.
-        constants: Constant parameters in parameter order, as pairs of name and Python object.
+        constants: Constant parameters in parameter order, as pairs of name and Python object. A `DescriptorArgument`
+            says which arguments a parameter is passed as.
     """
 
     args: tuple[ArgSpec, ...]
@@ -253,6 +255,8 @@ def parse_signature(
         if isinstance(item, ArgSpec):
             args.append(item)
         else:
+            if isinstance(item.value, DescriptorArgument):
+                args.extend(item.value.specs())
             bound.append((parameter.name, item.value))
     return Specialization(tuple(args), tuple(bound))
 
@@ -288,9 +292,9 @@ def split_signature(text: str) -> list[str]:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
-        elif char in "([{":
+        elif char in "([{<":
             depth += 1
-        elif char in ")]}":
+        elif char in ")]}>":
             depth -= 1
         elif char == "," and depth == 0:
             entries.append(current.strip())
@@ -388,6 +392,9 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
     is_literal, value = _literal(text)
     if is_literal:
         return _Constant(value)
+    descriptor = DescriptorArgument.parse(name, text)
+    if descriptor is not None:
+        return _Constant(descriptor)
     if text.startswith("tl."):
         return _Constant(_language_name(name, text))
     match = _TYPE.fullmatch(text)
