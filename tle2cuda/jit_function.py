@@ -31,6 +31,7 @@ from tle2cuda.errors import (
     ToolchainError,
 )
 from tle2cuda.ir.types import DType
+from tle2cuda.levels import check_level
 from tle2cuda.runtime.args import HOST, BoundArguments, array_dtype, make_binder, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, host_device
@@ -65,6 +66,7 @@ class JitFunction:
         do_not_specialize: Parameters that always stay run-time values without hints.
         do_not_specialize_on_alignment: Parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; device functions are always inlined.
+        language: Level of the language that a kernel and what it calls are read by; None leaves it to the environment.
     """
 
     def __init__(
@@ -73,11 +75,13 @@ class JitFunction:
         do_not_specialize: Sequence[int | str] = (),
         do_not_specialize_on_alignment: Sequence[int | str] = (),
         noinline: bool = False,
+        language: str | None = None,
     ) -> None:
         self.fn = fn
         self.do_not_specialize = tuple(do_not_specialize)
         self.do_not_specialize_on_alignment = tuple(do_not_specialize_on_alignment)
         self.noinline = noinline
+        self.language = None if language is None else check_level(language)
         self._launches: dict[Any, _GPULaunch | _HostLaunch] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn)
@@ -453,6 +457,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] = (),
     noinline: bool = False,
     debug: bool | None = None,
+    language: str | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -464,6 +469,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] = (),
     noinline: bool = False,
     debug: bool | None = None,
+    language: str | None = None,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Makes a Python function a kernel, or a function that kernels call.
 
@@ -474,6 +480,8 @@ def jit(
         do_not_specialize_on_alignment: Names or indices of parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; functions are always inlined.
         debug: Accepted for compatibility.
+        language: Level of the language that the kernel is read by, ``3.6`` or ``3.9``: that of Triton. The functions
+            that it calls are read by the same. None takes `TLE2CUDA_LANGUAGE`, else 3.6.
 
     Example:
         >>> @tle2cuda.jit
@@ -485,6 +493,6 @@ def jit(
     def wrap(function: Callable[..., Any]) -> JitFunction:
         if not inspect.isfunction(function):
             raise ArgumentError(f"@tle2cuda.jit decorates a Python function, got {type(function).__name__}")
-        return JitFunction(function, do_not_specialize, do_not_specialize_on_alignment, noinline)
+        return JitFunction(function, do_not_specialize, do_not_specialize_on_alignment, noinline, language)
 
     return wrap if fn is None else wrap(fn)

@@ -21,9 +21,10 @@ from tle2cuda.errors import (
 )
 from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import range_of
-from tle2cuda.frontend.names import device_function
+from tle2cuda.frontend.liveness import constexpr_names
+from tle2cuda.frontend.names import device_function, translate
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
-from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors, TracingBuilder
+from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.span import Span
 from tle2cuda.ops.arithmetic import maximum, minimum
@@ -129,7 +130,7 @@ class Calls(Expressions):
                 return wrap(function(*args, **kwargs))
         except KernelError as error:
             operands = self._operands(node, args, kwargs)
-            _explain_decay(error, operands, self.builder)
+            self._explain_run_time(error, operands)
             raise located(error, span, self.operand_facts(operands)) from error.__cause__
         except TypeError as error:
             problem = _binding_problem(function, args, kwargs)
@@ -165,15 +166,7 @@ class Calls(Expressions):
             if parameter.name in bound.arguments:
                 value = bound.arguments[parameter.name]
             else:
-                value = wrap(parameter.default)
-            if is_constexpr_annotation(parameter.annotation) and not is_static(value):
-                raise ConstexprRequired(
-                    f"{name}: parameter `{parameter.name}` is a tl.constexpr, got a run-time value "
-                    f"({describe_value(value)})",
-                    call_site,
-                    (self.fact(parameter.name, value),),
-                    help="pass a constant, or remove the annotation from the parameter",
-                )
+                value = wrap(translate(parameter.default))
             values[parameter.name] = value
         if self.session.depth >= MAX_INLINE_DEPTH:
             raise CompilationError(
@@ -209,6 +202,9 @@ class Calls(Expressions):
                 return constexpr(_is_instance(args[0], args[1]))
             if function is hasattr and is_handle(args[0]):
                 return constexpr(hasattr(args[0], unwrap(args[1])))
+            if function is getattr and len(args) == 2 and not kwargs and is_static(args[1]):
+                named = ast.Attribute(node.args[0], str(unwrap(args[1])), ast.Load())
+                return self.evaluate(ast.copy_location(named, node))
             if function in (tuple, list) and len(args) == 1 and isinstance(args[0], tuple):
                 return args[0]
             if function is len and isinstance(args[0], tuple):
@@ -245,6 +241,32 @@ class Calls(Expressions):
             result = self._call_language(node, name, function, [result, item], {})
         return result
 
+    def _explain_run_time(self, error: KernelError, operands: Sequence[tuple[ast.expr, Any]]) -> None:
+        """Says why a name is not a constant, where a constant is needed."""
+        if not isinstance(error, ConstexprRequired) or error.span is not None:
+            return
+        annotated = constexpr_names(self.source.node.body)
+        for node, value in operands:
+            if not isinstance(node, ast.Name) or not isinstance(value, tensor):
+                continue
+            if self._is_constexpr_parameter(node.id):
+                where = self.call_site.short() if self.call_site is not None else "the launch"
+                error.help = f"`{node.id}` is a tl.constexpr parameter, but {where} passes a run-time value for it"
+            elif node.id in annotated:
+                error.help = f"the annotation makes no constant of a run-time value: compute `{node.id}` from constants only"
+            elif self.builder.maker.get(value.value) == "constant":
+                error.help = (
+                    f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
+                    "where it is assigned"
+                )
+
+    def _is_constexpr_parameter(self, name: str) -> bool:
+        binding = self.env.get(name)
+        parameter = signature_of(self.fn).parameters.get(name)
+        if binding is None or parameter is None or not is_constexpr_annotation(parameter.annotation):
+            return False
+        return all(binding.span != self.span(n) for n in ast.walk(self.source.node) if isinstance(n, ast.Name))
+
     # -- host functions --
 
     def _call_host(
@@ -252,6 +274,8 @@ class Calls(Expressions):
     ) -> Any:
         """Calls a Python function or class on compile-time values, now."""
         span = self.span(node)
+        if function is constexpr and len(args) == 1 and not is_static(args[0]):
+            return args[0]  # as in Triton, no constant comes of it
         if _takes_run_time_values(function):
             plain_args, plain_kwargs = list(args), dict(kwargs)
         else:
@@ -270,23 +294,10 @@ class Calls(Expressions):
             with self.builder.at(span):
                 return wrap(function(*plain_args, **plain_kwargs))
         except KernelError as error:
-            _explain_decay(error, self._operands(node, args, kwargs), self.builder)
+            self._explain_run_time(error, self._operands(node, args, kwargs))
             raise located(error, span) from error.__cause__
         except Exception as error:
             raise foreign_error(name, error, span, ours=False) from error
-
-
-def _explain_decay(error: KernelError, operands: Sequence[tuple[ast.expr, Any]], builder: TracingBuilder) -> None:
-    """Says why a name that was given a number is not a constant, where a constant is needed."""
-    if not isinstance(error, ConstexprRequired) or error.span is not None:
-        return
-    for node, value in operands:
-        is_constant = isinstance(value, tensor) and builder.maker.get(value.value) == "constant"
-        if isinstance(node, ast.Name) and is_constant:
-            error.help = (
-                f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
-                "where it is assigned"
-            )
 
 
 def _usage(name: str, function: Callable[..., Any]) -> tuple[str, ...]:

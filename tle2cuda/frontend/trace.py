@@ -13,7 +13,6 @@ from tle2cuda.errors import (
     ArgumentError,
     CapabilityError,
     CompilationError,
-    ConstexprRequired,
     InvalidType,
     KernelError,
     MeshError,
@@ -24,6 +23,7 @@ from tle2cuda.frontend.branches import FALLS, NO_VALUE, Arm, NoValue, Outcome
 from tle2cuda.frontend.calls import bind_parameters, signature_of
 from tle2cuda.frontend.expressions import BINARY
 from tle2cuda.frontend.iterators import UnrolledLoop, loop_of
+from tle2cuda.frontend.names import translate
 from tle2cuda.frontend.loops import Loops
 from tle2cuda.frontend.scope import current_scope
 from tle2cuda.frontend.session import PoisonUsed, Session, TooManyErrors, TracingBuilder
@@ -32,6 +32,7 @@ from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_
 from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.levels import DEFAULT_LEVEL
 from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
@@ -271,24 +272,13 @@ class FunctionTracer(Loops):
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is None:
-            raise UnsupportedSyntax(
-                "an annotation without a value is not supported in a kernel",
-                help="assign a value, or remove it",
-            )
+            return  # `x: int` declares and does nothing
         text = ast.unparse(node.annotation).strip("'\"")
         value = self.evaluate(node.value)
         if text.rpartition(".")[2] != "constexpr":
             self.assign(node.target, value)
             return
-        if not is_static(value):
-            label = self.span(node.value).text()
-            raise ConstexprRequired(
-                f"`{self.span(node.target).text()}` is a tl.constexpr, but its value is a run-time value "
-                f"({describe_value(value)})",
-                self.span(node.value),
-                (self.fact(label, value),) if is_handle(value) else (),
-                help="remove the annotation, or compute it from constants only",
-            )
+        # As in Triton, the annotation keeps constants constant and makes no constant of a run-time value.
         self.assign(node.target, value, keep_constants=True)
 
     def _assert(self, node: ast.Assert) -> None:
@@ -345,6 +335,7 @@ def trace(
     *,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    language: str = DEFAULT_LEVEL,
 ) -> Kernel:
     """Trace a Python function into a kernel.
 
@@ -356,13 +347,14 @@ def trace(
         target: Architecture such as ``sm_90a``.
         cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
         cooperative: The launch asks for all CTAs to be resident.
+        language: Level of the language (`tle2cuda.levels`).
 
     Raises:
         CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
         ArgumentError: A parameter has neither a type nor a value.
     """
     specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
-    builder = TracingBuilder(num_warps, target)
+    builder = TracingBuilder(num_warps, target, language)
     builder.cluster_dims = cluster_dims
     session = Session(builder)
     tracer = FunctionTracer(session, fn)
@@ -444,9 +436,9 @@ def _bind_kernel(
             tracer.env[name] = Binding(tensor(value), span)
             continue
         if name in constants:
-            bound[name] = unwrap(constants[name])
+            bound[name] = unwrap(translate(constants[name]))
         elif parameter.default is not parameter.empty:
-            bound[name] = unwrap(parameter.default)
+            bound[name] = unwrap(translate(parameter.default))
         else:
             raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
         tracer.env[name] = Binding(wrap(bound[name]), span)

@@ -157,7 +157,8 @@ def floor_divide(left: Any, right: Any) -> tensor:
             f"`//` takes integers, got {left_right(left, right)}",
             help="divide floats with / and round with tl.floor",
         )
-    _check_divisor(right, "`//`")
+    if _is_zero(right, "`//`"):
+        return constant(-1 if dtype.is_int_signed() else core.integer_range(dtype)[1], dtype, a.dims)
     return _as_integer_op("idiv", a, b)
 
 
@@ -167,24 +168,19 @@ def remainder(left: Any, right: Any) -> tensor:
     a, b = binary_operands(left, right, "`%`", division=True)
     dtype = core.dtype_of(a)
     if dtype.is_int():
-        _check_divisor(right, "`%`")
-        return _as_integer_op("rem", a, b)
+        return a if _is_zero(right, "`%`") else _as_integer_op("rem", a, b)
     if dtype.is_fp8():
         return core.cast(_float_remainder(core.cast(a, F32), core.cast(b, F32)), dtype)
     return _float_remainder(a, b)
 
 
-def _check_divisor(divisor: Any, what: str) -> None:
-    """Refuse to divide integers by a zero that is known already; one that turns up at run time gives what it gives.
-
-    Raises:
-        InvalidArgument: The divisor is the constant 0.
-    """
-    if is_literal(divisor) and unwrap(divisor) == 0:
-        raise InvalidArgument(
-            f"{what}: the divisor is the constant 0",
-            help="guard the line with `if` on the constant, which is decided at compile time",
-        )
+def _is_zero(divisor: Any, what: str) -> bool:
+    """Whether integers are divided by the constant 0, which gives what the hardware gives for any zero; warns then."""
+    if not is_literal(divisor) or unwrap(divisor) != 0:
+        return False
+    gives = "all ones" if what == "`//`" else "the dividend"
+    builder.warn(f"{what}: the divisor is the constant 0, which gives {gives}; guard the line with `if`")
+    return True
 
 
 def _as_integer_op(op: str, a: tensor, b: tensor) -> tensor:
@@ -354,7 +350,6 @@ def cdiv(x: Any, div: Any) -> Any:
     """
     if not builder.is_tracing():
         return -(-x // div)
-    _check_divisor(div, "tl.cdiv")
     numerator = x if is_literal(x) and not is_literal(div) else to_tensor(x)
     less_one = unwrap(div) - 1 if is_literal(div) else sub_operator(div, 1)
     return floor_divide(add_operator(numerator, less_one), div)
