@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import SHAPE, is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import DType, TileType
+from tle2cuda.ir.types import DType, PointerType, TileType
 from tle2cuda.layout import Layout, Term, f2, flatten, format_index, linear_terms, unflatten
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
@@ -155,6 +155,11 @@ class Evaluator:
         if op is not None and op.name == "constant" and isinstance(value.type, DType) and value.type.is_int():
             if not value.type.is_bool() and value.type.bits <= 32 and value.type.kind == "int":
                 return Affine(int(op.attrs["value"]))
+        if isinstance(value.type, PointerType) and value not in self.state.scalars:
+            from tle2cuda.lowering.places import Places  # places are spelled by evaluators
+
+            places = Places(self.state, self)
+            return places.address(places.of(value))
         return self.state.scalar(value)
 
     def _compute(self, value: Value, grid: Grid, k_zero: bool) -> Expr:
