@@ -22,6 +22,7 @@ from tle2cuda.lowering import (
     shared,
 )
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.writer import operation
 
 Emitter = Callable[[State, Op], None]
 
@@ -56,7 +57,8 @@ _RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans")
 def emit_op(state: State, op: Op) -> None:
     """Write one operation; faults of ours name the operation and the user's place."""
     try:
-        _emit(state, op)
+        with operation(op.name):
+            _emit(state, op)
     except KernelError:
         raise
     except Exception as error:

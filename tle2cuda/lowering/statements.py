@@ -48,8 +48,11 @@ def started(block: Block, type_: str, name: str, value: str, span: Span | None =
 
 def constant(block: Block, type_: str, name: str, value: str, span: Span | None = None) -> None:
     """`const int a = 1;`, or `float* const a = x + 1;` when the type is that of a pointer."""
-    form = "constant_pointer" if type_.endswith("*") else "constant"
-    write(block, TEMPLATE, form, StatementView(type_, name, value), span)
+    view = StatementView(type_, name, value)
+    if type_.endswith("*"):
+        write(block, TEMPLATE, "constant_pointer", view, span)
+    else:
+        write(block, TEMPLATE, "constant", view, span)
 
 
 def assign(block: Block, name: str, value: str, span: Span | None = None, condition: str = "") -> None:

@@ -162,6 +162,8 @@ class Launcher:
         """`struct` code of a parameter."""
         if spec.kind == "pointer":
             return "P"
+        if spec.kind == "tensor_map":
+            raise ArgumentError(f"`{spec.name}`: tensor maps are taken by the emulator alone")
         code = _FORMATS.get(spec.dtype)
         if code is None:
             raise ArgumentError(f"`{spec.name}`: scalars of type {spec.dtype} cannot be passed by value")
