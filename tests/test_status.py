@@ -75,14 +75,6 @@ def test_refused_functions_say_so(name: str) -> None:
 
 
 KERNELS: dict[str, tuple[str, str, str]] = {
-    "join": (
-        "x = tl.arange(0, 8)\n    tl.store(p, tl.join(x, x))",
-        "*i32",
-        "k.py:7:17: tl.join is not supported by this version of tle2cuda\n\n"
-        "  7 |     tl.store(p, tl.join(x, x))\n"
-        "    |                 ^^^^^^^^^^^^^\n"
-        "  x: tile i32[8], computed at k.py:6",
-    ),
     "later_name": ("tl.store(p, tl.squeeze(p))", "*i32", "k.py:6:17: `tl` has no attribute `squeeze`"),
     "atomic_poll": ("tl.atomic_poll(p, 1)", "*i32", "k.py:6:5: `tl` has no attribute `atomic_poll`"),
     "offsets": (

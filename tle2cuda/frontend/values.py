@@ -86,6 +86,8 @@ def same_make(a: Any, b: Any) -> bool:
 
 def part_names(value: Any, name: str) -> list[str]:
     """Names for the handles inside the value that is called `name`, in the order of `leaves`."""
+    if hasattr(type(value), "part_names"):  # block pointers and descriptors
+        return list(value.part_names(name))
     parts = parts_of(value)
     if parts is None:
         return [name] if is_handle(value) else []
@@ -263,6 +265,8 @@ def describe_value(value: Any) -> str:
         return describe_ir_type(value.value.type)
     if isinstance(value, Undefined):
         return "no value"
+    if hasattr(type(value), "described"):  # block pointers and descriptors
+        return str(value.described)
     if isinstance(value, tuple):
         inner = ", ".join(describe_value(item) for item in value)
         return f"tuple ({inner})"
