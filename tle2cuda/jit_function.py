@@ -193,6 +193,12 @@ class JitFunction(KernelInterface[Any]):
         self.pre_run_hooks.append(hook)
         self.__dict__.pop("_launch", None)
 
+    def forget(self) -> None:
+        """Forgets every specialisation, so that the next launch compiles anew, or finds the disk cache."""
+        with self._lock:
+            self._prepared.clear()
+            self._launches.clear()
+
     # -- compiling --
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
