@@ -22,6 +22,8 @@ FAMILIES = (
     "distributed",
     "device_functions",
     "dot",
+    "block_pointers",
+    "descriptors",
 )
 
 
