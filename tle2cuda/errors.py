@@ -186,6 +186,10 @@ class EmulationError(KernelError, RuntimeError):
         self.kind = kind
 
 
+class KernelWarning(UserWarning):
+    """Something in a kernel that is accepted and hardly meant."""
+
+
 class InternalError(KernelError):
     """A fault of tle2cuda itself, never the user's mistake."""
 

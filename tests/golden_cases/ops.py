@@ -59,6 +59,11 @@ SHOWN = (
     "dot_turned_f32_tt",
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
+    # Tiles described by base, extents and strides.
+    "block_matmul_50x70x40",
+    "block_turn_70x50",
+    "descriptor_copy_edge",
+    "descriptor_rows",
     # Control flow and what it carries.
     "accumulate_1024",
     "swap_tiles_1024_2",

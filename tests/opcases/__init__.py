@@ -23,6 +23,8 @@ FAMILIES = (
     "distributed",
     "device_functions",
     "dot",
+    "block_pointers",
+    "descriptors",
 )
 
 

@@ -6,7 +6,7 @@ import inspect
 import time
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -285,3 +285,57 @@ def test_ten_arguments_cost_little_python(gpu_kernel: tuple[JitFunction, Driver,
             kernel[(8,)](*ARGUMENTS, BLOCK=128, num_warps=4)
         best = min(best, (time.process_time() - start) / 500)
     assert best < 8e-6
+
+
+# --- Tuples as arguments ---
+
+
+class Pair(NamedTuple):
+    values: Any
+    count: Any
+
+
+def add_all(arrays, pair, nested, out, arrays_0, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for k in tl.static_range(len(arrays)):
+        total += tl.load(arrays[k] + i)
+    total += tl.load(pair.values + i, mask=i < pair.count, other=0.0)
+    scale, (offset, nothing) = nested
+    if nothing is None:
+        total = total * scale + offset
+    tl.store(out + i, total + arrays_0)
+
+
+@pytest.mark.parametrize("device", ["interpreter", "emulator"])
+def test_tuples_are_passed_element_by_element(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    a, b, c = (np.arange(8, dtype=np.float32) * factor for factor in (1, 10, 100))
+    out = zeros()
+    kernel = tle2cuda.jit(add_all)
+    kernel[(1,)]((a, b), Pair(c, 3), (2, (0.5, None)), out, 7, BLOCK=8)
+    expected = (a + b + np.where(np.arange(8) < 3, c, 0)) * 2 + 0.5 + 7
+    np.testing.assert_array_equal(out, expected)
+    kernel[(1,)]((a, b), Pair(c, 4), (2, (0.5, None)), out, 7, BLOCK=8)
+    assert len(kernel._launches) == 1
+    kernel[(1,)]((a, b, c), Pair(c, 4), (1, (0.5, None)), out, 7, BLOCK=8)
+    assert len(kernel._launches) == 2, "length, and constants inside, are part of the key"
+    np.testing.assert_array_equal(out, a + b + c + np.where(np.arange(8) < 4, c, 0) + 7.5)
+
+
+def test_elements_of_tuples_have_names_of_their_own() -> None:
+    kernel = tle2cuda.jit(add_all)
+    a = zeros()
+    launch = kernel.warmup((a, a), Pair(a, 3), (2, (0.5, None)), a, 7, BLOCK=8)
+    names = [spec.name for spec in launch.bound.specialization.args]
+    assert names == ["arrays_0_", "arrays_1", "pair_0", "pair_1", "nested_0", "nested_1_0", "out", "arrays_0"]
+
+
+def test_what_tuples_may_not_hold() -> None:
+    with pytest.raises(errors.ArgumentError, match=r"argument `arrays`: a value of type builtins\.str cannot be"):
+        tle2cuda.jit(add_all)[(1,)](("text",), Pair(zeros(), 3), (2, (0.5, None)), zeros(), 7, BLOCK=8)
+
+
+def test_a_launch_needs_memory() -> None:
+    with pytest.raises(errors.ArgumentError, match="fill: `out` stands for a tensor and has no memory"):
+        tle2cuda.jit(fill)[(1,)](MockTensor(tl.float32), 1.0, 5)

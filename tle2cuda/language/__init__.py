@@ -47,6 +47,7 @@ from tle2cuda.ops.atomics import (
     atomic_xchg,
     atomic_xor,
 )
+from tle2cuda.ops.block_pointers import advance, make_block_ptr
 from tle2cuda.ops.casts import cast
 from tle2cuda.ops.compare import logical_and, logical_not, logical_or
 from tle2cuda.ops.copy import unsupported
@@ -62,6 +63,22 @@ from tle2cuda.ops.debug import (
     multiple_of,
     static_assert,
     static_print,
+)
+from tle2cuda.ops.descriptors import (
+    _experimental_descriptor_load as _experimental_descriptor_load,
+)
+from tle2cuda.ops.descriptors import (
+    _experimental_descriptor_store as _experimental_descriptor_store,
+)
+from tle2cuda.ops.descriptors import (
+    _experimental_make_tensor_descriptor as _experimental_make_tensor_descriptor,
+)
+from tle2cuda.ops.descriptors import (
+    load_tensor_descriptor,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+    tensor_descriptor_type,
 )
 from tle2cuda.ops.dot import dot
 from tle2cuda.ops.gather import gather
@@ -128,14 +145,8 @@ int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
-_POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride + cols[None, :]"
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
 
-make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
-advance = unsupported("tl.advance", _POINTERS)
-make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
-load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
-store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
@@ -264,6 +275,8 @@ __all__ = [
     "sum",
     "swizzle2d",
     "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_type",
     "tle",
     "topk",
     "trans",

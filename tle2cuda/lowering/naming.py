@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tle2cuda.ir.classify import SHAPE, VIEWS
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import DType, element_of
 from tle2cuda.lowering.state import State
 
 _NOUNS: Mapping[str, str] = {
@@ -48,7 +49,14 @@ def hint_for(state: State, value: Value, op: Op | None) -> str:
             return f"{name}_value"
     if op.name in ("math", "libdevice") and (name := operand_name(state, op.operands[0])):
         return f"{name}_{op.attrs['fn']}"
+    if op.name == "cast" and (name := op.operands[0].name):
+        return f"{name}_wide" if _is_wider(op) else name
     return _NOUNS.get(op.name, "value")
+
+
+def _is_wider(op: Op) -> bool:
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    return isinstance(source, DType) and isinstance(target, DType) and target.bits > source.bits
 
 
 def memory_name(state: State, pointer: Value) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 from collections.abc import Callable
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.compiler import emit_specialized, trace_specialized
 from tle2cuda.errors import ArgumentError
-from tle2cuda.runtime.args import BoundArguments
+from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import host_device
 from tle2cuda.runtime.options import LaunchOptions
@@ -176,17 +175,7 @@ class HostLaunch:
         return self
 
 
-def picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that takes the values at these positions out of a tuple."""
-    if len(indices) > 1:
-        return operator.itemgetter(*indices)
-    if indices:
-        (index,) = indices
-        return lambda values: (values[index],)
-    return lambda values: ()
-
-
-def values_for_all(names: list[str], indices: tuple[int, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def values_for_all(names: list[str], indices: tuple[Place, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """One value for each parameter from the arguments of a compiled kernel's launch.
 
     Args:
@@ -200,14 +189,15 @@ def values_for_all(names: list[str], indices: tuple[int, ...], kernel: str, args
     """
     if len(args) == len(names):
         return args
-    if len(args) != len(indices):
+    places = [index for index in indices if isinstance(index, int)]
+    if len(args) != len(indices) or len(places) != len(indices):
         raise ArgumentError(
             f"{kernel}: a launch of the compiled kernel takes its {len(names)} parameters, or the {len(indices)} that "
             f"are no constants; got {len(args)}",
             facts=(f"parameters: {', '.join(names)}",),
         )
     values: list[Any] = [None] * len(names)
-    for index, value in zip(indices, args, strict=True):
+    for index, value in zip(places, args, strict=True):
         values[index] = value
     return tuple(values)
 
