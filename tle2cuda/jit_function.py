@@ -33,7 +33,8 @@ from tle2cuda.errors import (
 from tle2cuda.ir.types import DType
 from tle2cuda.runtime.args import HOST, BoundArguments, array_dtype, make_binder, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, host_device
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, host_device, on_device
+from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 
@@ -96,6 +97,11 @@ class JitFunction:
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
+
+    @property
+    def eager(self) -> _EagerKernel:
+        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint()` and `print`."""
+        return _EagerKernel(self)
 
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -195,7 +201,8 @@ class JitFunction:
         except InternalError:
             raise
         except KernelError as error:
-            raise error.with_traceback(None) from error.__cause__
+            # In eager mode the kernel's own frames are the user's place.
+            raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
 
     def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """All bound arguments by name, as a grid function sees them."""
@@ -282,6 +289,24 @@ class JitFunction:
         )
 
 
+class _EagerKernel:
+    """A kernel whose launches run in eager mode.
+
+    Args:
+        kernel: The jit object.
+    """
+
+    def __init__(self, kernel: JitFunction) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> None:
+            with on_device("eager"):
+                self._kernel._launch(grid, *args, **kwargs)
+
+        return launch
+
+
 class _Options:
     """Launch options, checked.
 
@@ -354,7 +379,7 @@ class _GPULaunch:
 
 
 class _HostLaunch:
-    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
+    """Runs a kernel on arrays in host memory: in the interpreter, as ordinary Python, or as its emitted file in the emulator.
 
     Args:
         kernel: The jit object.
@@ -387,6 +412,8 @@ class _HostLaunch:
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
         }
+        if device == "eager":
+            return device  # nothing is compiled
         if device == "interpreter":
             if self.traced is None:
                 self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
@@ -397,7 +424,15 @@ class _HostLaunch:
         return device
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> None:
-        if self.prepare() == "emulator":
+        device = self.prepare()
+        if device == "eager":
+            from tle2cuda import eager
+
+            specialization = self.bound.specialization
+            run_time, constants = specialization.args, specialization.constants
+            eager.run(self.kernel.fn, grid, run_time, self.pick(values), constants, self.settings.cluster_dims)
+            return
+        if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
             emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
