@@ -184,7 +184,7 @@ def _add_run(commands: Any) -> None:
         "--on",
         choices=("cuda", "emulator", "interpreter", "eager"),
         help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
-        "breakpoint() and print (default: where their arrays lie; NumPy arrays in the emulator)",
+        "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
     parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")

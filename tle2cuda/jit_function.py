@@ -100,7 +100,7 @@ class JitFunction:
 
     @property
     def eager(self) -> _EagerKernel:
-        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint()` and `print`."""
+        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint` and `print`."""
         return _EagerKernel(self)
 
     @functools.cached_property
@@ -379,7 +379,7 @@ class _GPULaunch:
 
 
 class _HostLaunch:
-    """Runs a kernel on arrays in host memory: in the interpreter, as ordinary Python, or as its emitted file in the emulator.
+    """Runs a kernel on arrays in host memory: interpreted, as ordinary Python, or as its emitted file in the emulator.
 
     Args:
         kernel: The jit object.

@@ -1,7 +1,7 @@
 """Kernels as ordinary Python on NumPy arrays: what `TLE2CUDA_DEVICE=eager` runs.
 
 CPython executes the user's own function, program by program, with the names of the language exchanged for the
-functions of this package, so `breakpoint()`, `print` and a debugger work in its lines. It is a second reading of the
+functions of this package, so `breakpoint`, `print` and a debugger work in its lines. It is a second reading of the
 language, written from the description of it: nothing here calls the front end, `ops/` or the interpreter. Shared with
 them are the names of dtypes and pointer types, meshes, layouts and the like, which compute nothing.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tle2cuda.eager.numbers import Array, convert, round_to, wide_dtype
+from tle2cuda.eager.numbers import Array, convert, round_to
 from tle2cuda.eager.operators import (
     add_operator,
     compute,
@@ -122,17 +122,17 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 # -- arithmetic by name -------------------------------------------------------------------------------
 
 
-def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Tile:
+def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.add`."""
     return add_operator(to_tile(x), y)
 
 
-def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Tile:
+def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.sub`."""
     return sub_operator(to_tile(x), y)
 
 
-def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Tile:
+def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.mul`."""
     return mul_operator(to_tile(x), y)
 
@@ -190,7 +190,7 @@ def umulhi(x: Any, y: Any) -> Tile:
 def multiply_high(p: Array, q: Array) -> Array:
     """Upper half of the product of unsigned integers of 32 or 64 bits."""
     if p.dtype.itemsize == 4:
-        return ((p.astype(np.uint64) * q.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
+        return np.asarray(((p.astype(np.uint64) * q.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32))
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     p1, p0, q1, q0 = p >> half, p & low, q >> half, q & low
     middle = p1 * q0 + ((p0 * q0) >> half)
@@ -203,7 +203,7 @@ def multiply_high(p: Array, q: Array) -> Array:
 
 def _half_away(x: Array) -> Array:
     whole = np.trunc(x)
-    return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1.0, x), 0.0)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1.0, x), whole)
 
 
 def _by_element(function: Callable[..., float]) -> Callable[..., Array]:
@@ -284,7 +284,9 @@ def sigmoid(x: Any) -> Tile:
     """``1 / (1 + exp(0 - x))``."""
     value = numeric(x, "tl.sigmoid")
     if value.dtype not in (F32, F64):
-        raise DTypeMismatch(f"tl.sigmoid takes float32 or float64, got {describe(value)}", help="convert first, x.to(tl.float32)")
+        raise DTypeMismatch(
+            f"tl.sigmoid takes float32 or float64, got {describe(value)}", help="convert first, x.to(tl.float32)"
+        )
     one = number_as(1.0, value.dtype)
     falling = FUNCTIONS["exp"](compute("-", number_as(0.0, value.dtype), value, value.dtype))
     return divide_floats(one, compute("+", one, falling, value.dtype), value.dtype)

@@ -7,11 +7,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tle2cuda.eager import reductions
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import HELPERS, code_of
 from tle2cuda.eager.values import decay_result
-from tle2cuda.errors import InvalidType
 from tle2cuda.frontend.names import device_function, translate
 from tle2cuda.ops.mesh import device_mesh
 from tle2cuda.ops.values import constexpr
@@ -126,12 +124,3 @@ def _names(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names(constant)
-
-
-def _call(function: Any, args: tuple[Any, ...]) -> Any:
-    if not callable(function):
-        raise InvalidType(f"expected a function decorated with @tle2cuda.jit, got {function!r}")
-    return decay_result(function(*args))
-
-
-reductions.call_function = _call

@@ -332,5 +332,3 @@ def _missing(name: str) -> Callable[..., Any]:
         raise NotSupported(f"{name} is not supported in eager mode", help="use TLE2CUDA_DEVICE=interpreter or emulator")
 
     return refuse
-
-

@@ -44,7 +44,7 @@ class Region:
         self.base, self.nbytes = int(low), int(high - low)
         self.shape = array.shape
         self.writeable = array.flags.writeable
-        raw = (ctypes.c_ubyte * self.nbytes).from_address(self.base)
+        raw: Any = (ctypes.c_ubyte * self.nbytes).from_address(self.base)
         self.bytes = np.frombuffer(raw, np.uint8) if self.nbytes else np.empty(0, np.uint8)
         self.views: dict[np.dtype[Any], Array] = {}
         self.written = np.zeros(self.nbytes, np.bool_) if track else None
@@ -164,9 +164,7 @@ def _elements(
     return elements
 
 
-def _outside(
-    region: Region, offsets: Array, bad: Array, pointer: Tile, mask: Array | None, what: str
-) -> OutOfBounds:
+def _outside(region: Region, offsets: Array, bad: Array, pointer: Tile, mask: Array | None, what: str) -> OutOfBounds:
     size = _pointee(pointer).bytes
     position = _first(bad, mask, pointer.data.shape)
     element = int(offsets[np.argmax(bad)]) // size
@@ -188,8 +186,9 @@ def _wrapped(pointer: Tile, addresses: Array, exact: Array, mask: Array | None, 
     at = int(np.argmax(bad))
     base = pointer.region.base if pointer.region is not None else int(exact[at])
     name = pointer.region.name if pointer.region is not None else "the pointer"
+    place = _place(_first(bad, mask, pointer.data.shape))
     return OffsetOverflow(
-        f"{what}{_place(_first(bad, mask, pointer.data.shape))}: the offset wrapped in 32 bits before it reached the pointer: "
+        f"{what}{place}: the offset wrapped in 32 bits before it reached the pointer: "
         f"{(int(exact[at]) - base) // size} became {(int(addresses[at]) - base) // size} elements from `{name}`",
         facts=current().facts(),
         help="compute the offset in 64 bits: tl.program_id(0).to(tl.int64), or x.to(tl.int64) before multiplying",
@@ -210,7 +209,9 @@ def _mask(mask: Any, what: str) -> Tile | None:
         return None
     value = to_tile(bool(mask) if is_number(mask) else mask, what)
     if value.is_pointer or value.dtype is not BOOL:
-        raise DTypeMismatch(f"{what}: the mask must be bool (int1), got {describe(value)}", help="compare it, such as m != 0")
+        raise DTypeMismatch(
+            f"{what}: the mask must be bool (int1), got {describe(value)}", help="compare it, such as m != 0"
+        )
     return value
 
 
@@ -245,7 +246,8 @@ def load(
     if hasattr(pointer, "load_block"):
         if mask is not None or other is not None:
             raise InvalidArgument("tl.load: mask and other do not go with a block pointer", help="use boundary_check")
-        return pointer.load_block(boundary_check, padding_option)
+        block: Tile = pointer.load_block(boundary_check, padding_option)
+        return block
     what = "tl.load"
     address = _pointer(pointer, what)
     if other is not None and mask is None:
@@ -379,7 +381,7 @@ def _updated(kind: str, old: Array, new: Array, dtype: DType) -> Array:
         a, b = old.view(raw), new.view(raw)
         plain = (np.maximum if kind == "max" else np.minimum)(old.view(signed), new.view(signed)).view(raw)
         reverse = (np.minimum if kind == "max" else np.maximum)(a, b)
-        return np.where(np.signbit(new), reverse, plain).view(old.dtype)
+        return np.asarray(np.where(np.signbit(new), reverse, plain).view(old.dtype))
     return _UPDATES[kind](old, new)
 
 
@@ -396,9 +398,7 @@ def _rounds(elements: Array) -> list[Array | slice]:
     return [np.flatnonzero(turn == number) for number in range(int(lengths.max()))]
 
 
-def _update(
-    address: Tile, enabled: Array | None, dtype: DType, what: str, step: Callable[[Array, Any], Array]
-) -> Tile:
+def _update(address: Tile, enabled: Array | None, dtype: DType, what: str, step: Callable[[Array, Any], Array]) -> Tile:
     """Applies `step(old bits, positions) -> new bits` to each selected element; returns the old values."""
     program = current()
     program.note_access(address)

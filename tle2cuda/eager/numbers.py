@@ -51,7 +51,7 @@ VALUES: dict[DType, np.dtype[Any]] = {
 }
 """NumPy dtype of the arrays that hold values of a dtype."""
 
-_BITS = {BF16: np.dtype(np.uint16), F8E4NV: np.dtype(np.uint8), F8E5: np.dtype(np.uint8)}
+_BITS: dict[DType, np.dtype[Any]] = {BF16: np.dtype(np.uint16), F8E4NV: np.dtype(np.uint8), F8E5: np.dtype(np.uint8)}
 MEMORY: dict[DType, np.dtype[Any]] = {**VALUES, BOOL: np.dtype(np.uint8), **_BITS}
 """NumPy dtype of one element in memory."""
 
@@ -104,7 +104,7 @@ def convert(values: Array, source: DType, target: DType, toward_zero: bool = Fal
     if source is target:
         return values
     if target is BOOL:
-        return values != 0
+        return np.asarray(values != 0)
     if target.is_floating():
         if not source.is_floating():
             if target in (F32, F64):
@@ -162,18 +162,21 @@ def _magnitudes(dtype: DType) -> NDArray[np.float64]:
     values = np.ldexp(significand, np.maximum(exponent, 1) - 1 + smallest - fraction_bits)
     if dtype is F8E5:
         values[124] = np.inf
-    return values
+    result: NDArray[np.float64] = values
+    return result
 
 
 def to_bits(values: Array, dtype: DType) -> Array:
     """Values as they lie in memory."""
     if dtype is BF16:
-        return (np.ascontiguousarray(values).view(np.uint32) >> np.uint32(16)).astype(np.uint16).reshape(values.shape)
+        return np.asarray(
+            (np.ascontiguousarray(values).view(np.uint32) >> np.uint32(16)).astype(np.uint16).reshape(values.shape)
+        )
     if dtype.is_fp8():
         nan = 0x7F
         codes = np.searchsorted(_magnitudes(dtype), np.abs(values).astype(np.float64)).astype(np.uint8)
         codes = np.where(np.isnan(values), np.uint8(nan), codes)
-        return codes | (np.signbit(values).astype(np.uint8) << np.uint8(7))
+        return np.asarray(codes | (np.signbit(values).astype(np.uint8) << np.uint8(7)))
     if dtype is BOOL:
         return values.astype(np.uint8)
     return values
@@ -182,7 +185,7 @@ def to_bits(values: Array, dtype: DType) -> Array:
 def from_bits(stored: Array, dtype: DType) -> Array:
     """What lies in memory as values."""
     if dtype is BF16:
-        return (stored.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return np.asarray((stored.astype(np.uint32) << np.uint32(16)).view(np.float32))
     if dtype.is_fp8():
         table = np.full(256, np.nan, np.float32)
         magnitudes = _magnitudes(dtype)
@@ -190,7 +193,7 @@ def from_bits(stored: Array, dtype: DType) -> Array:
         table[128 : 128 + len(magnitudes)] = -magnitudes
         return table[stored]
     if dtype is BOOL:
-        return stored != 0
+        return np.asarray(stored != 0)
     return stored
 
 

@@ -128,7 +128,9 @@ Tile.methods["to"] = to
 
 def _bitcast(x: Tile, dtype: DType) -> Tile:
     if x.dtype.bits != dtype.bits:
-        raise DTypeMismatch(f"tl.cast: a bitcast keeps the width, but {x.dtype} has {x.dtype.bits} bits, {dtype} {dtype.bits}")
+        raise DTypeMismatch(
+            f"tl.cast: a bitcast keeps the width, but {x.dtype} has {x.dtype.bits} bits, {dtype} {dtype.bits}"
+        )
     if x.dtype is dtype:
         return x
     raw = np.ascontiguousarray(to_bits(x.data, x.dtype)).view(MEMORY[dtype]).reshape(x.data.shape)
@@ -343,7 +345,7 @@ def _fused_double(a: Array, b: Array, c: Array) -> Array:
 
     x, y, z = np.broadcast_arrays(a, b, c)
     plain = np.asarray(x * y + z)
-    result = plain.copy()
+    result: Array = plain.copy()
     for at in np.ndindex(plain.shape):
         if np.isfinite(plain[at]):
             exact = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at]))
@@ -473,5 +475,3 @@ def logical_or(input: Any, other: Any) -> Tile:
 def logical_not(input: Any) -> Tile:
     """`not` of a bool value."""
     return Tile(~_bool_operand(input, "`not`").data, BOOL)
-
-

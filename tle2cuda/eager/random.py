@@ -57,10 +57,10 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUND
         raise DTypeMismatch(f"tl.philox takes integers, got {', '.join(describe(tile) for tile in counters)}")
     if counters[0].dtype.bits == 64:
         words = [cast(tile, U64) for tile in counters]
-        return philox_impl(*words, key, cast(0, U64), n_rounds)
+        return philox_impl(words[0], words[1], words[2], words[3], key, cast(0, U64), n_rounds)
     low, high = Tile(key.data.astype(np.uint32), U32), Tile((key.data >> np.uint64(32)).astype(np.uint32), U32)
     words = [cast(tile, U32) for tile in counters]
-    return philox_impl(*words, low, high, n_rounds)
+    return philox_impl(words[0], words[1], words[2], words[3], low, high, n_rounds)
 
 
 def randint4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> tuple[Tile, ...]:
@@ -81,7 +81,7 @@ def randint(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:
 
 
 @method
-def uint_to_uniform_float(x: Any) -> Tile:
+def uint_to_uniform_float(x: Any) -> Any:
     """A word as a float32 in [0, 1)."""
     word = to_tile(x)
     signed = word.data.astype(np.uint32).view(np.int32) if word.data.dtype.itemsize == 4 else word.data.view(np.int64)
@@ -90,7 +90,7 @@ def uint_to_uniform_float(x: Any) -> Tile:
     return mul_operator(cast(folded, F32), scale)
 
 
-def rand(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Tile:
+def rand(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Any:
     """Uniform in [0, 1)."""
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 

@@ -13,6 +13,7 @@ from tle2cuda.eager.operators import sub_operator, to_dtype
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
+    decay_result,
     describe,
     method,
     number_as,
@@ -23,8 +24,6 @@ from tle2cuda.eager.values import (
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir.types import BF16, BOOL, F32, I32, U32, DType
-
-call_function: Callable[..., Any]
 
 
 def _tile(input: Any, what: str) -> Tile:
@@ -177,9 +176,11 @@ def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Tile:
 
 def _combiner(combine_fn: Any, inputs: Sequence[Tile], what: str) -> Callable[..., tuple[Tile, ...]]:
     """The user's function on tuples of tiles, its results checked."""
+    if not callable(combine_fn):
+        raise InvalidType(f"{what}: expected a function decorated with @tle2cuda.jit, got {combine_fn!r}")
 
     def combine(left: Sequence[Tile], right: Sequence[Tile]) -> tuple[Tile, ...]:
-        result = call_function(combine_fn, (*left, *right))
+        result = decay_result(combine_fn(*left, *right))
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(inputs):
             raise InvalidType(f"{what}: the function returns {len(results)} values for {len(inputs)} tiles")
@@ -355,7 +356,9 @@ def gather(src: Any, index: Any, axis: Any) -> Tile:
     extent = x.shape[position]
     outside = (places.data < 0) | (places.data >= extent)
     if outside.any():
-        raise InvalidArgument(f"tl.gather: an index of {int(places.data[outside][0])} is outside axis {position} of {extent}")
+        raise InvalidArgument(
+            f"tl.gather: an index of {int(places.data[outside][0])} is outside axis {position} of {extent}"
+        )
     return Tile(np.take_along_axis(x.data, places.data.astype(np.int64), position), x.dtype)
 
 

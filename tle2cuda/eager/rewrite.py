@@ -144,24 +144,26 @@ def _all(value: Any) -> Any:
     return bool(value.data.all()) if isinstance(value, Tile) else value
 
 
+def _is_tile(thing: Any) -> bool:
+    return isinstance(thing, Tile)
+
+
 def _value(thing: Any) -> Any:
     return thing.value if hasattr(thing, "value") and not isinstance(thing, Tile) else thing
 
 
-HELPERS: dict[str, Callable[..., Any]] = {
-    f"{_PREFIX}{name}": function
-    for name, function in {
-        "decay": decay,
-        "unpacked": _unpacked,
-        "static": _static,
-        "and": _and,
-        "or": _or,
-        "not": _not,
-        "all": _all,
-        "value": _value,
-        "is_tile": lambda value: isinstance(value, Tile),
-    }.items()
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "decay": decay,
+    "unpacked": _unpacked,
+    "static": _static,
+    "and": _and,
+    "or": _or,
+    "not": _not,
+    "all": _all,
+    "value": _value,
+    "is_tile": _is_tile,
 }
+HELPERS = {f"{_PREFIX}{name}": function for name, function in _FUNCTIONS.items()}
 """What rewritten functions call, to be put among their globals."""
 
 _codes: weakref.WeakKeyDictionary[Callable[..., Any], types.CodeType] = weakref.WeakKeyDictionary()
@@ -195,4 +197,5 @@ def _compile(fn: Callable[..., Any]) -> types.CodeType:
     ast.increment_lineno(tree, source.line_offset)
     module = compile(tree, source.file, "exec", dont_inherit=True)
     code = next(c for c in module.co_consts if isinstance(c, types.CodeType) and c.co_name == node.name)
-    return code.replace(co_qualname=fn.__qualname__) if hasattr(code, "co_qualname") else code
+    names = {"co_qualname": fn.__qualname__} if hasattr(code, "co_qualname") else {}  # Python 3.11
+    return code.replace(**names)  # type: ignore[arg-type]

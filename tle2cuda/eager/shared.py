@@ -51,7 +51,9 @@ class Buffer:
         return f"buffer {self.region.name} {self.dtype.short}{self.shape}"
 
     def __getitem__(self, key: Any) -> Any:
-        raise InvalidType("a buffer cannot be indexed with []", help="use tle.gpu.local_ptr(buffer, (i,)), or buffer.slot(i)")
+        raise InvalidType(
+            "a buffer cannot be indexed with []", help="use tle.gpu.local_ptr(buffer, (i,)), or buffer.slot(i)"
+        )
 
     def _view(self, offsets: Array) -> Buffer:
         return Buffer(self.region, self.dtype, offsets, self.owner)
@@ -322,7 +324,7 @@ def _need_cluster(mesh: Any, what: str) -> None:
         )
 
 
-def shard_id(mesh: Any, axis: Any, comm_ptr: Any = None) -> Tile:
+def shard_id(mesh: Any, axis: Any, comm_ptr: Any = None) -> Any:
     """`tle.shard_id`."""
     found = meshes.check_mesh(mesh, "shard_id: mesh")
     if comm_ptr is not None:
@@ -364,7 +366,9 @@ def distributed_barrier(
     found = meshes.check_mesh(mesh, "distributed_barrier: mesh")
     if _spans_grid(found):
         if program.launch.cluster != (1, 1, 1):
-            raise MeshError(f"{what}: a grid barrier requires cluster_dims=(1, 1, 1), the launch has {program.launch.cluster}")
+            raise MeshError(
+                f"{what}: a grid barrier requires cluster_dims=(1, 1, 1), the launch has {program.launch.cluster}"
+            )
         a, b, c = program.launch.grid
         program.barrier("grid", a * b * c, what)
         return

@@ -34,12 +34,16 @@ def dot(
     if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2]:
         raise ShapeMismatch(f"tl.dot: {describe(a)} and {describe(b)} do not go together")
     if a.shape[-1] != b.shape[-2]:
-        raise ShapeMismatch(f"tl.dot: inner dimensions differ: K = {a.shape[-1]} in {describe(a)}, {b.shape[-2]} in {describe(b)}")
+        raise ShapeMismatch(
+            f"tl.dot: inner dimensions differ: K = {a.shape[-1]} in {describe(a)}, {b.shape[-2]} in {describe(b)}"
+        )
     result = _dot_dtype(a.dtype, out_dtype)
     if result is I32:
         product = np.matmul(a.data.astype(np.int64), b.data.astype(np.int64)).astype(np.int32)
     else:
-        product = round_to(np.matmul(a.data.astype(np.float64), b.data.astype(np.float64)), F64 if acc is not None else result)
+        product = round_to(
+            np.matmul(a.data.astype(np.float64), b.data.astype(np.float64)), F64 if acc is not None else result
+        )
     if acc is None:
         return Tile(product, result)
     start = to_tile(acc, "tl.dot")
@@ -73,7 +77,10 @@ def _spread(extent_index: int, rank: int, values: Array) -> Array:
 def _addressed(base: Tile, strides: list[int], offsets: list[int], block: tuple[int, ...]) -> tuple[Tile, list[Array]]:
     """Pointers to the elements of a block, and their coordinates along each axis."""
     rank = len(block)
-    coordinates = [offset + _spread(axis, rank, np.arange(extent)) for axis, (offset, extent) in enumerate(zip(offsets, block, strict=True))]
+    coordinates = [
+        offset + _spread(axis, rank, np.arange(extent))
+        for axis, (offset, extent) in enumerate(zip(offsets, block, strict=True))
+    ]
     linear = np.zeros((1,) * rank, np.int64)
     for coordinate, stride in zip(coordinates, strides, strict=True):
         linear = linear + coordinate * stride
@@ -92,7 +99,9 @@ def _inside(coordinates: list[Array], shape: list[int], axes: Any, block: tuple[
 class BlockPointer:
     """`tl.make_block_ptr`: a value."""
 
-    def __init__(self, base: Tile, shape: list[int], strides: list[int], offsets: list[int], block: tuple[int, ...]) -> None:
+    def __init__(
+        self, base: Tile, shape: list[int], strides: list[int], offsets: list[int], block: tuple[int, ...]
+    ) -> None:
         self.base, self.lengths, self.strides, self.offsets, self.block = base, shape, strides, offsets, block
 
     @property
@@ -195,7 +204,9 @@ class Descriptor:
         """Stores a block; what lies outside is dropped."""
         tile = to_tile(value)
         if tile.shape != self.block_shape:
-            raise ShapeMismatch(f"descriptor.store: the value must have the shape {list(self.block_shape)}, got {describe(tile)}")
+            raise ShapeMismatch(
+                f"descriptor.store: the value must have the shape {list(self.block_shape)}, got {describe(tile)}"
+            )
         pointers, mask = self._access(offsets)
         store(pointers, cast(tile, self.dtype), mask)
 
@@ -220,7 +231,9 @@ class Descriptor:
         return Tile(data, self.base.dtype, None, self.base.region), Tile(known, BOOL)
 
 
-def make_tensor_descriptor(base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero") -> Descriptor:
+def make_tensor_descriptor(
+    base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
+) -> Descriptor:
     """`tl.make_tensor_descriptor`."""
     pointer = to_tile(base)
     block = tuple(static_int(extent, "tl.make_tensor_descriptor: block_shape") for extent in block_shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from tle2cuda.errors import (
 )
 from tle2cuda.ir.types import F32, F64, I32, I64, U32, U64, DType
 from tle2cuda.ops.values import block_type, pointer_type
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _LARGEST_TILE = 1 << 20
 _SMALLEST_NORMAL, _LARGEST_NORMAL = 2.0**-126, (2 - 2**-23) * 2.0**127
@@ -41,7 +43,7 @@ class Tile:
 
     def __init__(self, data: Any, dtype: DType | pointer_type, exact: Any = None, region: Any = None) -> None:
         self.data: Array = data if isinstance(data, np.ndarray) else np.asarray(data)
-        self.dtype = dtype
+        self.dtype: Any = dtype  # most functions have made sure which of the two it is
         self.exact: Array | None = exact
         self.region = region
 
@@ -189,7 +191,7 @@ def _install_operators() -> None:
 _install_operators()
 
 
-def method(function: Callable[..., Any]) -> Callable[..., Any]:
+def method(function: _Function) -> _Function:
     """Makes a language function a method of values, too."""
     Tile.methods[function.__name__] = function
     return function
@@ -204,7 +206,7 @@ def is_number(x: Any) -> bool:
 
 
 def number_dtype(x: bool | int | float) -> DType:
-    """dtype of a Python number that stands alone."""
+    """Dtype of a Python number that stands alone."""
     if isinstance(x, bool):
         return DType("int1")
     if isinstance(x, int):
