@@ -16,7 +16,7 @@ import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import error_of
 from tle2cuda.errors import ArgumentError, NotSupported
 from tle2cuda.language import tle
-from tle2cuda.language.extra import cuda, libdevice
+from tle2cuda.language.extra import cuda
 
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "status.md"
 MODULES = {"tl": tl, "tle": tle, "tle.gpu": tle.gpu, "tle.raw": tle.raw, "tl.extra.cuda": cuda}
@@ -74,11 +74,6 @@ def test_refused_functions_say_so(name: str) -> None:
     assert re.fullmatch(rf"[\w.]*\b{last} is (not supported by this version of tle2cuda|not implemented)", said), said
 
 
-@pytest.mark.parametrize("name", libdevice._KNOWN_MISSING)
-def test_missing_functions_of_libdevice_say_so(name: str) -> None:
-    assert refusal(getattr(libdevice, name)) == f"libdevice.{name} is not supported by this version of tle2cuda"
-
-
 KERNELS: dict[str, tuple[str, str, str]] = {
     "join": (
         "x = tl.arange(0, 8)\n    tl.store(p, tl.join(x, x))",
@@ -88,7 +83,6 @@ KERNELS: dict[str, tuple[str, str, str]] = {
         "    |                 ^^^^^^^^^^^^^\n"
         "  x: tile i32[8], computed at k.py:6",
     ),
-    "dot": ("tl.dot(p, p)", "*fp16", "k.py:6:5: tl.dot is not supported by this version of tle2cuda"),
     "later_name": ("tl.store(p, tl.squeeze(p))", "*i32", "k.py:6:17: `tl` has no attribute `squeeze`"),
     "atomic_poll": ("tl.atomic_poll(p, 1)", "*i32", "k.py:6:5: `tl` has no attribute `atomic_poll`"),
     "offsets": (

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Everything that needs a GPU, in one call: marked tests, compute-sanitizer over every shipped kernel, benchmarks, and
-# the C++ example. Prints a table at the end; logs go to build/gpu/, or to $OUT.
+# Everything that needs a GPU, in one call: marked tests, compute-sanitizer over every shipped kernel, agreement with the
+# emulator, its mutants, benchmarks, and the C++ example. Prints a table at the end; logs go to build/gpu/, or to $OUT.
 #
-#   sh tools/gpu_check.sh [--tests] [--sanitizer] [--bench[=NAME,...]] [--cpp]      no option: all of them
+#   sh tools/gpu_check.sh [--tests] [--sanitizer] [--agreement] [--mutants] [--bench[=NAME,...]] [--cpp]
+#                                                                                       no option: all of them
 #
 # Uses python3 as it is when that has CuPy (set TLE2CUDA_PYTHON to name another), else the .venv of tools/test.sh.
 set -u
@@ -16,13 +17,13 @@ parts=
 benches=
 for option in "$@"; do
     case $option in
-        --tests | --sanitizer | --cpp | --bench) parts="$parts ${option#--}" ;;
+        --tests | --sanitizer | --agreement | --mutants | --cpp | --bench) parts="$parts ${option#--}" ;;
         --bench=*) parts="$parts bench" benches=$(printf '%s' "${option#*=}" | tr ',' ' ') ;;
         -h | --help) usage; exit 0 ;;
         *) printf 'gpu_check.sh: unknown option %s\n' "$option" >&2; usage >&2; exit 2 ;;
     esac
 done
-parts=${parts:-tests sanitizer bench cpp}
+parts=${parts:-tests sanitizer agreement mutants bench cpp}
 
 if [ -z "${TLE2CUDA_PYTHON:-}" ] && python3 -c 'import cupy, jinja2, pytest' 2>/dev/null; then
     TLE2CUDA_PYTHON=python3
@@ -58,7 +59,7 @@ step() {
         failures=$((failures + 1))
         tail -n 25 "$logs/$name.log"
     fi
-    note=$(grep -E '(passed|failed).* in |ERROR SUMMARY|RACECHECK SUMMARY' "$logs/$name.log" | tail -n 1 | tr -d '=')
+    note=$(grep -E '(passed|failed).* in |ERROR SUMMARY|RACECHECK SUMMARY|types agree|kernels: ' "$logs/$name.log" | tail -n 1 | tr -d '=')
     printf '%-24s %6s s  %-18s %s\n' "$name" "$took_s" "$verdict" "$note" >>"$results"
 }
 
@@ -74,6 +75,16 @@ run_sanitizer() {
     for tool in memcheck racecheck synccheck; do
         step "$tool" 600 "$sanitizer" --tool "$tool" --error-exitcode 9 "$PYTHON" tools/sanitize.py
     done
+}
+
+run_agreement() {
+    step agreement 300 "$PYTHON" tools/agreement.py --json "$logs/agreement.json"
+    cat -- "$logs/agreement.log"
+}
+
+run_mutants() {
+    step mutants_gpu 300 "$PYTHON" tools/mutants_gpu.py --json "$logs/mutants_gpu.json" --log "$logs/mutants_tools.log"
+    cat -- "$logs/mutants_gpu.log"
 }
 
 run_benches() {
@@ -96,6 +107,8 @@ for part in $parts; do
     case $part in
         tests) run_tests ;;
         sanitizer) run_sanitizer ;;
+        agreement) run_agreement ;;
+        mutants) run_mutants ;;
         bench) run_benches ;;
         cpp) run_cpp ;;
     esac

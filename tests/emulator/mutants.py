@@ -68,6 +68,17 @@ class Mutant:
             source = edit.apply(source)
         return EmittedKernel(source, original.contract, original.line_map)
 
+    def emitted_for_gpu(self) -> EmittedKernel | None:
+        """The same fault in the text that a GPU gets; None for one in a twin, where that text has PTX."""
+        original = subject(self.subject).emitted
+        source = original.source
+        try:
+            for edit in self.edits:
+                source = edit.apply(source)
+        except ValueError:
+            return None
+        return EmittedKernel(source, original.contract, original.line_map)
+
     def diff(self) -> tuple[tuple[str, str], ...]:
         """Lines that changed, before and after, without surrounding spaces."""
         before, after = with_twins(subject(self.subject).emitted.source).split("\n"), self.emitted().source.split("\n")

@@ -43,6 +43,11 @@ SHOWN = (
     "exclusive_i32_1000",
     "exclusive_f32_30_reverse",
     "histogram_i32_1000_64_masked",
+    # Matrix products.
+    "dot_matmul_f16_70x90x75",
+    "dot_turned_f32_tt",
+    "dot_accumulated_f16h",
+    "dot_attention_f16_100x32",
     # Control flow and what it carries.
     "accumulate_1024",
     "swap_tiles_1024_2",

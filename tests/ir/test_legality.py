@@ -20,6 +20,9 @@ PRELUDE = """
   %zero = constant {value = 0} : i32
   %one = constant {value = 1} : i32
   %buf = alloc {name = 'buf'} : buffer<i32[4, 8]>
+  %lhs = constant {value = 1.0} : fp16[4, 16]
+  %rhs = constant {value = 1.0} : fp16[16, 8]
+  %sums = constant {value = 0.0} : fp32[4, 8]
   %line = alloc {name = 'line', zero = True} : buffer<i32[8]>
 """
 SUM = "do (%a: i32, %c: i32) { %s = add %a, %c : i32 yield %s }"
@@ -89,6 +92,16 @@ CASES = {
         "%x = math %n {fn = 'exp'} : i32",
         "exp takes floats, not int32",
     ),
+    "philox": (
+        "%u = cast %n : u32 %x = philox %u, %u, %u, %u, %u, %u {rounds = 10, word = 3} : u32",
+        "%x = philox %n, %n, %n, %n, %n, %n {rounds = 10, word = 3} : i32",
+        "operand 0 is int32, not u32 or u64",
+    ),
+    "libdevice": (
+        "%x = libdevice %f, %n {fn = 'ldexp'} : fp32",
+        "%x = libdevice %f, %f {fn = 'ldexp'} : fp32",
+        "ldexp takes no (float32, float32)",
+    ),
     "cast": (
         "%x = cast %t {rounding = 'rtz'} : fp16[8]",
         "%x = cast %t : fp16[4]",
@@ -140,6 +153,11 @@ CASES = {
         "%x, %y = exclusive_sum %r {reverse = False} : i32[8], i32",
         "%x = exclusive_sum %r {reverse = False} : i32[8]",
         "it has 1 results instead of 2",
+    ),
+    "dot": (
+        "%x = dot %lhs, %rhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
+        "%x = dot %lhs, %lhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
+        "fp16[4, 16] and fp16[4, 16] do not fit together",
     ),
     "histogram": (
         "%x = histogram %r, %m {bins = 4, has_mask = True} : i32[4]",

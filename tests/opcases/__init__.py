@@ -11,7 +11,17 @@ import importlib
 
 from tests.opcases.case import OpCase, Tolerance, registered_cases
 
-FAMILIES = ("elementwise", "collectives", "memory", "control", "atomics", "shared", "distributed")
+FAMILIES = (
+    "elementwise",
+    "collectives",
+    "memory",
+    "control",
+    "atomics",
+    "shared",
+    "distributed",
+    "device_functions",
+    "dot",
+)
 
 
 @functools.cache
@@ -22,4 +32,16 @@ def cases() -> dict[str, OpCase]:
     return registered_cases()
 
 
-__all__ = ["OpCase", "Tolerance", "cases"]
+def spread(per_family: int) -> list[OpCase]:
+    """So many cases of each family, from all over it, in the order of their names."""
+    families: dict[str, list[OpCase]] = {}
+    for case in cases().values():
+        families.setdefault(case.family, []).append(case)
+    chosen = []
+    for members in families.values():
+        count = min(per_family, len(members))
+        chosen += [members[index * len(members) // count] for index in range(count)]
+    return chosen
+
+
+__all__ = ["OpCase", "Tolerance", "cases", "spread"]

@@ -1,4 +1,4 @@
-"""One case on the GPU, through `kernel[grid](...)` with CuPy arrays, against the interpreter."""
+"""One case on the GPU, through `kernel[grid](...)` with CuPy arrays, against the interpreter or the emulator."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from tests.opcases.case import Array, Inputs, OpCase
+from tle2cuda.compiler import current_arch
+from tle2cuda.emulator import emulate
 
 _WITHOUT_NUMPY = {np.dtype(getattr(ml_dtypes, n)) for n in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
 
@@ -67,9 +69,18 @@ def _back(array: Any, like: Array) -> Array:
     return np.ascontiguousarray(array.get()).view(like.dtype).reshape(like.shape)
 
 
-def check_on_gpu(case: OpCase) -> list[str]:
-    """How the GPU's results differ from the interpreter's; empty when they agree."""
-    return case.differences(run_on_gpu(case), case.interpret())
+def check_on_gpu(case: OpCase, against: str = "interpreter") -> list[str]:
+    """How the GPU's results differ from those of the interpreter or the emulator; empty when they agree."""
+    want = case.interpret() if against == "interpreter" else emulated(case)
+    return case.differences(run_on_gpu(case), want)
+
+
+def emulated(case: OpCase) -> Inputs:
+    """Arrays after a run in the emulator, of the file that a launch on the current GPU emits."""
+    emitted = case.emit(current_arch(), headers="toolkit")
+    inputs = case.inputs()
+    arguments = {spec.name: inputs[spec.name] for spec in emitted.contract.args}
+    return dict(emulate(emitted, emitted.contract.launch_grid(case.grid), arguments).check().outputs)
 
 
 def context_is_alive() -> bool:

@@ -12,6 +12,92 @@ from tle2cuda.language import tle
 F32, I32, I1 = tl.float32, tl.int32, tl.int1
 
 CASES = {
+    # matrix products
+    "dot_of_pointers": (
+        lambda t: tl.dot(t.pointer(F32, (16, 16)), t.symbol(F32, (16, 16))),
+        TypeError,
+        "tl.dot: input must be a tile of numbers, got tile *fp32[16, 16]",
+    ),
+    "dot_of_scalar": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), 1.0),
+        TypeError,
+        "tl.dot: other must be a tile of numbers, got 1.0",
+    ),
+    "dot_dtype": (
+        lambda t: tl.dot(t.symbol(I32, (16, 16)), t.symbol(I32, (16, 16))),
+        TypeError,
+        "tl.dot: input is int32, which has no matrix product",
+    ),
+    "dot_unsigned_bytes": (
+        lambda t: tl.dot(t.symbol(tl.int8, (16, 32)), t.symbol(tl.uint8, (32, 16))),
+        TypeError,
+        "tl.dot: other is uint8, which has no matrix product",
+    ),
+    "dot_mixed": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(tl.float16, (16, 16))),
+        TypeError,
+        "tl.dot: both operands must have one dtype, got float32 and float16",
+    ),
+    "dot_ranks": (
+        lambda t: tl.dot(t.symbol(F32, (2, 16, 16)), t.symbol(F32, (16, 16))),
+        ValueError,
+        "tl.dot: both operands must have one rank, 2 or more, got 3 and 2",
+    ),
+    "dot_batches": (
+        lambda t: tl.dot(t.symbol(F32, (2, 16, 16)), t.symbol(F32, (4, 16, 16))),
+        ValueError,
+        "tl.dot: batch axes differ: [2] and [4]",
+    ),
+    "dot_inner": (
+        lambda t: tl.dot(t.symbol(F32, (16, 64)), t.symbol(F32, (32, 16))),
+        ValueError,
+        "tl.dot: inner dimensions differ: K = 64 in `input`, K = 32 in `other`",
+    ),
+    "dot_short": (
+        lambda t: tl.dot(t.symbol(F32, (16, 8)), t.symbol(F32, (8, 16))),
+        ValueError,
+        "tl.dot: K = 8 is too small, float32 needs at least 16",
+    ),
+    "dot_short_bytes": (
+        lambda t: tl.dot(t.symbol(tl.float8e5, (16, 16)), t.symbol(tl.float8e5, (16, 16))),
+        ValueError,
+        "tl.dot: K = 16 is too small, float8e5 needs at least 32",
+    ),
+    "dot_precisions": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(F32, (16, 16)), allow_tf32=True, input_precision="ieee"),
+        ValueError,
+        "tl.dot: only one of input_precision and allow_tf32 can be given",
+    ),
+    "dot_precision": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(F32, (16, 16)), input_precision="tf16"),
+        ValueError,
+        "tl.dot: input_precision must be one of 'tf32', 'tf32x3', 'ieee', 'bf16x3', 'bf16x6', got 'tf16'",
+    ),
+    "dot_to_bfloat16": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(F32, (16, 16)), out_dtype=tl.bfloat16),
+        TypeError,
+        "tl.dot: out_dtype=bfloat16 is unsupported",
+    ),
+    "dot_imprecise": (
+        lambda t: tl.dot(t.symbol(tl.float8e5, (16, 32)), t.symbol(tl.float8e5, (32, 16)), max_num_imprecise_acc=64),
+        ValueError,
+        "tl.dot: max_num_imprecise_acc (64) must be at most K (32)",
+    ),
+    "dot_acc_shape": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(F32, (16, 16)), t.symbol(F32, (16, 32))),
+        ValueError,
+        "tl.dot: acc has shape [16, 32], the product has [16, 16]",
+    ),
+    "dot_acc_dtype": (
+        lambda t: tl.dot(t.symbol(tl.float16, (16, 16)), t.symbol(tl.float16, (16, 16)), t.symbol(tl.float16, (16, 16))),
+        TypeError,
+        "tl.dot: acc is float16, the product is float32",
+    ),
+    "dot_acc_number": (
+        lambda t: tl.dot(t.symbol(F32, (16, 16)), t.symbol(F32, (16, 16)), 0.0),
+        TypeError,
+        "tl.dot: acc must be a tile, got 0.0",
+    ),
     # operators
     "pointer_plus_pointer": (
         lambda t: t.pointer(F32) + t.pointer(F32),

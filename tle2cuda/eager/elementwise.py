@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tle2cuda.eager.numbers import Array, convert, round_to
+from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import (
     add_operator,
     compute,
@@ -32,7 +32,7 @@ from tle2cuda.eager.values import (
     to_tile,
 )
 from tle2cuda.errors import DTypeMismatch
-from tle2cuda.ir.types import BOOL, F32, F64, I32, DType
+from tle2cuda.ir.types import BOOL, F32, F64, DType
 from tle2cuda.ops.arithmetic import PropagateNan
 
 
@@ -290,72 +290,3 @@ def sigmoid(x: Any) -> Tile:
     one = number_as(1.0, value.dtype)
     falling = FUNCTIONS["exp"](compute("-", number_as(0.0, value.dtype), value, value.dtype))
     return divide_floats(one, compute("+", one, falling, value.dtype), value.dtype)
-
-
-# -- functions of libdevice beyond those ----------------------------------------------------------------
-
-_MORE: dict[str, tuple[int, Callable[..., Any]]] = {
-    "acos": (1, np.arccos),
-    "acosh": (1, np.arccosh),
-    "asin": (1, np.arcsin),
-    "asinh": (1, np.arcsinh),
-    "atan": (1, np.arctan),
-    "atan2": (2, np.arctan2),
-    "atanh": (1, np.arctanh),
-    "cbrt": (1, np.cbrt),
-    "copysign": (2, np.copysign),
-    "cosh": (1, np.cosh),
-    "erfc": (1, _by_element(math.erfc)),
-    "exp10": (1, lambda x: np.power(10.0, x)),
-    "fmod": (2, np.fmod),
-    "hypot": (2, np.hypot),
-    "lgamma": (1, _by_element(math.lgamma)),
-    "log10": (1, np.log10),
-    "pow": (2, np.power),
-    "sinh": (1, np.sinh),
-    "tan": (1, np.tan),
-    "tgamma": (1, _by_element(math.gamma)),
-    "add_rn": (2, np.add),
-    "sub_rn": (2, np.subtract),
-    "mul_rn": (2, np.multiply),
-    "fast_dividef": (2, np.divide),
-    "rsqrt_rn": (1, lambda x: 1.0 / np.sqrt(x)),
-    "fast_cosf": (1, np.cos),
-    "fast_sinf": (1, np.sin),
-    "fast_expf": (1, np.exp),
-    "fast_logf": (1, np.log),
-    "fast_tanf": (1, np.tan),
-    "fast_exp10f": (1, lambda x: np.power(10.0, x)),
-    "fast_log2f": (1, np.log2),
-    "fast_log10f": (1, np.log10),
-    "fast_powf": (2, np.power),
-}
-
-_PREDICATES: dict[str, Callable[..., Any]] = {
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "finitef": np.isfinite,
-    "isfinited": np.isfinite,
-    "signbit": np.signbit,
-}
-
-
-def _predicate(name: str, function: Callable[..., Any]) -> Callable[..., Tile]:
-    def apply(x: Any) -> Tile:
-        value = numeric(x, f"libdevice.{name}")
-        return Tile(convert(np.asarray(function(value.data)), BOOL, I32), I32)
-
-    apply.__name__ = name
-    return apply
-
-
-LIBDEVICE: dict[str, Callable[..., Any]] = {
-    **{name: float_function(name, function, f"libdevice.{name}", count) for name, (count, function) in _MORE.items()},
-    **{name: _predicate(name, function) for name, function in _PREDICATES.items()},
-    **FUNCTIONS,
-    "abs": abs,
-    "div_rn": div_rn,
-    "fma": fma,
-    "nearbyint": FUNCTIONS["rint"],
-}
-"""Functions by their names in libdevice."""

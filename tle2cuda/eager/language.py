@@ -12,6 +12,7 @@ import numpy as np
 from tle2cuda.eager import (
     creation,
     elementwise,
+    libdevice,
     memory,
     operators,
     random,
@@ -252,7 +253,7 @@ def _table(module: str) -> dict[str, Any]:
     if module.startswith("tle2cuda.language.tle"):
         return _TLE
     if module.endswith("libdevice"):
-        return elementwise.LIBDEVICE
+        return libdevice.FUNCTIONS
     return _TL
 
 

@@ -18,14 +18,14 @@ from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
 from tle2cuda.runtime.frames import user_frames
+from tle2cuda.runtime.signature import Specialization
 
 
 def run(
     fn: Any,
     grid: int | Sequence[int],
-    args: Sequence[ArgSpec],
+    specialization: Specialization,
     values: Sequence[Any],
-    constants: Sequence[tuple[str, Any]],
     cluster_dims: Dim3 | None = None,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
@@ -33,9 +33,8 @@ def run(
     Args:
         fn: The kernel's Python function.
         grid: Extents in CTAs, or in clusters for a cluster kernel.
-        args: Run-time arguments: their names and types.
-        values: Their values, arrays as NumPy sees them.
-        constants: Compile-time arguments by name.
+        specialization: Names and types of the run-time arguments, and the compile-time ones.
+        values: The run-time arguments, arrays as NumPy sees them.
         cluster_dims: Cluster shape asked for by the launch.
 
     Raises:
@@ -43,7 +42,7 @@ def run(
         Deadlock: Programs wait for each other without end.
     """
     session = Session()
-    known = {name: session.exchange(value) for name, value in constants}
+    known = {name: session.exchange(value) for name, value in specialization.constants}
     cluster = _cluster(session, fn, known, cluster_dims)
     ctas = tuple(n * c for n, c in zip(normalize_grid(grid), cluster, strict=True))
     extents: Dim3 = (ctas[0], ctas[1], ctas[2])
@@ -51,7 +50,7 @@ def run(
     memory = Memory()
     arguments: dict[str, Any] = dict(known)
     kept = []  # arrays must outlive the launch
-    for spec, value in zip(args, values, strict=True):
+    for spec, value in zip(specialization.args, values, strict=True):
         arguments[spec.name], keep = _argument(spec, value, memory)
         kept.append(keep)
     launch = Launch(extents, cluster, memory)

@@ -137,10 +137,8 @@ class Program:
         self.source: str = emitted.source
         self.runner = build_runner()
         self.library: KernelLibrary = build_kernel(emitted.source, contract.kernel_name, contract.target)
-        line_map = getattr(emitted, "line_map", None)
-        if line_map is None:
-            line_map = emitted.artifact.line_map
-        self.locator = Locator(self.library.path, self.library.file, emitted.source, line_map)
+        maps = emitted if hasattr(emitted, "line_map") else emitted.artifact
+        self.locator = Locator(self.library.path, self.library.file, emitted.source, maps.line_map, maps.op_map)
 
     def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> EmulationRun:
         """One run."""

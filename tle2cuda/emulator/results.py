@@ -22,12 +22,15 @@ class Location:
         call_line: Line of the kernel's body that leads there; the same as `line` outside of helpers.
         text: The emitted line `call_line`, without surrounding spaces.
         span: Place in the user's Python source; None where the emitter knows of none.
+        op: Operation of the kernel's IR that `call_line` is written for, such as ``load`` or ``reduce``; empty where the
+            emitter knows of none.
     """
 
     line: int
     call_line: int
     text: str
     span: Span | None
+    op: str = ""
 
     def __str__(self) -> str:
         place = f"line {self.call_line} of the emitted file"

@@ -49,6 +49,8 @@ _VECTOR_SAFE = {"hint", "yield"}.union(
         "cmp",
         "select",
         "math",
+        "libdevice",
+        "philox",
         "cast",
         "bitcast",
     ]

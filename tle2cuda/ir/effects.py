@@ -49,6 +49,7 @@ _SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
     "atomic_rmw": (WRITE, READ),
     "atomic_cas": (WRITE, READ),
     "load": (WRITE, READ),
+    "dot": (WRITE, READ),
     "histogram": (WRITE, ATOMIC, READ),
 }
 """Phases of an operation on its scratch, a CTA barrier between each two; its own access is in the first."""

@@ -98,6 +98,7 @@ NUMBER_VALUE = Attr("a number", lambda v: isinstance(v, (bool, int, float)))
 FLAG = Attr("a bool", lambda v: isinstance(v, bool))
 TEXT = Attr("a string", lambda v: isinstance(v, str))
 POSITIVE = Attr("a positive int", lambda v: is_int(v) and v > 0)
+NATURAL = Attr("an int that is not negative", lambda v: is_int(v) and v >= 0)
 INTS = Attr("a tuple of ints", lambda v: isinstance(v, tuple) and all(is_int(i) for i in v))
 PROGRAM_AXIS = Attr("0, 1 or 2", lambda v: is_int(v) and 0 <= v <= 2)
 
@@ -105,6 +106,11 @@ PROGRAM_AXIS = Attr("0, 1 or 2", lambda v: is_int(v) and 0 <= v <= 2)
 def choice(*values: str) -> Attr:
     """One of a few strings."""
     return Attr(f"one of {', '.join(values)}", lambda v: v in values)
+
+
+def choice_of(*values: int) -> Attr:
+    """One of a few ints."""
+    return Attr(f"one of {', '.join(map(str, values))}", lambda v: is_int(v) and v in values)
 
 
 def maybe(rule: Attr) -> Attr:
@@ -117,4 +123,5 @@ ROUNDING = choice("rn", "approx")
 SEM = maybe(choice("relaxed", "acquire", "release", "acq_rel"))
 SCOPE = maybe(choice("cta", "cluster", "gpu", "sys"))
 REDUCE_KINDS = ("sum", "prod", "max", "min", "xor", "or", "and", "argmax", "argmin", "custom")
+INPUT_PRECISIONS = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
 SCAN_KINDS = ("sum", "prod", "max", "min", "xor", "or", "and", "custom")

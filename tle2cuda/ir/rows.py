@@ -18,11 +18,13 @@ from tle2cuda.ir.kinds import (
     FLAG,
     FLOAT,
     I32_SCALAR,
+    INPUT_PRECISIONS,
     INT,
     INT_SCALAR,
     INTEGER,
     INTS,
     NAN,
+    NATURAL,
     NUMBER,
     NUMBER_VALUE,
     POINTER,
@@ -40,6 +42,7 @@ from tle2cuda.ir.kinds import (
     Attr,
     Kind,
     choice,
+    choice_of,
     maybe,
 )
 from tle2cuda.ir.nodes import Op
@@ -124,6 +127,21 @@ _row(
 _row("select", "bool, a, b -> type of a and b; one shape", (BOOLEAN, VALUE, VALUE), rules.check_select)
 _row("math", "float (abs: any number) -> the same", (ARITHMETIC,), rules.check_math, attrs={"fn": TEXT})
 _row(
+    "libdevice",
+    "numbers, one per argument of `fn` -> number; one shape",
+    (NUMBER,),
+    rules.check_libdevice,
+    variadic=NUMBER,
+    attrs={"fn": TEXT},
+)
+_row(
+    "philox",
+    "four words of a counter, two of a key, all u32 or u64 -> word `word` of four random ones",
+    (INTEGER,) * 6,
+    rules.check_philox,
+    attrs={"rounds": NATURAL, "word": choice_of(0, 1, 2, 3)},
+)
+_row(
     "cast",
     "number -> number of the same shape",
     (NUMBER,),
@@ -171,6 +189,13 @@ _row(
     (TILE,),
     rules.check_exclusive_sum,
     attrs={"reverse": maybe(FLAG)},
+)
+_row(
+    "dot",
+    "a [..., M, K], b [..., K, N], accumulator [..., M, N] -> type of the accumulator",
+    (TILE,) * 3,
+    rules.check_dot,
+    attrs={"input_precision": choice(*INPUT_PRECISIONS), "max_num_imprecise_acc": maybe(INT)},
 )
 _row(
     "histogram",

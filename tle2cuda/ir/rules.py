@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tle2cuda.ir.device_functions import find_overload
 from tle2cuda.ir.kinds import BOOLEAN, INTEGER, Broken, is_int, is_integer
 from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.types import (
     BOOL,
     CLUSTER,
+    F16,
+    F32,
+    F64,
     I32,
     SHARED,
+    U32,
+    U64,
     BufferType,
     DType,
     Element,
@@ -123,6 +129,23 @@ def check_math(op: Op) -> None:
     is_float = isinstance(element, DType) and element.is_floating()
     _need(is_float or op.attrs["fn"] == "abs", f"{op.attrs['fn']} takes floats, not {element}")
     check_elementwise(op)
+
+
+def check_philox(op: Op) -> None:
+    """Unsigned words of 32 or 64 bits."""
+    _need(element_of(op.operands[0].type) in (U32, U64), f"operand 0 is {op.operands[0].type}, not u32 or u64")
+    check_elementwise(op)
+
+
+def check_libdevice(op: Op) -> None:
+    """The function has an overload for the dtypes of the operands; the result is what it says."""
+    shape = _same_shapes(op, op.operands)
+    dtypes = [element for v in op.operands if isinstance(element := element_of(v.type), DType)]
+    overload = find_overload(op.attrs["fn"], dtypes)
+    _need(overload is not None, f"{op.attrs['fn']} takes no ({', '.join(map(str, dtypes))})")
+    assert overload is not None
+    expect(op, with_shape(overload.result, shape))
+    _same_layout(op, (*op.operands, *op.results))
 
 
 def check_constant(op: Op) -> None:
@@ -294,6 +317,21 @@ def check_scan(op: Op) -> None:
     _need(op.attrs["kind"] == "custom" or len(operands) == 1, f"{op.attrs['kind']} takes one tile")
     expect(op, *(v.type for v in operands))
     _combine_region(op, [element_of(v.type) for v in operands])
+
+
+def check_dot(op: Op) -> None:
+    """Inner extents and batch axes agree; the accumulator's dtype is one that sums of the operands' may have."""
+    a, b, acc = (v.type for v in value_operands(op))
+    first, second = shape_of(a), shape_of(b)
+    _need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
+    _need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
+    wanted = (*first[:-1], second[-1])
+    _need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
+    element = element_of(a)
+    sums = {"int8": (I32,), "float64": (F64,)}.get(str(element), (F32, F16))
+    _need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
+    expect(op, acc)
+    _same_layout(op, (value_operands(op)[2], *op.results))
 
 
 def check_exclusive_sum(op: Op) -> None:

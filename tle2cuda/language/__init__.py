@@ -20,7 +20,7 @@ from tle2cuda.ir.types import (
     U64,
     DType,
 )
-from tle2cuda.language import core, extra, math
+from tle2cuda.language import core, extra, math, random
 from tle2cuda.ops import bits as _bits  # noqa: F401  its operators register themselves
 from tle2cuda.ops.arithmetic import (
     PropagateNan,
@@ -63,6 +63,7 @@ from tle2cuda.ops.debug import (
     static_assert,
     static_print,
 )
+from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
@@ -83,6 +84,18 @@ from tle2cuda.ops.math import (
 )
 from tle2cuda.ops.memory import load, store
 from tle2cuda.ops.program import num_programs, program_id
+from tle2cuda.ops.random import (
+    pair_uniform_to_normal,
+    philox,
+    philox_impl,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    randn4x,
+    uint_to_uniform_float,
+)
 from tle2cuda.ops.reduction import (
     argmax,
     argmin,
@@ -115,14 +128,12 @@ _POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride 
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
 _BUFFER = "store to a tle.gpu buffer and load from the places wanted, through tle.gpu.local_ptr"
 _SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
-_RANDOM = "make the numbers before the launch and load them, or hash the index with uint32 arithmetic"
 
 make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
 advance = unsupported("tl.advance", _POINTERS)
 make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
 load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
 store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
-dot = unsupported("tl.dot", _DOT)
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
 cat = unsupported("tl.cat", _BUFFER)
 join = unsupported("tl.join", _BUFFER)
@@ -134,13 +145,6 @@ sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
 swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
-philox = unsupported("tl.philox", _RANDOM)
-rand = unsupported("tl.rand", _RANDOM)
-randn = unsupported("tl.randn", _RANDOM)
-randint = unsupported("tl.randint", _RANDOM)
-rand4x = unsupported("tl.rand4x", _RANDOM)
-randn4x = unsupported("tl.randn4x", _RANDOM)
-randint4x = unsupported("tl.randint4x", _RANDOM)
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
 )
@@ -233,8 +237,10 @@ __all__ = [
     "mul",
     "multiple_of",
     "num_programs",
+    "pair_uniform_to_normal",
     "permute",
     "philox",
+    "philox_impl",
     "pointer_type",
     "program_id",
     "rand",
@@ -243,6 +249,7 @@ __all__ = [
     "randint4x",
     "randn",
     "randn4x",
+    "random",
     "range",
     "ravel",
     "reduce",
@@ -272,6 +279,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "uint_to_uniform_float",
     "umulhi",
     "view",
     "where",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .blocked import blocked, coalesced, scan_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
-from .distributed import LANE_BITS, Layout, flatten, unflatten
+from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
 from .expressions import (
     IndexExpression,
@@ -28,6 +28,7 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
+from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
     SharedLayout,
@@ -60,6 +61,7 @@ __all__ = [
     "access_fields",
     "access_offsets",
     "access_phases",
+    "axis_unit",
     "bank_conflict_degree",
     "best_vector",
     "blocked",
@@ -75,6 +77,7 @@ __all__ = [
     "mma_accumulator",
     "mma_operand_a",
     "mma_operand_b",
+    "outer_product",
     "reduction",
     "register_map",
     "scan_layout",

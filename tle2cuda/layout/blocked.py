@@ -10,7 +10,7 @@ from .errors import LayoutError
 _VECTOR_BITS = 128  # the widest access of one thread to memory
 
 
-class _Filler:
+class Filler:
     """Hands out the bits of a tile's coordinates, lowest first along each axis."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -32,7 +32,7 @@ class _Filler:
         return images
 
 
-def _padded(images: list[int], bits: int) -> list[int]:
+def padded(images: list[int], bits: int) -> list[int]:
     """Add zero images: thread bits that the tile is too small for replicate it."""
     return images + [0] * (bits - len(images))
 
@@ -44,10 +44,10 @@ def _checked_order(order: Sequence[int], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _take_exactly(filler: _Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str) -> list[int]:
+def _take_exactly(filler: Filler, order: Sequence[int], counts: Sequence[int] | None, bits: int, what: str) -> list[int]:
     """Take thread bits, greedily in order or as many along each axis as `counts` says."""
     if counts is None:
-        return _padded(filler.take_in_order(order, bits), bits)
+        return padded(filler.take_in_order(order, bits), bits)
     if len(counts) != len(order):
         raise LayoutError(f"{what} {tuple(counts)} must have one entry per axis")
     widths = [log2_exact(count, what) for count in counts]
@@ -55,7 +55,7 @@ def _take_exactly(filler: _Filler, order: Sequence[int], counts: Sequence[int] |
         raise LayoutError(f"{what} {tuple(counts)} must multiply to {1 << bits}")
     images: list[int] = []
     for axis in order:
-        images += _padded(filler.take(axis, widths[axis]), widths[axis])
+        images += padded(filler.take(axis, widths[axis]), widths[axis])
     return images
 
 
@@ -88,7 +88,7 @@ def blocked(
     axes = _checked_order(order, len(tile))
     if len(size_per_thread) != len(tile):
         raise LayoutError(f"size_per_thread {tuple(size_per_thread)} must have one entry per axis of {tile}")
-    filler = _Filler(tile)
+    filler = Filler(tile)
     registers: list[int] = []
     for axis in axes:
         registers += filler.take(axis, log2_exact(size_per_thread[axis], "size_per_thread"))
@@ -128,7 +128,7 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     at = normalize_axis(axis, len(tile))
     others = [other for other in reversed(range(len(tile))) if other != at]
     warp_bits = log2_exact(num_warps, "num_warps")
-    filler = _Filler(tile)
+    filler = Filler(tile)
     register_bits = max(0, flat_bits(tile) - LANE_BITS - warp_bits)
     registers = filler.take(at, register_bits)
     lanes = filler.take(at, LANE_BITS)
@@ -139,4 +139,4 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     lanes += filler.take_in_order(others, spare_lanes)
     warps = filler.take_in_order(others, warp_bits - len(axis_warps)) + axis_warps
     registers += filler.take_in_order(others, flat_bits(tile))
-    return Layout.from_flat(tile, registers, _padded(lanes, LANE_BITS), _padded(warps, warp_bits))
+    return Layout.from_flat(tile, registers, padded(lanes, LANE_BITS), padded(warps, warp_bits))

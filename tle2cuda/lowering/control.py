@@ -243,11 +243,41 @@ def update_in_place(state: State, region: Region, params: tuple[Value | None, ..
             continue
         if param not in state.registers:
             continue
-        maker = next((op for op in region.ops if value in op.results), None)
-        if maker is None or maker.name != "fused" or state.layout(value) != state.registers[param].layout:
-            continue
-        if _old_value_is_dead(state, region, param, maker, value):
-            state.targets[value] = state.registers[param]
+        _update_tile(state, region, param, value)
+
+
+def _update_tile(state: State, region: Region, param: Value, value: Value) -> None:
+    """Let `value` be computed in the registers of the carried tile `param` if that one is dead by then."""
+    maker = next((op for op in region.ops if value in op.results), None)
+    if maker is None or maker.name not in _WRITES_IN_PLACE or state.layout(value) != state.registers[param].layout:
+        return
+    if not _old_value_is_dead(state, region, param, maker, value):
+        return
+    state.targets[value] = state.registers[param]
+    start = _private_start(state, maker)
+    if start is not None:
+        _update_tile(state, region, param, start)
+
+
+_WRITES_IN_PLACE = frozenset(("fused", "dot"))
+
+
+def write_into(state: State, region: Region, value: Value, registers: Registers) -> None:
+    """Compute a tile in given registers, and what a product adds to if nothing else needs that."""
+    state.targets[value] = registers
+    maker = next((op for op in region.ops if value in op.results), None)
+    start = _private_start(state, maker) if maker is not None else None
+    before = next((op for op in region.ops if start in op.results), None)
+    if start is not None and before is not None and before.name in _WRITES_IN_PLACE:
+        write_into(state, region, start, registers)
+
+
+def _private_start(state: State, op: Op) -> Value | None:
+    """What a product adds to, if it lies as the product does and nothing else reads it."""
+    if op.name != "dot":
+        return None
+    start = op.operands[2]
+    return start if state.use_count(start) == 1 and state.layout(start) == state.layout(op.results[0]) else None
 
 
 def _update_scalar(state: State, region: Region, param: Value, value: Value) -> None:
@@ -289,6 +319,8 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
         top = _top_level(region, reader)
         if top is None or position[top] > position[maker]:
             return False
+    if maker.name == "dot":
+        return True  # it reads what it needs before it writes
     inner_ops = list(maker.regions[0].body)
     inner = dict(zip(maker.results, maker.regions[0].terminator.operands, strict=True))[value]
     made_at = next(i for i, op in enumerate(inner_ops) if inner in op.results)
@@ -359,9 +391,9 @@ def _arm(state: State, region: Region, op: Op) -> Block:
     """The body of one arm, which ends by assigning the results of the branch."""
     for result, value in zip(op.results, region.terminator.operands, strict=True):
         maker = next((o for o in region.ops if value in o.results), None)
-        if is_tile(result) and maker is not None and maker.name == "fused":
+        if is_tile(result) and maker is not None and maker.name in _WRITES_IN_PLACE:
             if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
-                state.targets[value] = state.registers[result]
+                write_into(state, region, value, state.registers[result])
     with state.nested() as body:
         emit_ops(state, region.body)
         assign_all(state, list(op.results), list(region.terminator.operands))

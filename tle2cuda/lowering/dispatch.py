@@ -11,6 +11,7 @@ from tle2cuda.lowering import (
     control,
     debug,
     distributed,
+    dot,
     fused,
     histogram,
     program,
@@ -21,6 +22,7 @@ from tle2cuda.lowering import (
     shared,
 )
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.writer import operation
 
 Emitter = Callable[[State, Op], None]
 
@@ -40,6 +42,7 @@ _EMITTERS: dict[str, Emitter] = {
     "reduce": reduction.emit_reduce,
     "scan": scan.emit_scan,
     "exclusive_sum": scan.emit_exclusive_sum,
+    "dot": dot.emit_dot,
     "histogram": histogram.emit_histogram,
     "convert_layout": shape.emit_convert_layout,
     "tile_to_scalar": shape.emit_tile_to_scalar,
@@ -54,7 +57,8 @@ _RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans")
 def emit_op(state: State, op: Op) -> None:
     """Write one operation; faults of ours name the operation and the user's place."""
     try:
-        _emit(state, op)
+        with operation(op.name):
+            _emit(state, op)
     except KernelError:
         raise
     except Exception as error:

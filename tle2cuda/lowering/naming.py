@@ -21,6 +21,7 @@ _NOUNS: Mapping[str, str] = {
     "min": "smaller",
     "max": "larger",
     "select": "chosen",
+    "philox": "word",
     "shl": "shifted",
     "shr": "shifted",
 }
@@ -45,7 +46,7 @@ def hint_for(state: State, value: Value, op: Op | None) -> str:
         name = memory_name(state, users[0].operands[0])
         if name:
             return f"{name}_value"
-    if op.name == "math" and (name := operand_name(state, op.operands[0])):
+    if op.name in ("math", "libdevice") and (name := operand_name(state, op.operands[0])):
         return f"{name}_{op.attrs['fn']}"
     return _NOUNS.get(op.name, "value")
 

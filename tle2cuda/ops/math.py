@@ -2,9 +2,8 @@
 
 Accuracy in float32, as emitted: `exp` about 2 ulp plus the error of ``x * log2(e)``; `exp2`, `sqrt`,
 `rsqrt` the hardware's approximations (at most 2 ulp, subnormals flushed); `log`, `log2`, `sin`, `cos`,
-`erf`, `tanh`, `log1p`, `expm1` the CUDA math library's (1 to 2 ulp); `sqrt_rn`, `floor`, `ceil`,
-`trunc`, `rint`, `round`, `abs` exact. float64 takes the CUDA math library throughout. The meanings
-compute in float64 and round once.
+`erf` the CUDA math library's (1 to 2 ulp); `sqrt_rn`, `floor`, `ceil`, `abs` exact. float64 takes the CUDA
+math library throughout. The meanings compute in float64 and round once.
 """
 
 from __future__ import annotations
@@ -67,12 +66,6 @@ sqrt_rn = _function("sqrt_rn", "Elementwise square root, rounded to nearest even
 erf = _function("erf", "Elementwise error function.", "gelu = 0.5 * x * (1.0 + tl.erf(x * 0.70710678))")
 floor = _function("floor", "Elementwise largest integer not above `x`.", "lower = tl.floor(x)")
 ceil = _function("ceil", "Elementwise smallest integer not below `x`.", "upper = tl.ceil(x)")
-tanh = _function("tanh", "Elementwise hyperbolic tangent.", "y = libdevice.tanh(x)")
-rint = _function("rint", "Elementwise nearest integer, halves to even.", "q = libdevice.rint(x * scale)")
-trunc = _function("trunc", "Elementwise integer part.", "i = libdevice.trunc(x)")
-round = _function("round", "Elementwise nearest integer, halves away from zero.", "q = libdevice.round(x)")
-log1p = _function("log1p", "Elementwise natural logarithm of ``1 + x``.", "y = libdevice.log1p(x)")
-expm1 = _function("expm1", "Elementwise ``exp(x) - 1``.", "y = libdevice.expm1(x)")
 
 
 @builtin
@@ -125,11 +118,6 @@ def sigmoid(x: Any) -> tensor:
 # -- meanings ---------------------------------------------------------------------------------------
 
 
-def _half_away_from_zero(x: Any) -> Any:
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1.0, x), whole)
-
-
 MATH_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "exp": np.exp,
     "exp2": np.exp2,
@@ -143,12 +131,7 @@ MATH_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "erf": np.vectorize(python_math.erf, otypes=[np.float64]),
     "floor": np.floor,
     "ceil": np.ceil,
-    "tanh": np.tanh,
-    "rint": np.rint,
     "trunc": np.trunc,
-    "round": _half_away_from_zero,
-    "log1p": np.log1p,
-    "expm1": np.expm1,
     "abs": np.abs,
 }
 """Names of the ``math`` operation and their meaning on float64."""

@@ -171,7 +171,7 @@ def convert(array: Array, source: DType, target: DType, rounding: str = "rtne") 
         rounded = round_float(array.astype(np.float64), target, rounding)
         return rounded.astype(value_dtype(target))
     if source.is_floating():
-        return _float_to_integer(array.astype(np.float64), source, target)
+        return float_to_integer(array.astype(np.float64), source, target)
     if target.is_floating():
         if target in (F32, F64):
             return array.astype(value_dtype(target))
@@ -179,7 +179,8 @@ def convert(array: Array, source: DType, target: DType, rounding: str = "rtne") 
     return array.astype(value_dtype(target))
 
 
-def _float_to_integer(values: NDArray[np.float64], source: DType, target: DType) -> Array:
+def float_to_integer(values: NDArray[np.float64], source: DType, target: DType) -> Array:
+    """float64 values that came from `source` as integers: truncated, saturated; see `convert` for NaN and 8 bits."""
     bits = max(16, target.bits)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if target.is_int_signed() else (0, (1 << bits) - 1)
     nan = 1 << (bits - 1) if source is F64 or bits == 64 else 0

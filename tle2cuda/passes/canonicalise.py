@@ -16,6 +16,7 @@ from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import Type, dtype_of
+from tle2cuda.passes.accumulate import accumulate_products
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.fold import Facts, constant_op, scalar_form, simplify
 
@@ -32,6 +33,7 @@ def run(kernel: Kernel) -> Kernel:
     Raises:
         InvalidArgument: An index of a buffer turned out to be a constant outside its extent.
     """
+    kernel = accumulate_products(kernel)
     for _ in range(MAX_ROUNDS):
         before = kernel
         kernel = _Simplify().kernel(kernel)

@@ -1,23 +1,27 @@
 """Which layout a tile should have: anchors have opinions, connected tiles share one.
 
 Tiles that meet in elementwise operations form a component and get one layout, taken from the component's most demanding
-anchor: a scan wants the scanned axis inside the threads; loads and stores of global memory want neighbouring lanes on
-neighbouring addresses and as many registers as one access moves; a reduction's result lives where its operand does.
+anchor: a matrix product wants a block of rows and columns in each thread; a scan wants the scanned axis inside the threads;
+loads and stores of global memory want neighbouring lanes on neighbouring addresses and as many registers as one access
+moves; a reduction's result lives where its operand does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tle2cuda.analysis.axis_info import AxisInfo
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, blocked, scan_layout
+from tle2cuda.layout import Layout, axis_unit, blocked, outer_product, scan_layout
 
 MAX_ACCESS_BYTES = 16
+PRODUCT_VECTOR = 4
+"""Neighbouring elements of an operand that a thread reads at once: 16 bytes of float32."""
 
 
 @dataclass(slots=True)
@@ -25,6 +29,7 @@ class Component:
     """Tiles of one shape that should share a layout."""
 
     shape: tuple[int, ...]
+    products: list[Op] = field(default_factory=list)
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scan_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
@@ -74,6 +79,8 @@ class LayoutChoice:
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":
             self._union([op.operands[0], op.results[0]])
+        elif op.name == "dot":
+            self._union([op.operands[2], op.results[0]])
         elif op.name == "for":
             region = op.regions[0]
             for init, param, result, out in zip(
@@ -118,6 +125,8 @@ class LayoutChoice:
             if op.operands[0] not in self.lazy:
                 self._component(op.operands[0]).scan_axes.append(axis)
             self._component(op.results[0]).scan_axes.append(axis)
+        elif op.name == "dot":
+            self._component(op.results[0]).products.append(op)
         elif op.name == "reduce":
             for result in op.results:
                 if is_tile(result):
@@ -152,6 +161,8 @@ class LayoutChoice:
 
     def _choose(self, component: Component) -> Layout:
         shape = component.shape
+        if component.products:
+            return self._for_product(component.products[0])
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
         for operand, axis in component.reduced_from:
@@ -171,6 +182,54 @@ class LayoutChoice:
             for layout, (pointer, size) in zip(candidates, component.accesses, strict=True)
         ]
         return candidates[max(range(len(candidates)), key=lambda i: (weights[i], -i))]
+
+    def _for_product(self, op: Op) -> Layout:
+        """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""
+        shape = op.results[0].type.shape  # type: ignore[union-attr]
+        rank = len(shape)
+        by_rows = self._fast_axis(op.operands[0]) == rank - 2
+        by_columns = self._fast_axis(op.operands[1]) != rank - 2
+        return outer_product(
+            shape,
+            self.kernel.num_warps,
+            PRODUCT_VECTOR if by_rows else 1,
+            PRODUCT_VECTOR if by_columns else 1,
+            self._has_reduced_products,
+        )
+
+    def _fast_axis(self, value: Value) -> int:
+        """The axis along which neighbouring elements of a tile will lie in one thread, or in neighbouring lanes."""
+        return fast_axis(self._expected(value))
+
+    def _expected(self, value: Value) -> Layout:
+        """The layout that a tile will have, shape operations followed back."""
+        op = self._definitions.get(value)
+        if op is not None and op.name in ("expand_dims", "reshape", "trans") and value not in self.lazy:
+            return forward(op, self._expected(op.operands[0]))
+        return self.layout_for(value)
+
+    @cached_property
+    def _has_reduced_products(self) -> bool:
+        """Whether rows of some product are reduced, as in attention: all products then keep their rows in warps."""
+        products = {self._root(op.results[0]) for op in walk(self.kernel.body) if op.name == "dot"}
+        for op in walk(self.kernel.body):
+            if op.name == "reduce" and op.attrs["axis"] == len(op.operands[0].type.shape) - 1:  # type: ignore[union-attr]
+                if any(self._root(v) in products for v in self._behind_lazy(op.operands)):
+                    return True
+        return False
+
+    def _behind_lazy(self, values: Sequence[Value]) -> set[Value]:
+        """The tiles with registers that values are computed from, elementwise."""
+        found: set[Value] = set()
+        todo = [v for v in values if is_tile(v)]
+        while todo:
+            value = todo.pop()
+            op = self._definitions.get(value)
+            if value in self.lazy and op is not None and op.name in ELEMENTWISE:
+                todo += [v for v in op.operands if is_tile(v)]
+            else:
+                found.add(value)
+        return found
 
     def for_access(self, pointer: Value, shape: tuple[int, ...]) -> Layout:
         """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis."""
@@ -197,6 +256,29 @@ class LayoutChoice:
     def default(self, shape: tuple[int, ...]) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""
         return blocked(shape, self.kernel.num_warps, tuple(reversed(range(len(shape)))), (1,) * len(shape))
+
+
+def forward(op: Op, layout: Layout) -> Layout:
+    """Layout of a shape operation's result, given its operand's."""
+    if op.name == "expand_dims":
+        return layout.expand_dims(op.attrs["axis"])
+    if op.name == "trans":
+        return layout.transpose(op.attrs["perm"])
+    if op.name == "reshape":
+        return layout.reshape(op.results[0].type.shape)  # type: ignore[union-attr]
+    raise AssertionError(op.name)
+
+
+def fast_axis(layout: Layout) -> int:
+    """The axis along which neighbours lie in one thread, or where a thread has none in neighbouring lanes."""
+    axis, width = layout.vector()
+    if width > 1:
+        return axis
+    for image in (*layout.lanes, *layout.registers, *layout.warps):
+        for candidate in range(layout.rank):
+            if image == axis_unit(layout.shape, candidate, 1):
+                return candidate
+    return layout.rank - 1
 
 
 def num_elements(shape: tuple[int, ...]) -> int:

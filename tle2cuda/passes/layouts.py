@@ -16,7 +16,7 @@ from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import Layout, scan_layout
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import LayoutChoice
+from tle2cuda.passes.layout_choice import LayoutChoice, forward
 
 SECTOR_BYTES = 32
 
@@ -278,6 +278,11 @@ class _Assign:
         layout = scan_layout(op.operands[0].type.shape, 0, self.kernel.num_warps)  # type: ignore[union-attr]
         self.rebuild_each(op, self.operands_in(op, layout), (layout, None))
 
+    def visit_dot(self, op: Op) -> None:
+        layout = self.choice.layout_for(op.results[0])
+        a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
+        self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)
+
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))
         result = self.choice.layout_for(op.results[0])
@@ -352,17 +357,6 @@ class _Assign:
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         regions = tuple(self.region(r, (), layouts) for r in op.regions)
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
-
-
-def forward(op: Op, layout: Layout) -> Layout:
-    """Layout of a shape operation's result, given its operand's."""
-    if op.name == "expand_dims":
-        return layout.expand_dims(op.attrs["axis"])
-    if op.name == "trans":
-        return layout.transpose(op.attrs["perm"])
-    if op.name == "reshape":
-        return layout.reshape(op.results[0].type.shape)  # type: ignore[union-attr]
-    raise AssertionError(op.name)
 
 
 def backward(op: Op, layout: Layout, operand: Value) -> Layout:

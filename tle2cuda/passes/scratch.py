@@ -6,13 +6,13 @@ attribute `num_scratch`, so that barriers and the shared-memory map see it like 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
-from tle2cuda.ir.rewrite import Rewriter, uses_of
+from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import BOOL, I32, U8, U32, BufferType, DType, TileType, dtype_of, element_of
 from tle2cuda.passes.collective_plan import (
     accumulator,
@@ -24,6 +24,7 @@ from tle2cuda.passes.collective_plan import (
     stored,
     warp_exchange,
 )
+from tle2cuda.passes.dot_plan import operand_name, stage_operands
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -51,11 +52,13 @@ class _Scratch(Rewriter):
         super().__init__()
         self.source = source
         self.uses = uses_of(source.body)
+        self.definitions = definitions(source.body)
         self.makers: dict[str, Callable[[Op], list[BufferType]]] = {
             "reduce": self.for_reduce,
             "scan": self.for_scan,
             "exclusive_sum": self.for_exclusive_sum,
             "histogram": self.for_histogram,
+            "dot": self.for_dot,
             "convert_layout": self.for_conversion,
             "atomic_rmw": self.for_atomic,
             "atomic_cas": self.for_atomic,
@@ -70,7 +73,7 @@ class _Scratch(Rewriter):
             return
         buffers: list[Value] = []
         for position, type_ in enumerate(types):
-            name = _name(op, position)
+            name = _name(op, position, self.definitions)
             wanted = {"name": name, "scratch": True, "alignment_bytes": 16}
             if op.name == "exclusive_sum" and (scan := cub_scan(op)) is not None:
                 wanted["cuda_type"] = f"{scan}::TempStorage"  # what it is with toolkit headers
@@ -102,6 +105,9 @@ class _Scratch(Rewriter):
 
     def for_histogram(self, op: Op) -> list[BufferType]:
         return [BufferType((op.attrs["bins"],), I32)]
+
+    def for_dot(self, op: Op) -> list[BufferType]:
+        return [operand.buffer for operand in stage_operands(op)]
 
     def for_conversion(self, op: Op) -> list[BufferType]:
         source, target = op.operands[0].type, op.results[0].type
@@ -139,8 +145,10 @@ def _stored(value: Value) -> DType:
     return U8 if element is BOOL else element
 
 
-def _name(op: Op, position: int) -> str:
+def _name(op: Op, position: int, definitions: Mapping[Value, Op]) -> str:
     """A readable name for an operation's scratch."""
+    if op.name == "dot":
+        return f"{operand_name(definitions, op.operands[position]) or 'ab'[position]}_tile"
     base = op.results[position].name if position < len(op.results) and op.results[position].name else ""
     kind = {
         "reduce": f"{op.attrs.get('kind', '')}_slots",

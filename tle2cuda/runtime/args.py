@@ -2,15 +2,16 @@
 
 Each argument is described by a pair: a hashable key, and the value to pass (the address of an array, or the
 number). The description of a type is looked up once by the type itself, so a launch costs one dictionary
-access and a few attribute reads per argument. `make_binder` writes the loop over the parameters out as Python
+access and a few attribute reads per argument. `make_launcher` writes the loop over the parameters out as Python
 source for the same reason.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
@@ -272,52 +273,148 @@ def _table_of(parameter: Parameter) -> _Descriptions:
     return _UNSPECIALIZED
 
 
-Binder = Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]
+class _Missing:
+    """Stands for an argument that was not passed; nothing can be made of it."""
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-def make_binder(parameters: Sequence[Parameter], kernel: str) -> Binder:
-    """A function with the kernel's own parameter list that returns (key, values).
+_MISSING = _Missing()
 
-    The key is a tuple with one hashable element per parameter, equal for arguments that share a
-    specialisation; the values are what `Launcher.launch` takes. Wrong arguments raise Python's own TypeError,
-    with the kernel's name.
+_LAUNCHER = """\
+def {name}(__grid, /, {header}, **__options):
+    if __rest or __hooks.active:
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+    try:
+{describe}
+        __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
+        __launch = __launches[__key]
+    except (__KeyError, __TypeError):
+        __launch = None
+    if __launch is None:
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+    if __type(__grid) is not __tuple and __callable(__grid):
+        __grid = __grid({{{named}}})
+    return __launch(__grid, ({values}))
+"""
+
+_DESCRIBE_CONSTANT = """\
+        if __type({p}) is __int: __k{i} = __v{i} = {p}
+        else: __k{i}, __v{i} = __constant({p})"""
+
+_DESCRIBE_VALUE = """\
+        __t = __type({p})
+        if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
+            __v{i} = {p}; __k{i} = {integer}
+        else: __k{i}, __v{i} = {table}[__t]({p})"""
+
+_INTEGER_KEYS = {
+    "__specialized": '"1" if {p} == 1 else "i32" if {p} & 15 else "i32:16"',
+    "__unaligned": '"1" if {p} == 1 else "i32"',
+    "__unspecialized": '"i32"',
+}
+
+Slow = Callable[[Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]], Any]
+
+
+def make_launcher(
+    parameters: Sequence[Parameter], kernel: str, launches: Mapping[Any, Callable[..., Any]], slow: Slow, hooks: Any
+) -> Callable[..., Any]:
+    """The function behind `kernel[grid]`: of the grid, the kernel's own parameters, and launch options.
+
+    It makes a key, a tuple with one hashable element per parameter and one for the options, that is equal for
+    arguments that share a specialisation; finds the launch of that key; and hands over grid and values. All else it
+    leaves to `slow`: keys that are new, arguments that do not fit, hooks.
+
+    Args:
+        parameters: The kernel's parameters.
+        kernel: Name for tracebacks.
+        launches: Launches by key; `slow` adds to it.
+        slow: Called with the grid and the arguments: grid, positional, keyword, surplus ones.
+        hooks: Has `active`, true while launches are to be told to someone.
     """
     namespace: dict[str, Any] = {
-        "_specialized": _SPECIALIZED,
-        "_unspecialized": _UNSPECIALIZED,
-        "_unaligned": _UNALIGNED,
-        "_constant": constant_key,
-        "_type": type,  # kernels may have parameters named type and int
-        "_int": int,
+        "__specialized": _SPECIALIZED,
+        "__unspecialized": _UNSPECIALIZED,
+        "__unaligned": _UNALIGNED,
+        "__constant": constant_key,
+        "__launches": launches,
+        "__slow": slow,
+        "__hooks": hooks,
+        # Kernels may have parameters named type and int.
+        "__type": type,
+        "__int": int,
+        "__tuple": tuple,
+        "__callable": callable,
+        "__KeyError": KeyError,
+        "__TypeError": TypeError,
+        "__missing": _MISSING,
     }
-    tables = {
-        id(_SPECIALIZED): "_specialized",
-        id(_UNSPECIALIZED): "_unspecialized",
-        id(_UNALIGNED): "_unaligned",
-    }
-    header, lines = [], []
+    tables = {id(namespace[name]): name for name in _INTEGER_KEYS}
+    positional: list[str] = []
+    keyword_only: list[str] = []
+    lines: list[str] = []
     for index, parameter in enumerate(parameters):
-        default = ""
-        if parameter.keyword_only and "*" not in header:
-            header.append("*")
+        default = "__missing"
         if parameter.has_default:
-            namespace[f"_default{index}"] = parameter.default
-            default = f"=_default{index}"
-        header.append(parameter.name + default)
+            default = f"__default{index}"
+            namespace[default] = parameter.default
+        (keyword_only if parameter.keyword_only else positional).append(f"{parameter.name}={default}")
         if parameter.is_constexpr:
-            lines.append(f"    if _type({parameter.name}) is _int: _k{index} = _v{index} = {parameter.name}")
-            lines.append(f"    else: _k{index}, _v{index} = _constant({parameter.name})")
+            lines.append(_DESCRIBE_CONSTANT.format(p=parameter.name, i=index))
         else:
             table = tables[id(_table_of(parameter))]
-            lines.append(f"    _k{index}, _v{index} = {table}[_type({parameter.name})]({parameter.name})")
-    keys = "".join(f"_k{index}, " for index in range(len(parameters)))
-    values = "".join(f"_v{index}, " for index in range(len(parameters)))
-    name = kernel if kernel.isidentifier() else "kernel"
-    body = "\n".join(lines)
-    source = f"def {name}({', '.join(header)}):\n{body}\n    return ({keys}), ({values})\n"
-    exec(compile(source, f"<arguments of {kernel}>", "exec"), namespace)
-    binder: Binder = namespace[name]
-    return binder
+            integer = _INTEGER_KEYS[table].format(p=parameter.name)
+            lines.append(_DESCRIBE_VALUE.format(p=parameter.name, i=index, table=table, integer=integer))
+    name = kernel if kernel.isidentifier() and not iskeyword(kernel) else "kernel"
+    source = _LAUNCHER.format(
+        name=name,
+        header=", ".join((*positional, "*__rest", *keyword_only)),
+        describe="\n".join(lines),
+        positional="".join(f"{p.name}, " for p in parameters if not p.keyword_only),
+        keywords="".join(f"{p.name!r}: {p.name}, " for p in parameters if p.keyword_only),
+        named="".join(f"{p.name!r}: {p.name}, " for p in parameters),
+        keys="".join(f"__k{index}, " for index in range(len(parameters))),
+        values="".join(f"__v{index}, " for index in range(len(parameters))),
+    )
+    exec(compile(source, f"<launch of {kernel}>", "exec"), namespace)
+    launcher: Callable[..., Any] = namespace[name]
+    return launcher
+
+
+def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """The key under which the launcher of `make_launcher` looks for these arguments; None when it has none.
+
+    Raises:
+        ArgumentError: A value cannot be passed.
+    """
+    keys = [describe(parameter, value)[0] for parameter, value in zip(parameters, arguments, strict=True)]
+    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+    key = (*keys, chosen) if chosen else tuple(keys)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def passed_arguments(
+    parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any], surplus: Sequence[Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the caller of a launcher passed: the stand-ins for missing arguments left out.
+
+    Args:
+        parameters: The kernel's parameters.
+        positional: Values of the parameters that may be passed by position.
+        keywords: Values of the others, and options.
+        surplus: Arguments beyond the parameters.
+    """
+    found = {name: value for name, value in keywords.items() if value is not _MISSING}
+    if surplus:
+        return (*positional, *surplus), found
+    names = [parameter.name for parameter in parameters if not parameter.keyword_only]
+    given = {name: value for name, value in zip(names, positional, strict=True) if value is not _MISSING}
+    return (), {**given, **found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +436,7 @@ class BoundArguments:
 
 
 def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel") -> BoundArguments:
-    """The slow path of a launch: everything that the key of `make_binder` stands for.
+    """The slow path of a launch: everything that the key of `make_launcher` stands for.
 
     Args:
         parameters: The kernel's parameters.

@@ -13,7 +13,8 @@ def user_frames(traceback: types.TracebackType | None) -> types.TracebackType | 
     """A traceback without the frames of this package; None when no others are in it."""
     entries = []
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith((_PACKAGE, "<launch of ")):
             entries.append(traceback)
         traceback = traceback.tb_next
     result = None

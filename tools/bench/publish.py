@@ -1,14 +1,16 @@
-"""Puts measured numbers into docs/benchmarks.md: every table there is made from the JSON files of the benchmarks.
+"""Puts measurements into docs/benchmarks.md and docs/emulator.md: their tables are made from the tools' JSON files.
 
 python -m tools.bench.publish FOLDER
 
 FOLDER holds what `--json` wrote: moe_align.json, vector_add.json, softmax.json, layer_norm.json, launch.json and
-compile_time.json. A file that is missing leaves its part of the page as it is.
+compile_time.json of the benchmarks, agreement.json and mutants_gpu.json of the tools of these names. A file that is missing
+leaves its part of a page as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -17,7 +19,7 @@ from typing import Any
 
 from tools.bench.common import ROOT
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+BENCHMARKS, EMULATOR = (ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "emulator"))
 Records = list[dict[str, Any]]
 
 
@@ -83,14 +85,59 @@ def launch(records: Records) -> str:
     return table(["launch", "µs"], [[r["name"], f"{r['us']:.1f}"] for r in records])
 
 
+def agreement(records: Records) -> str:
+    """For each kernel and type, what differs between the GPU and the emulator."""
+    lines = []
+    for r in records:
+        ulp = f"{r['max_ulp']:.1f}" if r["differing"] and r["max_ulp"] is not None else "0"
+        share = f"{100 * r['share_of_bound']:.0f} %" if r["differing"] and r["share_of_bound"] is not None else "0"
+        verdict = f"**{len(r['problems'])} disagree**" if r["problems"] else "agree"
+        cells = (r["jobs"], r["elements"], r["differing"], ulp, share)
+        lines.append([f"{r['kernel']} {r['dtype']}".strip(), *map(str, cells), r["bound"], verdict])
+    agree = sum(not r["problems"] for r in records)
+    header = ["kernel, type", "runs", "elements", "differing", "largest, ulp", "of the bound", "bound", "verdict"]
+    total = f"{agree} of {len(records)} kernels and types agree, in {sum(r['jobs'] for r in records)} runs"
+    return f"{total} on {sum(r['elements'] for r in records)} elements.\n\n{table(header, lines)}"
+
+
+def mutants_gpu(records: Records) -> str:
+    """The detectors' findings beside compute-sanitizer's."""
+    counts = collections.Counter(r["verdict"] for r in records)
+    controls = [r for r in records if r["is_control"]]
+    clean = sum(not r["found_any"] for r in controls)
+    lines = []
+    for r in records:
+        word = r["verdict"] if r["verdict"] in ("agree", "cannot see") else f"**{r['verdict']}**"
+        lines.append([r["title"], r["ours"], r["theirs"], f"{word}: {r['reason']}" if r["reason"] else word])
+    total = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    lines = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    head = f"{len(records)} kernels: {total}; {clean} of {len(controls)} unchanged ones without any finding."
+    return f"{head}\n\n" + table(["kernel", "detectors", "compute-sanitizer", "verdict"], lines).replace("--:", "---")
+
+
 PARTS = {
-    "moe_align": ("moe_align", moe),
-    "vector_add": ("vector_add", lambda records: rows(records, ["elements"])),
-    "softmax": ("softmax", lambda records: rows(records, ["dtype", "rows", "cols"])),
-    "layer_norm": ("layer_norm", lambda records: rows(records, ["dtype", "rows", "cols"])),
-    "compile_time": ("compile_time", compile_times),
-    "launch": ("launch", launch),
+    "moe_align": (BENCHMARKS, moe),
+    "vector_add": (BENCHMARKS, lambda records: rows(records, ["elements"])),
+    "softmax": (BENCHMARKS, lambda records: rows(records, ["dtype", "rows", "cols"])),
+    "layer_norm": (BENCHMARKS, lambda records: rows(records, ["dtype", "rows", "cols"])),
+    "compile_time": (BENCHMARKS, compile_times),
+    "launch": (BENCHMARKS, launch),
+    "agreement": (EMULATOR, agreement),
+    "mutants_gpu": (EMULATOR, mutants_gpu),
 }
+
+
+def put(page: str, name: str, text: str) -> str:
+    """The page with a text between the markers of a part.
+
+    Raises:
+        ValueError: It has no such markers.
+    """
+    pattern = re.compile(rf"(<!-- results: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
+    page, count = pattern.subn(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", page)
+    if not count:
+        raise ValueError(f"no place for {name}")
+    return page
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -98,19 +145,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--date", required=True, help="day of the measurement, as 2026-11-30")
     options = parser.parse_args(arguments)
-    page = PAGE.read_text(encoding="utf-8")
-    for name, (file, render) in PARTS.items():
-        path = options.folder / f"{file}.json"
+    for name, (page, render) in PARTS.items():
+        path = options.folder / f"{name}.json"
         if not path.exists():
             continue
         report = json.loads(path.read_text(encoding="utf-8"))
         text = f"{machine(report, options.date)}\n\n{render(report['records'])}"
-        pattern = re.compile(rf"(<!-- results: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
-        page, count = pattern.subn(lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page)
-        if not count:
-            raise SystemExit(f"{PAGE} has no place for {name}")
+        page.write_text(put(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
         print(f"{name}: {len(report['records'])} records")
-    PAGE.write_text(page, encoding="utf-8")
     return 0
 
 

@@ -15,6 +15,7 @@
 #include "tle2cuda_emulator/abi.h"
 #include "tle2cuda_emulator/atomics.h"
 #include "tle2cuda_emulator/barriers.h"
+#include "tle2cuda_emulator/device_functions.h"
 #include "tle2cuda_emulator/entry.h"
 #include "tle2cuda_emulator/keywords.h"
 #include "tle2cuda_emulator/math.h"

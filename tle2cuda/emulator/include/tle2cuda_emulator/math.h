@@ -207,7 +207,7 @@ TLE2CUDA_ROUNDED(ru, tle2cuda_emulator::ROUND_UP)
 TLE2CUDA_ROUNDED(rd, tle2cuda_emulator::ROUND_DOWN)
 #undef TLE2CUDA_ROUNDED
 
-// ---- Conversions: the GPU's saturate, and NaN becomes 0 ----
+// ---- Conversions: the GPU's saturate (more in device_functions.h) ----
 
 namespace tle2cuda_emulator {
 template <class To>
@@ -220,41 +220,8 @@ TLE2CUDA_INLINE To saturated(double rounded, double lowest, double beyond)
 }
 }  // namespace tle2cuda_emulator
 
-#define TLE2CUDA_TO_INTEGERS(suffix, function)                                                                         \
-    TLE2CUDA_INLINE int __float2int_##suffix(float x)                                                                  \
-    {                                                                                                                  \
-        return tle2cuda_emulator::saturated<int>(function(static_cast<double>(x)), -2147483648.0, 2147483648.0);       \
-    }                                                                                                                  \
-    TLE2CUDA_INLINE unsigned __float2uint_##suffix(float x)                                                            \
-    {                                                                                                                  \
-        return tle2cuda_emulator::saturated<unsigned>(function(static_cast<double>(x)), 0.0, 4294967296.0);            \
-    }                                                                                                                  \
-    TLE2CUDA_INLINE long long __float2ll_##suffix(float x)                                                             \
-    {                                                                                                                  \
-        return tle2cuda_emulator::saturated<long long>(                                                                \
-            function(static_cast<double>(x)), -9223372036854775808.0, 9223372036854775808.0);                         \
-    }                                                                                                                  \
-    TLE2CUDA_INLINE int __double2int_##suffix(double x)                                                                \
-    {                                                                                                                  \
-        return tle2cuda_emulator::saturated<int>(function(x), -2147483648.0, 2147483648.0);                            \
-    }                                                                                                                  \
-    TLE2CUDA_INLINE long long __double2ll_##suffix(double x)                                                           \
-    {                                                                                                                  \
-        return tle2cuda_emulator::saturated<long long>(function(x), -9223372036854775808.0, 9223372036854775808.0);   \
-    }
-
-TLE2CUDA_TO_INTEGERS(rn, nearbyint)
-TLE2CUDA_TO_INTEGERS(rz, trunc)
-TLE2CUDA_TO_INTEGERS(ru, ceil)
-TLE2CUDA_TO_INTEGERS(rd, floor)
-#undef TLE2CUDA_TO_INTEGERS
-
-TLE2CUDA_INLINE float __int2float_rn(int x) { return static_cast<float>(x); }
-TLE2CUDA_INLINE float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
-TLE2CUDA_INLINE float __ll2float_rn(long long x) { return static_cast<float>(x); }
 TLE2CUDA_INLINE double __int2double_rn(int x) { return x; }
 TLE2CUDA_INLINE double __uint2double_rn(unsigned x) { return x; }
-TLE2CUDA_INLINE double __ll2double_rn(long long x) { return static_cast<double>(x); }
 
 // ---- Intrinsics ----
 
@@ -280,17 +247,28 @@ TLE2CUDA_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
 TLE2CUDA_INLINE float rcbrtf(float x) { return static_cast<float>(1.0 / cbrt(static_cast<double>(x))); }
 TLE2CUDA_INLINE float fdividef(float a, float b) { return a / b; }
 
+namespace tle2cuda_emulator {
+// Sine of a number of half turns and of right angles more: the nearest right angles are taken off exactly.
+inline double sine_of_turns(double turn, int right_angles)
+{
+    const double nearest = nearbyint(2 * turn);
+    const double rest = 3.14159265358979323846 * (turn - nearest / 2);
+    const int quadrant = (static_cast<int>(nearest) + right_angles) & 3;
+    const double value = quadrant & 1 ? cos(rest) : sin(rest);
+    return quadrant & 2 ? -value : value;
+}
+}  // namespace tle2cuda_emulator
 inline double sinpi(double x)
 {
     const double turn = fmod(x, 2.0);
-    if (turn == floor(turn)) return copysign(0.0, x);
-    return sin(turn * 3.14159265358979323846);
+    if (turn != turn) return turn;
+    return turn == trunc(turn) ? copysign(0.0, x) : tle2cuda_emulator::sine_of_turns(turn, 0);
 }
 inline double cospi(double x)
 {
     const double turn = fabs(fmod(x, 2.0));
-    if (turn == 0.5 || turn == 1.5) return 0.0;
-    return cos(turn * 3.14159265358979323846);
+    if (turn != turn) return turn;
+    return turn == 0.5 || turn == 1.5 ? 0.0 : tle2cuda_emulator::sine_of_turns(turn, 1);
 }
 inline float sinpif(float x) { return static_cast<float>(sinpi(static_cast<double>(x))); }
 inline float cospif(float x) { return static_cast<float>(cospi(static_cast<double>(x))); }

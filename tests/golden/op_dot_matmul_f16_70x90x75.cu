@@ -1,0 +1,157 @@
+// matmul.cu: emitted by tle2cuda from dot.py:64 (matmul). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 6656 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      a_ptr *fp16 align 16, b_ptr *fp16 align 16, out *fp32 align 16, M i32, N i32,
+//             K i32, stride_am i32, stride_bk i32
+//   constants stride_ak = 1, stride_bn = 1, BLOCK_M = 32, BLOCK_N = 64, BLOCK_K = 32,
+//             PRECISION = 'tf32'
+
+#include <cuda_fp16.h>
+
+namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
+// each thread for itself.
+template <typename T, int N, typename Stored>
+__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
+{
+    const Vector<Stored, N> stored = load_vector<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
+    return result;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) __half a_tile[32][40];        // scratch of dot.py:78
+    alignas(16) __half b_tile[32][64];        // scratch of dot.py:78
+};
+static_assert(sizeof(Shared) <= 6656, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float* out, const int M,
+       const int N, const int K, const int stride_am, const int stride_bk)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:69
+    const int pid_x = blockIdx.x;
+    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:70
+    const int pid_y = blockIdx.y;
+
+    // for start in range(tl.cdiv(K, BLOCK_K)):                                            dot.py:75
+    Vector<float, 4> acc[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run)
+        #pragma unroll
+        for (int k = 0; k < 4; ++k)
+            acc[run][k] = 0.0f;
+    const __half* a_ptrs[8];
+
+    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:69
+    const int k_3 = thread % 32;
+    #pragma unroll
+    for (int run = 0; run < 8; ++run) {
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
+        const int k_ = thread / 32 + 4 * run;
+        const int rows = pid_x * 32 + k_;
+        a_ptrs[run] = a_ptr + (rows * stride_am + k_3);
+    }
+    const __half* b_ptrs[16];
+
+    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:70
+    const int cols = pid_y * 64 + thread % 64;
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        const int k_ = thread / 64 + 2 * run;
+        b_ptrs[run] = b_ptr + (k_ * stride_bk + cols);
+    }
+    for (int start = 0; start < (K + 31) / 32; ++start) {
+        __half a[8];
+
+        // tile [32, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 8
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:69
+            const int k_ = thread / 32 + 4 * run;
+            const int rows = pid_x * 32 + k_;
+            // a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start ...  dot.py:76
+            a[run] = rows < M && k_3 < K - start * 32 ? *a_ptrs[run] : __float2half(0.0f);
+        }
+        __half b[16];
+
+        // tile [32, 64]: row = thread / 64 + 2 * run, column = thread % 64;  run < 16
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:69
+            const int k_ = thread / 64 + 2 * run;
+            // b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[No ...  dot.py:77
+            b[run] = k_ < K - start * 32 && cols < N ? *b_ptrs[run] : __float2half(0.0f);
+        }
+        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+
+        // acc += tl.dot(a, b, input_precision=PRECISION)                                  dot.py:78
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) shared.a_tile[thread / 32 + 4 * run][thread % 32] = a[run];
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) shared.b_tile[thread / 64 + 2 * run][thread % 64] = b[run];
+        __syncthreads();  // `a` and `b` are in shared memory
+        #pragma unroll 4
+        for (int k_ = 0; k_ < 32; k_ += 4) {
+            Vector<float, 4> b_part[4];  // the columns of this thread
+            #pragma unroll
+            for (int step = 0; step < 4; ++step)
+                b_part[step] = load_vector_as<float, 4>(&shared.b_tile[k_ + step][thread / 64 * 32 + thread % 8 * 4]);
+            #pragma unroll
+            for (int row = 0; row < 4; ++row) {
+                const Vector<float, 4> a_part = load_vector_as<float, 4>(&shared.a_tile[8 * row + thread / 8 % 8][k_]);
+                #pragma unroll
+                for (int step = 0; step < 4; ++step) {
+                    #pragma unroll
+                    for (int column = 0; column < 4; ++column) acc[row][column] += a_part[step] * b_part[step][column];
+                }
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 8; ++run)
+            a_ptrs[run] += 32;
+        #pragma unroll
+        for (int run = 0; run < 16; ++run)
+            b_ptrs[run] += 32 * stride_bk;
+    }
+    const int cols_2 = pid_y * 64 + thread / 64 * 32 + thread % 8 * 4;
+
+    // tile [32, 64]: row = thread / 8 % 8 + 8 * run, column = thread / 64 * 32 + thread % 8 * 4 + k;  run < 4, k < 4
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
+        const int k_ = thread / 8 % 8 + 8 * run;
+        const int rows = pid_x * 32 + k_;
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            // tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, N ...  dot.py:81
+            if (rows < M && cols_2 + k < N) *(out + rows * N + cols_2 + k) = acc[run][k];
+        }
+    }
+}

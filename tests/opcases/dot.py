@@ -1,0 +1,338 @@
+"""Matrix products: dtypes, accumulators, batches, turned operands, odd sizes, chains of products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.opcases.case import BF16, EXACT, F8E4NV, F8E5, Array, Inputs, OpCase, Tolerance, add_case, poison
+
+# ---- kernels --------------------------------------------------------------------------------------------------------
+
+
+@tle2cuda.jit
+def product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, OUT: tl.constexpr):
+    """One tile times another one, row-major."""
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + rows[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + cols[None, :])
+    tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y, out_dtype=OUT))
+
+
+@tle2cuda.jit
+def turned_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr):
+    """Operands that lie in memory the other way round, and `tl.trans` of them."""
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    if FIRST:
+        x = tl.load(a + rows[:, None] + k[None, :] * M)
+    else:
+        x = tl.load(a + rows[:, None] * K + k[None, :])
+    if SECOND:
+        y = tl.trans(tl.load(b + cols[:, None] * K + k[None, :]))
+    else:
+        y = tl.load(b + k[:, None] + cols[None, :] * K)
+    tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))
+
+
+@tle2cuda.jit
+def accumulated(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, OUT: tl.constexpr):
+    """A product that adds to a tile that is needed afterwards too, and one that takes its operand over."""
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    at = rows[:, None] * N + cols[None, :]
+    x = tl.load(a + rows[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + cols[None, :])
+    start = tl.load(c + at)
+    once = tl.dot(x, y, start, out_dtype=OUT)
+    twice = tl.dot(x, y, once * 2, out_dtype=OUT)
+    tl.store(out + at, start + twice)
+
+
+@tle2cuda.jit
+def batched(a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    batch = tl.arange(0, B)[:, None, None]
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + batch * (M * K) + rows[None, :, None] * K + k[None, None, :])
+    y = tl.load(b + batch * (K * N) + k[None, :, None] * N + cols[None, None, :])
+    tl.store(out + batch * (M * N) + rows[None, :, None] * N + cols[None, None, :], tl.dot(x, y))
+
+
+@tle2cuda.jit
+def matmul(
+    a_ptr, b_ptr, out, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """The matrix product of the tutorials, over any sizes."""
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (rows[:, None] * stride_am + k[None, :] * stride_ak)
+    b_ptrs = b_ptr + (k[:, None] * stride_bk + cols[None, :] * stride_bn)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for start in range(tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start * BLOCK_K), other=0.0)
+        b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[None, :] < N), other=0.0)
+        acc += tl.dot(a, b, input_precision=PRECISION)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+@tle2cuda.jit
+def attention(q, k, v, out, n, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, D: tl.constexpr):
+    """Softmax of one product times another one, in one pass over the keys."""
+    rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, other=0.0)
+    largest = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK_M], tl.float32)
+    acc = tl.zeros([BLOCK_M, D], tl.float32)
+    for start in range(0, n, BLOCK_N):
+        cols = start + tl.arange(0, BLOCK_N)
+        key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        score = tl.dot(query, tl.trans(key)) * scale
+        score = tl.where(cols[None, :] < n, score, float("-inf"))
+        now = tl.maximum(largest, tl.max(score, 1))
+        share = tl.exp(largest - now)
+        weight = tl.exp(score - now[:, None])
+        total = total * share + tl.sum(weight, 1)
+        acc = acc * share[:, None]
+        acc = tl.dot(weight.to(value.dtype), value, acc)
+        largest = now
+    tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask=rows[:, None] < n)
+
+
+@tle2cuda.jit
+def squared(a, out, N: tl.constexpr):
+    """Both operands and the accumulator are one tile; the product is needed twice."""
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    x = tl.load(a + at)
+    y = tl.dot(x, x, x)
+    for _ in range(2):
+        y = tl.dot(y, x, y) * 0.25
+    tl.store(out + at, y)
+
+
+# ---- cases ----------------------------------------------------------------------------------------------------------
+
+_DTYPES: Mapping[str, Any] = {
+    "f16": np.dtype(np.float16),
+    "bf16": BF16,
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i8": np.dtype(np.int8),
+    "f8e4nv": F8E4NV,
+    "f8e5": F8E5,
+}
+
+
+def _operand(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    if dtype == np.int8:
+        return rng.integers(-128, 128, shape, np.int8)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def _result(dtype: Any) -> np.dtype[Any]:
+    return np.dtype({np.dtype(np.int8): np.int32, np.dtype(np.float64): np.float64}.get(dtype, np.float32))
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.int64 if x.dtype.kind == "i" else np.float64)
+
+
+def _tolerance(result: np.dtype[Any], k: int) -> Tolerance:
+    """Sums of k products of numbers near 1: each rounding errs by half an ulp of sums that grow to a few sqrt(k)."""
+    return EXACT if result.kind == "i" else Tolerance(k**0.5, 4 * k**0.5)
+
+
+def _case(
+    name: str,
+    kernel: Any,
+    make: Callable[[np.random.Generator], Inputs],
+    reference: Callable[[Inputs], Mapping[str, Array]],
+    constants: Mapping[str, Any],
+    warps: int = 4,
+    tolerance: Tolerance = EXACT,
+    grid: tuple[int, ...] = (1,),
+) -> None:
+    add_case(OpCase(name, "dot", kernel, grid, make, reference, constants, warps, tolerance))
+
+
+def _register_products() -> None:
+    shapes = ((64, 64, 32, 4), (16, 16, 32, 1), (1, 16, 64, 4), (128, 8, 32, 2))
+    for name, dtype in _DTYPES.items():
+        for m, n, k, warps in shapes if name in ("f16", "i8") else shapes[:1]:
+            _add_product(f"dot_{name}_{m}x{n}x{k}", dtype, dtype, (m, n, k), warps)
+    _add_product("dot_f8e4nv_f8e5", F8E4NV, F8E5, (32, 32, 64), 4)
+    _add_product("dot_f16_to_f16", np.dtype(np.float16), np.dtype(np.float16), (32, 64, 32), 4, np.dtype(np.float16))
+    _add_product("dot_f32_128x128x32", np.dtype(np.float32), np.dtype(np.float32), (128, 128, 32), 8)
+
+
+def _add_product(
+    name: str, first: Any, second: Any, size: tuple[int, int, int], warps: int, result: np.dtype[Any] | None = None
+) -> None:
+    m, n, k = size
+    type_ = result if result is not None else _result(first)
+    _case(
+        name,
+        product,
+        lambda rng: {"a": _operand(rng, (m, k), first), "b": _operand(rng, (k, n), second), "out": poison((m, n), type_)},
+        lambda inputs: {"out": (_wide(inputs["a"]) @ _wide(inputs["b"])).astype(type_)},
+        {"M": m, "N": n, "K": k, "OUT": tl.float16 if type_ == np.float16 else tl.float32},
+        warps,
+        _tolerance(type_, k) if type_ != np.float16 else Tolerance(1, 4),
+    )
+
+
+def _register_turned() -> None:
+    for name in ("f16", "f32", "i8"):
+        dtype = _DTYPES[name]
+        for first in (False, True):
+            for second in (False, True):
+                m, n, k = 64, 32, 32
+                _case(
+                    f"dot_turned_{name}_{'t' if first else 'n'}{'t' if second else 'n'}",
+                    turned_product,
+                    lambda rng, dtype=dtype, first=first: {
+                        "a": _operand(rng, (32, 64) if first else (64, 32), dtype),
+                        "b": _operand(rng, (32, 32), dtype),
+                        "out": poison((64, 32), _result(dtype)),
+                    },
+                    lambda inputs, first=first, dtype=dtype: {
+                        "out": (_wide(inputs["a"].T if first else inputs["a"]) @ _wide(inputs["b"].T)).astype(
+                            _result(dtype)
+                        )
+                    },
+                    {"M": m, "N": n, "K": k, "FIRST": first, "SECOND": second},
+                    4,
+                    _tolerance(_result(dtype), k),
+                )
+
+
+def _register_accumulated() -> None:
+    for name, out in (("f16", tl.float32), ("f16h", tl.float16), ("i8", tl.int32), ("f64", tl.float64)):
+        dtype = _DTYPES[name.rstrip("h")]
+        result = np.dtype(np.float16) if out is tl.float16 else _result(dtype)
+
+        def make(rng: np.random.Generator, dtype=dtype, result=result) -> Inputs:
+            start = rng.integers(-1000, 1000, (32, 64)).astype(result) if result.kind == "i" else None
+            return {
+                "a": _operand(rng, (32, 32), dtype),
+                "b": _operand(rng, (32, 64), dtype),
+                "c": start if start is not None else _operand(rng, (32, 64), result),
+                "out": poison((32, 64), result),
+            }
+
+        def expect(inputs: Inputs, result=result) -> Mapping[str, Array]:
+            x = _wide(inputs["a"]) @ _wide(inputs["b"])
+            return {"out": (inputs["c"].astype(x.dtype) * 3 + x * 3).astype(result)}
+
+        loose = Tolerance(8, 32) if result == np.float16 else _tolerance(result, 256)
+        _case(f"dot_accumulated_{name}", accumulated, make, expect, {"M": 32, "N": 64, "K": 32, "OUT": out}, 4, loose)
+
+
+def _register_batched() -> None:
+    for b, m, n, k, warps in ((4, 16, 32, 16, 4), (2, 32, 16, 32, 8), (8, 16, 16, 16, 1)):
+        _case(
+            f"dot_batched_{b}x{m}x{n}x{k}",
+            batched,
+            lambda rng, b=b, m=m, n=n, k=k: {
+                "a": _operand(rng, (b, m, k), np.float32),
+                "b": _operand(rng, (b, k, n), np.float32),
+                "out": poison((b, m, n), np.float32),
+            },
+            lambda inputs: {"out": (_wide(inputs["a"]) @ _wide(inputs["b"])).astype(np.float32)},
+            {"B": b, "M": m, "N": n, "K": k},
+            warps,
+            _tolerance(np.dtype(np.float32), k),
+        )
+
+
+def _register_matmul() -> None:
+    for name, (m, n, k), tiles, transposed, warps in (
+        ("f16", (70, 90, 75), (32, 64, 32), False, 4),
+        ("f16", (50, 33, 64), (32, 32, 32), True, 4),
+        ("f32", (65, 40, 100), (64, 32, 32), False, 8),
+        ("bf16", (3, 130, 48), (16, 64, 16), False, 2),
+    ):
+        dtype = _DTYPES[name]
+
+        def make(rng: np.random.Generator, m=m, n=n, k=k, dtype=dtype, transposed=transposed) -> Inputs:
+            b = _operand(rng, (n, k) if transposed else (k, n), dtype)
+            strides = {"stride_bk": 1, "stride_bn": k} if transposed else {"stride_bk": n, "stride_bn": 1}
+            return {
+                "a_ptr": _operand(rng, (m, k), dtype), "b_ptr": b, "out": poison((m, n), np.float32),
+                "M": m, "N": n, "K": k, "stride_am": k, "stride_ak": 1, **strides,
+            }  # fmt: skip
+
+        def expect(inputs: Inputs, transposed=transposed) -> Mapping[str, Array]:
+            b = inputs["b_ptr"].T if transposed else inputs["b_ptr"]
+            return {"out": (_wide(inputs["a_ptr"]) @ _wide(b)).astype(np.float32)}
+
+        bm, bn, bk = tiles
+        _case(
+            f"dot_matmul_{name}_{m}x{n}x{k}",
+            matmul,
+            make,
+            expect,
+            {"BLOCK_M": bm, "BLOCK_N": bn, "BLOCK_K": bk, "PRECISION": "ieee" if name == "f32" else "tf32"},
+            warps,
+            _tolerance(np.dtype(np.float32), k),
+            (-(-m // bm), -(-n // bn)),
+        )
+
+
+def _register_chains() -> None:
+    for name, n, d, tiles, warps in (("f16", 100, 32, (32, 32), 4), ("f32", 70, 64, (64, 32), 4)):
+        dtype = _DTYPES[name]
+        _case(
+            f"dot_attention_{name}_{n}x{d}",
+            attention,
+            lambda rng, n=n, d=d, dtype=dtype: {
+                **{each: _operand(rng, (n, d), dtype) for each in "qkv"},
+                "out": poison((n, d), np.float32),
+                "n": n,
+                "scale": d**-0.5,
+            },
+            _attention_reference,
+            {"BLOCK_M": tiles[0], "BLOCK_N": tiles[1], "D": d},
+            warps,
+            Tolerance(2, 1, eps=2.0**-10) if name == "f16" else Tolerance(64, 1),
+            (-(-n // tiles[0]),),
+        )
+    _case(
+        "dot_squared",
+        squared,
+        lambda rng: {"a": _operand(rng, (32, 32), np.float32) / np.float32(4), "out": poison((32, 32), np.float32)},
+        _squared_reference,
+        {"N": 32},
+        4,
+        Tolerance(64, 16),
+    )
+
+
+def _attention_reference(inputs: Inputs) -> Mapping[str, Array]:
+    q, k, v = (_wide(inputs[name]) for name in "qkv")
+    score = q @ k.T * inputs["scale"]
+    weight = np.exp(score - score.max(1, keepdims=True))
+    return {"out": (weight @ v / weight.sum(1, keepdims=True)).astype(np.float32)}
+
+
+def _squared_reference(inputs: Inputs) -> Mapping[str, Array]:
+    x = _wide(inputs["a"])
+    y = x + x @ x
+    for _ in range(2):
+        y = (y + y @ x) * 0.25
+    return {"out": y.astype(np.float32)}
+
+
+_register_products()
+_register_turned()
+_register_accumulated()
+_register_batched()
+_register_matmul()
+_register_chains()

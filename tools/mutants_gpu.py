@@ -1,0 +1,503 @@
+"""compute-sanitizer's verdict on the planted faults of tests/emulator/mutants.py, beside that of the emulator's detectors.
+
+    python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART] [--limit-s 200]
+    python tools/mutants_gpu.py --dry-run              without a GPU: compiles everything and prints the plan
+
+Every faulty kernel, and every unchanged one as a control, is launched once under memcheck, racecheck, synccheck and
+initcheck. Several processes work through a list of kernels each; one that hangs or loses its context is started again
+behind the kernel it was at. Exits with 1 when the two disagree about a kernel, with 3 when the machine lacks something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import multiprocessing
+import os
+import pathlib
+import pickle
+import queue
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np
+
+from tle2cuda.compiler import EmittedKernel
+from tle2cuda.runtime.contract import Dim3
+from tools.launching import EXIT_MACHINE, workers
+from tools.mutants_verdict import Ours, Verdict, judge, ours_of
+from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records, refusal
+
+START_S = 60.0  # silence in which a worker may start: imports and a CUDA context under a tool
+HANG_S = 12.0  # silence behind the start of a launch that means it hangs
+LISTS_PER_TOOL = 3
+POISON_BYTES = (0xA5, 0x7B)  # what arrays hold that a kernel must write before it reads
+_LOST = 3  # exit code of a worker whose CUDA context is gone
+_MARK = "@@@"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel to launch: a fault, or an unchanged kernel.
+
+    Attributes:
+        kernel: Its name in the compiled file, unlike any other's.
+        title: The mutant's name, or that of its subject.
+        is_control: Nothing was changed.
+        equivalent: Why the fault changes no results; empty for one that does.
+        emitted: The kernel as the emulator takes it.
+        for_gpu: The same for a GPU, under the name `kernel`; None when the fault stands in a twin.
+        ctas: The grid.
+        args: Values of the arguments by name.
+        uninitialized: Arrays that hold nothing before the launch.
+    """
+
+    kernel: str
+    title: str
+    is_control: bool
+    equivalent: str
+    emitted: EmittedKernel
+    for_gpu: EmittedKernel | None
+    ctas: Dim3
+    args: Mapping[str, Any]
+    uninitialized: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Theirs:
+    """What the tools said about one kernel.
+
+    Attributes:
+        found: Kinds of records with their counts, by tool.
+        trouble: Launches that hung, died or were not made, by tool.
+    """
+
+    found: dict[str, collections.Counter[str]] = field(default_factory=dict)
+    trouble: dict[str, str] = field(default_factory=dict)
+
+
+# ---- what there is to launch ----------------------------------------------------------------------------------------
+
+
+def candidates(only: str = "") -> list[Candidate]:
+    """The unchanged kernels, then all faults whose name contains `only`, with the kernels they are made from."""
+    from tests.emulator.mutants import mutants
+    from tests.emulator.subjects import subject
+
+    chosen = [mutant for mutant in mutants() if only in mutant.id]
+    found: list[Candidate] = []
+
+    def add(title: str, name: str, emitted: EmittedKernel, for_gpu: EmittedKernel | None, **more: Any) -> None:
+        launch = subject(name)
+        kernel = f"candidate_{len(found):03d}"
+        renamed = _renamed(for_gpu, kernel) if for_gpu else None
+        args = {spec.name: launch.args[spec.name] for spec in emitted.contract.args}
+        found.append(Candidate(kernel, title, emitted=emitted, for_gpu=renamed, ctas=launch.ctas, args=args, **more))
+
+    for name in dict.fromkeys(mutant.subject for mutant in chosen):
+        original = subject(name).emitted
+        poisoned = _poisoned(subject(name).args)
+        add(name, name, original, original, is_control=True, equivalent="", uninitialized=poisoned)
+    for mutant in chosen:
+        poisoned = _poisoned(subject(mutant.subject).args)
+        faulty = (mutant.emitted(), mutant.emitted_for_gpu())
+        add(mutant.id, mutant.subject, *faulty, is_control=False, equivalent=mutant.equivalent, uninitialized=poisoned)
+    return found
+
+
+def _renamed(emitted: EmittedKernel, kernel: str) -> EmittedKernel:
+    name = emitted.contract.kernel_name
+    source = re.sub(rf"\b{name}(?=\()", kernel, emitted.source)
+    return EmittedKernel(source, dataclasses.replace(emitted.contract, kernel_name=kernel), ())
+
+
+def _poisoned(args: Mapping[str, Any]) -> tuple[str, ...]:
+    """Arrays of which every byte is the same poison."""
+    names = []
+    for name, value in args.items():
+        if isinstance(value, np.ndarray) and value.size:
+            raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            if raw[0] in POISON_BYTES and (raw == raw[0]).all():
+                names.append(name)
+    return tuple(names)
+
+
+def compile_one(source: str, contract: Any) -> bytes | str:
+    """Machine code; or why there is none."""
+    from tle2cuda.runtime.build import build_artifact
+
+    try:
+        return build_artifact(EmittedKernel(source, contract, ())).cubin
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
+def compile_all(chosen: Sequence[Candidate]) -> dict[str, bytes | str]:
+    """Machine code of every kernel by name, compiled in as many processes as there are processors."""
+    context = multiprocessing.get_context("spawn")
+    jobs = [(one.kernel, one.for_gpu) for one in chosen if one.for_gpu is not None]
+    with ProcessPoolExecutor(workers(), mp_context=context) as pool:
+        started = {name: pool.submit(compile_one, emitted.source, emitted.contract) for name, emitted in jobs}
+        return {name: future.result() for name, future in started.items()}
+
+
+# ---- worker: launches a list of kernels -----------------------------------------------------------------------------
+
+
+def work(payload: pathlib.Path, names: Sequence[str]) -> int:
+    """Launches kernels one after the other, and says on standard output when each starts and is done."""
+    import cupy
+
+    launches = pickle.loads(payload.read_bytes())
+    cupy.cuda.runtime.free(0)
+    for name in names:
+        print(f"{_MARK} start {name}", flush=True)
+        problem = ""
+        try:
+            _launch(cupy.cuda.runtime, *launches[name])
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        lost = bool(problem) and not _is_alive(cupy)
+        print(f"{_MARK} done {name} {problem}", flush=True)
+        if lost:
+            os._exit(_LOST)  # destructors would only raise again
+    return 0
+
+
+def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping[str, Any], unset: Sequence[str]) -> None:
+    """One launch. Each array is an allocation of its own, so that what lies beside it belongs to nobody."""
+    from tle2cuda.runtime.launcher import Launcher
+
+    pointers, values = [], []
+    try:
+        for spec in contract.args:
+            value = args[spec.name]
+            if isinstance(value, np.ndarray):
+                raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+                pointers.append(runtime.malloc(max(raw.size, 1)))
+                if spec.name not in unset and raw.size:
+                    runtime.memcpy(pointers[-1], raw.ctypes.data, raw.size, runtime.memcpyHostToDevice)
+                value = pointers[-1]
+            values.append(value)
+        Launcher(contract, cubin).launch(ctas, values, 0)
+        runtime.deviceSynchronize()
+    finally:
+        for pointer in pointers:
+            runtime.free(pointer)
+
+
+def _is_alive(cupy: Any) -> bool:
+    try:
+        cupy.cuda.runtime.deviceSynchronize()
+        return int(cupy.arange(3).sum()) == 3
+    except Exception:
+        return False
+
+
+# ---- watcher: runs workers under the tools --------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Session:
+    """A tool that goes through a list of kernels, in one process or several.
+
+    Attributes:
+        tool: The tool.
+        names: The kernels.
+        command: Command line of the worker under the tool, to which names are added.
+        deadline: When to stop, by `time.monotonic`.
+        lines: Everything that was printed.
+        trouble: What went wrong with a launch, by kernel.
+        patience_s: Silence of the process that is running that means it hangs.
+    """
+
+    tool: str
+    names: Sequence[str]
+    command: Sequence[str]
+    deadline: float
+    lines: list[str] = field(default_factory=list)
+    trouble: dict[str, str] = field(default_factory=dict)
+    patience_s: float = START_S
+
+    def run(self) -> Session:
+        """Goes through the whole list."""
+        rest = list(self.names)
+        while rest:
+            if time.monotonic() > self.deadline:
+                self.trouble |= dict.fromkeys(rest, "not run: no time left")
+                break
+            done = self._run_some(rest)
+            if not done:
+                why = refusal(self.lines) or (self.lines[-1] if self.lines else "nothing was printed")
+                self.trouble |= dict.fromkeys(rest, f"not run: the worker does not start: {why}"[:300])
+                break
+            rest = rest[done:]
+        return self
+
+    def _run_some(self, names: Sequence[str]) -> int:
+        """Runs one process; returns how many kernels it is through with, the one it ended at included."""
+        process = subprocess.Popen(
+            [*self.command, *names],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        current, done = "", 0
+        self.patience_s = START_S
+        for line in self._lines_of(process):
+            if line is None:
+                if current:
+                    self.trouble[current] = "hangs"
+                break
+            self.lines.append(line)
+            words = line.split(maxsplit=3)
+            if words[:1] != [_MARK]:
+                continue
+            self.patience_s = HANG_S
+            if words[1] == "start":
+                current = words[2]
+                continue
+            done += 1
+            current = ""
+            if len(words) > 3:
+                self.trouble[words[2]] = words[3].strip()
+        _end(process)
+        if current:
+            self.trouble.setdefault(current, f"ended its process with code {process.returncode}")
+            done += 1
+        return done
+
+    def _lines_of(self, process: subprocess.Popen[str]) -> Iterator[str | None]:
+        """Lines as they come; None, and then no more, when there is none for too long."""
+        lines: queue.Queue[str | None] = queue.Queue()
+
+        def read() -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.put(line)
+            lines.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+        while True:
+            patience = min(self.patience_s, max(self.deadline - time.monotonic(), 1.0))
+            try:
+                line = lines.get(timeout=patience)
+            except queue.Empty:
+                yield None
+                return
+            if line is None:
+                return
+            yield line.rstrip("\n")
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends a process with all it started."""
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def sessions(payload: pathlib.Path, names: Sequence[str], sanitizer: str, known: str, deadline: float) -> list[Session]:
+    """Every tool with every kernel, in lists of about the same length."""
+    program = [sys.executable, str(pathlib.Path(__file__).resolve()), "--worker", str(payload)]
+    return [
+        Session(tool, names[part::LISTS_PER_TOOL], command(sanitizer, tool, known, program), deadline)
+        for part in range(LISTS_PER_TOOL)
+        for tool in TOOLS
+        if names[part::LISTS_PER_TOOL]
+    ]
+
+
+def theirs_of(finished: Sequence[Session], kernels: Sequence[str]) -> dict[str, Theirs]:
+    """What all tools said, by kernel."""
+    result = {kernel: Theirs() for kernel in kernels}
+    for session in finished:
+        for kernel, trouble in session.trouble.items():
+            if kernel in result:
+                result[kernel].trouble[session.tool] = trouble
+        for record in _attributed(session):
+            if record.kernel in result:
+                result[record.kernel].found.setdefault(session.tool, collections.Counter())[record.what] += 1
+    return result
+
+
+def _attributed(session: Session) -> Iterator[Record]:
+    """Records; those that name no kernel go to the one that ran when they were printed."""
+    current, block = "", []
+    for line in [*session.lines, f"{_MARK} end"]:
+        if line.startswith(_MARK):
+            for record in records(block, session.names):
+                yield record if record.kernel else dataclasses.replace(record, kernel=current)
+            block = []
+            words = line.split()
+            current = words[2] if len(words) > 2 else current
+        else:
+            block.append(line)
+
+
+# ---- the whole ------------------------------------------------------------------------------------------------------
+
+
+def emulate_all(chosen: Sequence[Candidate]) -> dict[str, Ours]:
+    """The detectors' verdict on every kernel."""
+    with ThreadPoolExecutor(workers()) as pool:
+        started = {one.kernel: pool.submit(ours_of, one.emitted, one.ctas, one.args, one.uninitialized) for one in chosen}
+        return {kernel: future.result() for kernel, future in started.items()}
+
+
+def plan(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]) -> Iterator[str]:
+    """What a run would do."""
+    controls = sum(one.is_control for one in chosen)
+    in_twins = [one.title for one in chosen if one.for_gpu is None]
+    refused = {one.title: text for one in chosen if isinstance(text := compiled.get(one.kernel), str)}
+    launches = sum(isinstance(code, bytes) for code in compiled.values())
+    lists = min(LISTS_PER_TOOL, launches) * len(TOOLS)
+    yield f"{len(chosen) - controls} faults, {controls} unchanged kernels; {launches} compiled"
+    yield f"{launches * len(TOOLS)} launches under {', '.join(TOOLS)}, in {lists} processes"
+    for title in in_twins:
+        yield f"no GPU text: {title}: stands in the emulator's twin of a helper that has PTX on a GPU"
+    for title, text in refused.items():
+        yield f"REFUSED {title}: {text}"
+
+
+def run(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str], options: Any) -> dict[str, Theirs]:
+    """Launches everything under all tools."""
+    sanitizer = find_sanitizer()
+    assert sanitizer is not None
+    by_name = {one.kernel: one for one in chosen}
+    launches = {
+        name: (
+            by_name[name].for_gpu.contract,
+            code,
+            by_name[name].ctas,
+            dict(by_name[name].args),
+            by_name[name].uninitialized,
+        )  # type: ignore[union-attr]
+        for name, code in compiled.items()
+        if isinstance(code, bytes)
+    }
+    with tempfile.TemporaryDirectory(prefix="tle2cuda-mutants-") as folder:
+        payload = pathlib.Path(folder) / "launches.pickle"
+        payload.write_bytes(pickle.dumps(launches))
+        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), options.deadline)
+        with ThreadPoolExecutor(options.processes) as pool:
+            finished = list(pool.map(Session.run, todo))
+    if options.log:
+        parts = ["\n".join([" ".join([*session.command, *session.names]), *session.lines, ""]) for session in finished]
+        options.log.write_text("\n".join(parts), encoding="utf-8")
+    return theirs_of(finished, list(launches))
+
+
+def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The lines that are printed: all that needs a look first, then the whole table, then the counts."""
+    header = ("verdict", "kernel", "ours", "compute-sanitizer's")
+    cells = [header, *((one.verdict, one.title, one.ours, one.theirs) for one in verdicts)]
+    widths = [max(len(line[column]) for line in cells) for column in range(3)]
+    for line in cells:
+        yield "  ".join([*(text.ljust(width) for text, width in zip(line[:3], widths, strict=True)), line[3]]).rstrip()
+    yield ""
+    for one in verdicts:
+        if one.reason:
+            yield f"{one.verdict}: {one.title}: {one.reason}"
+    counts = collections.Counter(one.verdict for one in verdicts)
+    controls = [one for one in verdicts if one.is_control]
+    clean = sum(not one.found_any for one in controls)
+    yield f"{len(verdicts)} kernels: {', '.join(f'{count} {word}' for word, count in counts.most_common())}"
+    yield f"{clean} of {len(controls)} unchanged kernels without any finding"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="PART", help="mutants whose name contains this")
+    parser.add_argument("--dry-run", action="store_true", help="compile, print the plan, launch nothing")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
+    parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
+    parser.add_argument("--limit-s", type=float, default=200.0, help="start no launch behind so many seconds (200)")
+    parser.add_argument("--processes", type=int, default=min(12, workers()), help="how many at once")
+    parser.add_argument("--worker", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        return work(pathlib.Path(options.worker[0]), options.worker[1:])
+    began = time.monotonic()
+    options.deadline = began + options.limit_s
+    device: dict[str, Any] = {}
+    if not options.dry_run:
+        why, device = _machine()
+        if why:
+            print(f"mutants_gpu.py: {why}; --dry-run needs neither GPU nor tool", file=sys.stderr)
+            return EXIT_MACHINE
+    chosen = candidates(options.only)
+    if not chosen:
+        parser.error(f"no mutant's name contains {options.only!r}")
+    if options.dry_run:
+        compiled = compile_all(chosen)
+        lines = list(plan(chosen, compiled))
+        print("\n".join(lines))
+        return int(any(line.startswith("REFUSED") for line in lines))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        emulated = pool.submit(emulate_all, chosen)
+        compiled = compile_all(chosen)
+        print("\n".join(plan(chosen, compiled)))
+        print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
+        theirs = run(chosen, compiled, options)
+        ours = emulated.result()
+    verdicts = []
+    for one in chosen:
+        told = theirs.get(one.kernel)
+        refused = (
+            compiled.get(one.kernel) if one.for_gpu is not None else "the fault stands in the emulator's twin of a helper"
+        )
+        found, trouble = (told.found, told.trouble) if told else ({}, {})
+        verdicts.append(
+            judge(one.title, ours[one.kernel], found, trouble, one.is_control, refused if isinstance(refused, str) else "")
+        )
+    print("\n".join(report(verdicts)))
+    print(f"{time.monotonic() - began:.0f} s in all")
+    if options.json:
+        content = {"device": device, "records": [dataclasses.asdict(one) for one in verdicts]}
+        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return int(any(one.is_bad for one in verdicts))
+
+
+def _machine() -> tuple[str, dict[str, Any]]:
+    """What the machine lacks, empty when it lacks nothing; and what it is."""
+    from tle2cuda.emulator.toolchain import find_compiler
+    from tle2cuda.errors import ToolchainError
+    from tools.launching import GpuDevice
+
+    sanitizer = find_sanitizer()
+    if sanitizer is None:
+        return "compute-sanitizer is neither on PATH nor in /usr/local/cuda", {}
+    try:
+        find_compiler()
+        device = GpuDevice()
+    except ToolchainError as error:
+        return str(error).splitlines()[0], {}
+    if not device.arch.startswith("sm_90"):
+        return f"the mutants are emitted for sm_90a, this GPU is {device.arch}", {}
+    version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True, check=False).stdout.split("\n")
+    return "", {**device.describe(), "compute-sanitizer": next((v for v in version if "ersion" in v), "").strip()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
