@@ -93,8 +93,10 @@ class JitFunction(KernelInterface[Any]):
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
-        self._launches: dict[Any, Any] = {}
-        self._lock = threading.RLock()
+        self._launches: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}  # what the generated function calls
+        self._prepared: dict[Any, GPULaunch | HostLaunch] = {}
+        self._compiling: dict[Any, threading.Lock] = {}
+        self._lock = threading.Lock()
         functools.update_wrapper(self, fn)
 
     def __repr__(self) -> str:
@@ -181,7 +183,7 @@ class JitFunction(KernelInterface[Any]):
     def device_caches(self) -> dict[int, tuple[dict[Any, Any]]]:
         """For each device a tuple whose first element holds the compiled kernels by key."""
         found: dict[int, tuple[dict[Any, Any]]] = {}
-        for key, launch in list(self._launches.items()):
+        for key, launch in list(self._prepared.items()):
             device = 0 if launch.device in (None, HOST) else launch.device
             found.setdefault(device, ({},))[0][key] = launch.compiled if isinstance(launch, GPULaunch) else launch
         return found
@@ -246,9 +248,11 @@ class JitFunction(KernelInterface[Any]):
         whole = BoundArguments(
             Specialization(ordered, bound.specialization.constants), bound.device, bound.library, indices
         )
-        settings = LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET)
+        if not mocks:
+            launch = self._prepare(launch_key(self.parameters, values, options), whole, options)
+            return launch.compiled if isinstance(launch, GPULaunch) else launch
         if bound.device == HOST:
-            launch = HostLaunch(self, whole, settings)
+            launch = HostLaunch(self, whole, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
             launch.prepare()
             return launch
         compiled = self.compile_specialization(whole.specialization, options, None, bound.device)
@@ -354,19 +358,22 @@ class JitFunction(KernelInterface[Any]):
             options = self._take_options(kwargs)
             values = self._in_order(args, kwargs)
             own = {name: value for name, value in given.items() if name not in self._shared_names}
-            key = launch_key(self.parameters, values, own)
+            key = launch_key(self.parameters, values, own.items())
             bound = specialize(self.parameters, values, self.fn.__name__)
-            launch = self._prepare(key, bound, options)
+            launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
             named = dict(zip(self.arg_names, values, strict=True))
             if callable(grid):
                 grid = grid(named)
             passed = tuple(describe(p, value)[1] for p, value in zip(self.parameters, values, strict=True))
-            if not HOOKS.active:
-                return launch(grid, passed)
             metadata = LaunchMetadata(self.fn.__name__, launch, grid, named, self.launch_metadata)
-            HOOKS.enter(metadata)
+            if HOOKS.active:
+                HOOKS.enter(metadata)
             compiled = launch(grid, passed)
-            HOOKS.exit(metadata)
+            if HOOKS.active:
+                HOOKS.exit(metadata)
+            fast = launch.fast_path()
+            if key is not None and fast is not None:  # what is slow is done
+                self._launches[key] = fast
             return compiled
         except InternalError:
             raise
@@ -411,15 +418,19 @@ class JitFunction(KernelInterface[Any]):
         return [values[parameter] for parameter in known]
 
     def _prepare(self, key: Any, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> Any:
-        """Compiles for a key that is new; later launches with this key find the result."""
+        """Compiles for a key that is new; several threads compile several keys at once, and each only once."""
         with self._lock:
-            known = self._launches.get(key) if key is not None else None
+            known = self._prepared.get(key)
+            if known is not None:
+                return known
+            one_at_a_time = self._compiling.setdefault(key, threading.Lock())
+        with one_at_a_time:
+            known = self._prepared.get(key)
             if known is None:
-                known = self._make_launch(bound, options)
-                # Eager launches are debugged: they take the path that keeps frames of ours out of tracebacks.
-                if key is not None and chosen_device() != "eager":
-                    self._launches[key] = known
-            return known
+                known = self._prepared[key] = self._make_launch(bound, options)
+        with self._lock:
+            self._compiling.pop(key, None)
+        return known
 
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> GPULaunch | HostLaunch:
         chosen = chosen_device()

@@ -476,6 +476,7 @@ def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_pat
     assert (code, err) == (0, "")
     assert "registers     " in out and "per thread" in out
     assert "global atomics  8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used, 1 turn each" in out
+    assert "\n\nmachine code  " in out
     words = ("ids=256:0..8", f"counts={tmp_path / 'counts.npy'}", "n=256")
     code, out, err = report(capsys, tmp_path / "count.py", "--inputs", *words, "--grid", "2")
     assert code == 0 and "8 addresses, most often argument counts" in out

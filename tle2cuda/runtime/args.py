@@ -9,13 +9,15 @@ source for the same reason.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.mocks import TensorWrapper
 from tle2cuda.runtime.signature import Parameter, Specialization, unwrap_constexpr
 
 Description = tuple[Any, Any]
@@ -46,12 +48,14 @@ _INT_RANGES = (("i32", -(2**31), 2**31), ("i64", -(2**63), 2**63), ("u64", 0, 2*
 
 
 def array_dtype(name: str) -> str:
-    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name.
+    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name or in that notation.
 
     Raises:
         ArgumentError: Kernels have no such element type.
     """
     short = _ARRAY_DTYPES.get(name.removeprefix("torch."))
+    if short is None and name in _ARRAY_DTYPES.values():
+        return name
     if short is None:
         raise ArgumentError(
             f"arrays of dtype {name} cannot be passed to a kernel",
@@ -139,6 +143,23 @@ def _describe_numpy(array: Any) -> Description:
     return (array.dtype, HOST, not array.ctypes.data & 15), array
 
 
+def _describe_reinterpreted(wrapper: Any) -> Description:
+    """A `TensorWrapper`: the tensor under it with another dtype."""
+    (_, device, aligned), value = _SPECIALIZED[type(wrapper.base)](wrapper.base)
+    dtype = wrapper.dtype.short
+    if device == HOST:
+        import numpy as np
+
+        name = next(name for name, short in _ARRAY_DTYPES.items() if short == dtype)
+        try:
+            value = value.view(np.dtype(name))
+        except TypeError:
+            import ml_dtypes
+
+            value = value.view(getattr(ml_dtypes, name))
+    return (dtype, device, aligned), value
+
+
 def _describe_cuda_interface(array: Any) -> Description:
     """Any object with `__cuda_array_interface__`; the driver tells on which device its memory is."""
     import numpy as np
@@ -195,6 +216,8 @@ class _Descriptions(dict[type, Describe]):
             return _describe_float
         if kind is type(None):
             return _describe_none
+        if issubclass(kind, TensorWrapper):
+            return _describe_reinterpreted
         modules = {base.__module__.partition(".")[0]: base.__name__ for base in reversed(kind.__mro__)}
         if "torch" in modules and hasattr(kind, "data_ptr"):
             return _describe_torch
@@ -281,6 +304,11 @@ class _Missing:
 
 _MISSING = _Missing()
 
+
+class _NoTensor:
+    """Stands for torch's class of tensors where torch is not imported; no argument is one."""
+
+
 _LAUNCHER = """\
 def {name}(__grid, /, {header}, **__options):
     if __rest or __hooks.active:
@@ -306,6 +334,8 @@ _DESCRIBE_VALUE = """\
         __t = __type({p})
         if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
             __v{i} = {p}; __k{i} = {integer}
+        elif __t is __Tensor and (__d := {p}.get_device()) >= 0:
+            __v{i} = {p}.data_ptr(); __k{i} = {p}.dtype, __d, not __v{i} & 15
         else: __k{i}, __v{i} = {table}[__t]({p})"""
 
 _INTEGER_KEYS = {
@@ -349,6 +379,8 @@ def make_launcher(
         "__KeyError": KeyError,
         "__TypeError": TypeError,
         "__missing": _MISSING,
+        # What most arguments are is written out; where torch is imported later, the tables serve as well.
+        "__Tensor": getattr(sys.modules.get("torch"), "Tensor", _NoTensor),
     }
     tables = {id(namespace[name]): name for name in _INTEGER_KEYS}
     positional: list[str] = []
@@ -382,14 +414,19 @@ def make_launcher(
     return launcher
 
 
-def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Iterable[tuple[str, Any]] = ()) -> Any:
     """The key under which the launcher of `make_launcher` looks for these arguments; None when it has none.
+
+    Args:
+        parameters: The kernel's parameters.
+        arguments: One value for each.
+        options: Launch options, in the order of the call.
 
     Raises:
         ArgumentError: A value cannot be passed.
     """
     keys = [describe(parameter, value)[0] for parameter, value in zip(parameters, arguments, strict=True)]
-    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options)
     key = (*keys, chosen) if chosen else tuple(keys)
     try:
         hash(key)
