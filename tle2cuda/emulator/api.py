@@ -15,7 +15,7 @@ from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import Emulation, EmulationRun
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
-from tle2cuda.runtime.args import describe, specialize
+from tle2cuda.runtime.args import picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.targets import DEFAULT_TARGET
 
@@ -217,6 +217,4 @@ def _emit(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
     )
-    for index in bound.composite_indices:
-        values[index] = describe(parameters[index], values[index])[1]
-    return emitted, bound.flattened(values)
+    return emitted, list(picker(bound.runtime_indices)(tuple(values)))
