@@ -65,6 +65,7 @@ from tle2cuda.ops.debug import (
 )
 from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.inline_asm import inline_asm_elementwise
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
     abs,
@@ -145,9 +146,6 @@ sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
 swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
-inline_asm_elementwise = unsupported(
-    "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
-)
 
 # Last, since its modules use the names above.
 from tle2cuda.language import tle  # noqa: E402

@@ -131,7 +131,7 @@ def emit_store(state: State, op: Op) -> None:
     places = Places(state)
     place = place_of(state, access.pointer)
     state.comment(op.span)
-    condition = _first_thread(state)
+    condition = first_thread(state)
     if access.mask is not None:
         condition = binary("&&", AND, condition, scalar_text(state, access.mask))
     value = scalar_text(state, access.value)
@@ -152,7 +152,7 @@ def emit_atomic(state: State, op: Op) -> None:
         result = call if mask is None else ternary(mask, call, literal(state, 0, pointee(access.pointer)))
         _broadcast(state, op, result, fences)
     elif fences == atomics.Fences():
-        condition = all_of((_first_thread(state), *(() if mask is None else (mask,))))
+        condition = all_of((first_thread(state), *(() if mask is None else (mask,))))
         assert condition is not None
         statements.evaluate(state.block, call.text, op.span, condition.text)
     else:
@@ -167,7 +167,7 @@ def emit_atomic(state: State, op: Op) -> None:
         write(state.block, atomics.TEMPLATE, "fenced", view, op.span)
 
 
-def _first_thread(state: State) -> C:
+def first_thread(state: State) -> C:
     """Condition that selects one thread of the CTA."""
     return binary("==", EQUALITY, state.thread(), C("0"))
 
