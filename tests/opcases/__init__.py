@@ -20,6 +20,7 @@ FAMILIES = (
     "shared",
     "distributed",
     "device_functions",
+    "inline_asm",
     "dot",
 )
 

@@ -162,6 +162,7 @@ class _Function:
         for register in range(number):
             letter = self.parsed.outputs[position + register]
             mark = "=&" if self.parsed.early[position + register] else "="
+            mark = "+" if str(position + register) in self.parsed.inputs else mark
             target = name if self.pack == 1 else f"{name}[{register * count}]"
             if count == 1 and _goes_directly(element, letter):
                 self.outputs.append(f'"{mark}{letter}"({target})')
@@ -183,8 +184,11 @@ class _Function:
         for register in range(number):
             letter = self.parsed.inputs[position + register]
             kind = self.parsed.outputs[int(letter)] if letter.isdigit() else letter
-            spelled = letter if letter.isdigit() else "r" if letter == "b" else letter
+            spelled = "r" if letter == "b" else letter
             source = name if self.pack == 1 else f"{name}[{register * count}]"
+            if letter.isdigit():
+                self._tie(self.outputs[int(letter)], element, kind, source, count)
+                continue
             if count == 1:
                 value = source if _goes_directly(element, kind) else self._as_word(element, kind, source)
                 self.inputs.append(f'"{spelled}"({value})')
@@ -198,6 +202,16 @@ class _Function:
             self.before.append(f"memcpy(&{word}, &{source}, {self._bytes(element, count)});")
             self.inputs.append(f'"{spelled}"({word})')
         return position + number
+
+    def _tie(self, output: str, element: Element, letter: str, source: str, count: int) -> None:
+        """An argument that shares the register of an output: the output's variable starts with it."""
+        variable = output.partition("(")[2].rstrip(")")
+        if count == 1:
+            self.before.append(
+                f"{variable} = {source if _goes_directly(element, letter) else self._as_word(element, letter, source)};"
+            )
+        else:
+            self.before.append(f"memcpy(&{variable}, &{source}, {self._bytes(element, count)});")
 
     @staticmethod
     def _bytes(element: Element, count: int) -> int:
@@ -247,24 +261,39 @@ def _goes_directly(element: Element, letter: str) -> bool:
     return element.is_int() and element is not BOOL and element.bits == REGISTER_BITS.get(letter) and letter != "b"
 
 
+def _numbers(parsed: Constraints) -> list[int]:
+    """The number in CUDA's statement of each operand: an input that shares an output's register has that one's."""
+    numbers = list(range(len(parsed.outputs)))
+    following = len(numbers)
+    for letter in parsed.inputs:
+        if letter.isdigit():
+            numbers.append(int(letter))
+        else:
+            numbers.append(following)
+            following += 1
+    return numbers
+
+
 def _asm_lines(text: str, parsed: Constraints) -> list[str]:
     """The text in CUDA's spelling, one entry a line: operands as %0, percent signs doubled, predicates in registers."""
     count = len(parsed.outputs) + len(parsed.inputs)
     letters = [*parsed.outputs, *(parsed.outputs[int(i)] if i.isdigit() else i for i in parsed.inputs)]
 
+    numbers = _numbers(parsed)
+
     def operand(match: re.Match[str]) -> str:
         if match[1] == "$":
             return "$"
         number = int(match[1])
-        return f"operand_{number}" if letters[number] == "b" else f"%{number}"
+        return f"operand_{number}" if letters[number] == "b" else f"%{numbers[number]}"
 
     spelled = re.sub(r"\$(\$|\d+)", operand, text.replace("%", "%%"))
     lines = [line.rstrip() for line in textwrap.dedent(spelled.strip("\n")).split("\n") if line.strip()]
     predicates = [i for i in range(count) if letters[i] == "b"]
     if predicates:
         names = ", ".join(f"operand_{i}" for i in predicates)
-        loads = [f"setp.ne.u32 operand_{i}, %{i}, 0;" for i in predicates if i >= len(parsed.outputs)]
-        saves = [f"selp.u32 %{i}, 1, 0, operand_{i};" for i in predicates if i < len(parsed.outputs)]
+        loads = [f"setp.ne.u32 operand_{i}, %{numbers[i]}, 0;" for i in predicates if i >= len(parsed.outputs)]
+        saves = [f"selp.u32 %{numbers[i]}, 1, 0, operand_{i};" for i in predicates if i < len(parsed.outputs)]
         lines = ["{", f".reg .pred {names};", *loads, *lines, *saves, "}"]
     lines = [line.strip() if position == 0 else line for position, line in enumerate(lines)] or [""]
     return [line + "\n" if position + 1 < len(lines) else line for position, line in enumerate(lines)]
@@ -328,7 +357,8 @@ def _emit_scalars(state: State, op: Op) -> None:
     for result in op.results:
         name = state.names.fresh(hint_for(state, result, op))
         type_ = state.declare_type(result.type)
-        statements.variable(state.block, f"Vector<{type_}, {pack}>" if pack > 1 else type_, name, op.span)
+        unused = "" if state.use_count(result) else "[[maybe_unused]] "
+        statements.variable(state.block, unused + (f"Vector<{type_}, {pack}>" if pack > 1 else type_), name, op.span)
         names.append(name)
     statements.evaluate(state.block, f"{function}({', '.join([*names, *texts])})", op.span)
     for index, name in enumerate(names):
@@ -370,13 +400,21 @@ class _Tiles:
         self.layout = tile_layout(first)
         self.vec = self.layout.vector()[1]
         self.function = asm_function(state, op)
-        self.targets = [self._target(result) for result in op.results]
+        self.used = [state.use_count(result) > 0 for result in op.results]
+        self.only_effect = len(op.results) == 1 and not self.used[0]
+        # One element of one result needs no loop, and no declaration of its own.
+        self.is_plain = self.layout.num_registers == 1 and self.pack == 1 and len(op.results) == 1
+        self.targets = [] if self.only_effect else [self._target(result) for result in op.results]
 
     def _target(self, result: Value) -> Registers:
         target = self.state.targets.get(result)
         if target is None:
             target = self.state.new_registers(result, hint_for(self.state, result, self.op))
-            self.state.declare_registers(target, result, self.op.span)
+            if self.is_plain:
+                return target
+            type_, name = self.state.declarator(target, result)
+            unused = "" if self.state.use_count(result) else "[[maybe_unused]] "
+            statements.variable(self.state.block, unused + type_, name, self.op.span)
         return target
 
     def emit(self) -> None:
@@ -385,15 +423,19 @@ class _Tiles:
             self._each()
         else:
             self._groups()
-        for result, registers in zip(self.op.results, self.targets, strict=True):
+        for result, registers in zip(self.op.results, self.targets, strict=False):
             self.state.registers[result] = registers
 
     def _each(self) -> None:
         def body(ev: Evaluator) -> None:
             texts = [ev.c(v).text for v in self.op.operands]
             elements = [target.element("run", "k") for target in self.targets]
-            if len(elements) == 1:
-                statements.assign(ev.run_block, elements[0], f"{self.function}({', '.join(texts)})", self.op.span)
+            call_text = f"{self.function}({', '.join(texts)})"
+            if self.is_plain and self.targets and self.op.results[0] not in self.state.targets:
+                type_, name = self.state.declarator(self.targets[0], self.op.results[0])
+                statements.constant(ev.run_block, type_, name, call_text, self.op.span)
+            elif len(elements) == 1:
+                statements.assign(ev.run_block, elements[0], call_text, self.op.span)
             else:
                 statements.evaluate(ev.run_block, f"{self.function}({', '.join([*elements, *texts])})", self.op.span)
 
@@ -422,7 +464,7 @@ class _Tiles:
     def _groups(self) -> None:
         state = self.state
         sources = [self._stored(v) for v in self.op.operands]
-        if self.vec == self.pack:
+        if self.vec == self.pack and not self.only_effect:
             self._whole_vectors(sources)
             return
         count = self.layout.num_registers

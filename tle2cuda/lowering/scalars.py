@@ -62,7 +62,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.levels[value] = state.level
         return
     named = bool(value.name) and not expr.is_simple
-    again = state.use_count(value) > 1 and not expr.is_simple and len(expr.text) > SHORT_TEXT
+    again = not expr.is_simple and len(expr.text) > SHORT_TEXT and _times_spelled(state, value) > 1
     if not (keep or named or again):
         state.scalars[value] = expr
         return
@@ -74,6 +74,11 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
     name = state.names.fresh(hint_for(state, value, op))
     state.define_constant(value, name, expr.text, op.span)
     state.scalars[value] = C(name)
+
+
+def _times_spelled(state: State, value: Value) -> int:
+    """How often a scalar's text would stand somewhere: its uses, those of a splat of it counting as its own."""
+    return sum(state.use_count(user.results[0]) if user.name == "splat" else 1 for user in state.uses.get(value, ()))
 
 
 def emit_elementwise(state: State, op: Op) -> None:

@@ -137,7 +137,8 @@ def inline_asm_elementwise(asm: Any, constraints: Any, args: Any, dtype: Any, is
     types = tuple(with_shape(element, dims) for element in results)
     sources = tuple(operand.value for operand in operands)
     if pure and width == 1 and len(results) == 1 and operands:
-        return tensor(builder.current().emit_one("asm", sources, types[0], attrs))
+        value = tensor(builder.current().emit_one("asm", sources, types[0], attrs))
+        return (value,) if several else value
     made = builder.current().emit("asm_block", sources, types, {**attrs, "pack": width, "pure": pure})
     found = tuple(tensor(value) for value in made)
     return found if several else found[0]
@@ -365,4 +366,5 @@ def _asm(ctx: Any, op: Op, *arguments: Any) -> Any:
 
 @meaning("asm_block")
 def _asm_block(ctx: Any, op: Op, *arguments: Any) -> Any:
-    return _run(ctx, op, arguments, op.attrs["pack"])
+    results = _run(ctx, op, arguments, op.attrs["pack"])
+    return results if len(results) > 1 else results[0]

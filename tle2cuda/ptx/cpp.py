@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tle2cuda.errors import NotSupported
 from tle2cuda.ptx.parser import unsupported
 from tle2cuda.ptx.steps import WIDTHS, Literal, Source, Step, compile_asm
 
@@ -37,7 +38,11 @@ def without_asm(text: str) -> str:
         end = _closing(text, match.end())
         semicolon = text.index(";", end)
         statement = text[match.end() : end]
-        block = " ".join(_block(statement).split("\n"))
+        try:
+            block = _block(statement)
+        except NotSupported as error:
+            line = text.count("\n", 0, match.start()) + 1
+            raise NotSupported(f"line {line} of the emitted file: {error.message}", help=error.help) from None
         pieces += [text[last : match.start()], block, "\n" * statement.count("\n")]
         last = semicolon + 1
     pieces.append(text[last:])

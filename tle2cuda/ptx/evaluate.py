@@ -406,6 +406,12 @@ def _sign(step: Step, a: Bits) -> Any:
     return to_bits(np.abs(x) if step.kind == "abs" else np.negative(x), step.type)
 
 
+@_does("copysign")
+def _copysign(step: Step, a: Bits, b: Bits) -> Any:
+    sign = np.array(1 << (WIDTHS[step.type] - 1), a.dtype)
+    return (a & sign) | (b & ~sign)
+
+
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "ex2": np.exp2,
     "lg2": np.log2,

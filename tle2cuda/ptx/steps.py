@@ -360,7 +360,10 @@ def _multiply(b: _Builder, i: Instruction) -> None:
     if "wide" in i.modifiers:
         result_type = f"{type_[0]}{2 * WIDTHS[type_]}"
         a, c = b.emit("extend", result_type, a, options=(type_,)), b.emit("extend", result_type, c, options=(type_,))
-    product: Source = b.emit("mul_high" if "hi" in i.modifiers else "mul", result_type, a, c, options=("rn",))
+    if "hi" in i.modifiers:
+        product = b.emit("mul_high", result_type, a, c)
+    else:
+        product = b.emit("mul", result_type, a, c, options=("rn",))
     if i.name.startswith("mad"):
         product = b.emit("add", result_type, product, _source(b, i.operands[3], result_type), options=("rn",))
     _store_result(b, i.operands[0], product, result_type)

@@ -249,6 +249,13 @@ TLE2CUDA_INLINE BitsOf<T> neg(BitsOf<T> a, Direction = RN)
     return static_cast<BitsOf<T>>(0 - a);
 }
 
+template <class T>
+TLE2CUDA_INLINE BitsOf<T> copysign(BitsOf<T> a, BitsOf<T> b, Direction = RN)
+{
+    constexpr BitsOf<T> sign = static_cast<BitsOf<T>>(BitsOf<T>(1) << (T::WIDTH - 1));
+    return (a & sign) | (b & ~sign);
+}
+
 #define TLE2CUDA_PTX_FUNCTION(name, expression)                                                                        \
     template <class T>                                                                                                 \
     inline BitsOf<T> name(BitsOf<T> a, Direction = RN)                                                                 \
