@@ -576,13 +576,6 @@ def test_run_without_a_compiler(tmp_path: Path) -> None:
     assert done.stderr.count("kernels on NumPy arrays run in the interpreter, not as their emitted CUDA: ") == 1
 
 
-def test_run_refuses_scripts_that_import_triton(tmp_path: Path) -> None:
-    done = run_script(tmp_path, "script.py", text="import sys\nimport triton.language as tl\n")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("tle2cuda: script.py:2 imports triton; ")
-    assert "help: write `import tle2cuda` for `import triton`" in done.stderr
-
-
 def test_version(capsys: Any) -> None:
     assert run(capsys, "--version") == (0, f"tle2cuda {__version__}\n", "")
 

@@ -10,6 +10,7 @@ from tle2cuda.version import __version__
 
 if TYPE_CHECKING:
     from tle2cuda import language as language
+    from tle2cuda import testing as testing
     from tle2cuda.compiler import EmittedKernel as EmittedKernel
     from tle2cuda.compiler import compile as compile
     from tle2cuda.compiler import emit as emit
@@ -17,18 +18,30 @@ if TYPE_CHECKING:
     from tle2cuda.jit_function import JitFunction as JitFunction
     from tle2cuda.jit_function import jit as jit
     from tle2cuda.runtime.scratch import set_allocator as set_allocator
+    from tle2cuda.triton_imports import install as install
+    from tle2cuda.tuning import Autotuner as Autotuner
+    from tle2cuda.tuning import Config as Config
+    from tle2cuda.tuning import Heuristics as Heuristics
+    from tle2cuda.tuning import autotune as autotune
+    from tle2cuda.tuning import heuristics as heuristics
 
 # Where public names live. They are imported when first used, so that `import tle2cuda` stays quick.
 _LAZY = {
+    "Autotuner": "tle2cuda.tuning",
+    "Config": "tle2cuda.tuning",
     "EmittedKernel": "tle2cuda.compiler",
+    "Heuristics": "tle2cuda.tuning",
     "JitFunction": "tle2cuda.jit_function",
+    "autotune": "tle2cuda.tuning",
     "compile": "tle2cuda.compiler",
     "emit": "tle2cuda.compiler",
     "emulate": "tle2cuda.emulator",
+    "heuristics": "tle2cuda.tuning",
+    "install": "tle2cuda.triton_imports",
     "jit": "tle2cuda.jit_function",
     "set_allocator": "tle2cuda.runtime.scratch",
 }
-_SUBMODULES = ("compiler", "emulator", "errors", "interpreter", "language", "runtime", "targets")
+_SUBMODULES = ("compiler", "emulator", "errors", "interpreter", "language", "runtime", "targets", "testing")
 _ERRORS = tuple(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception))
 
 
@@ -60,17 +73,24 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Autotuner",
+    "Config",
     "EmittedKernel",
+    "Heuristics",
     "JitFunction",
     "__version__",
+    "autotune",
     "cdiv",
     "compile",
     "emit",
     "emulate",
     "errors",
+    "heuristics",
+    "install",
     "jit",
     "language",
     "next_power_of_2",
     "set_allocator",
+    "testing",
     *_ERRORS,
 ]

@@ -258,6 +258,8 @@ def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
             print(f"{'emitted file':<14}{built.source_path}")
     if options.inputs is not None:
         _show_counters(emitted, options)
+        if built is not None:
+            _show_instructions(emitted, options.arch)
     return EXIT_DONE
 
 
@@ -267,6 +269,20 @@ def _show_counters(emitted: Any, options: argparse.Namespace) -> None:
     from tle2cuda.emulator.inputs import emulate_inputs
 
     print("\n" + render_counters(emulate_inputs(emitted, options.inputs, options.grid).counters))
+
+
+def _show_instructions(emitted: Any, arch: str) -> None:
+    """Print what the machine code consists of; it needs line information, which the code in use may lack."""
+    from tle2cuda.runtime import CompileOptions
+    from tle2cuda.runtime.build import build_artifact
+    from tle2cuda.runtime.instructions import count_instructions, render_instructions
+
+    try:
+        counts = count_instructions(build_artifact(emitted, options=CompileOptions(arch, line_info=True)))
+    except ToolchainError as error:
+        print(f"\n{'machine code':<14}not known: {error.message}")
+    else:
+        print("\n" + render_instructions(counts))
 
 
 def _check_options(options: argparse.Namespace) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from tle2cuda.errors import ArgumentError, InternalError, InvalidArgument, KernelError
+from tle2cuda.errors import ArgumentError, InternalError, KernelError
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+from tle2cuda.runtime.options import check_num_warps
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 
@@ -21,7 +22,6 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 HEADERS = ("minimal", "toolkit")
-MAX_WARPS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class EmittedKernel:
         line_map: Lines of the text with the places in the user's source they come from, ascending.
         ir_dumps: IR after each pass that was asked for, by the pass's name.
         kernel_ir: The IR that the text was written from.
+        op_map: Lines of the text with the names of the operations of that IR they are written for, ascending.
     """
 
     source: str
@@ -41,6 +42,7 @@ class EmittedKernel:
     line_map: tuple[tuple[int, Span], ...]
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     kernel_ir: Kernel | None = None
+    op_map: tuple[tuple[int, str], ...] = ()
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -83,17 +85,6 @@ def kernel_parameters(fn: Any) -> tuple[Parameter, ...]:
     return parameters_of(kernel_function(fn))
 
 
-def check_num_warps(num_warps: Any) -> int:
-    """A number of warps: a power of two, at most 32.
-
-    Raises:
-        InvalidArgument: It is not.
-    """
-    if isinstance(num_warps, int) and 1 <= num_warps <= MAX_WARPS and num_warps & (num_warps - 1) == 0:
-        return num_warps
-    raise InvalidArgument(f"num_warps must be a power of two from 1 to {MAX_WARPS}, got {num_warps!r}")
-
-
 def emit_specialized(
     fn: Any,
     specialization: Specialization,
@@ -121,7 +112,7 @@ def emit_specialized(
 
     final, dumps = pipeline.run(traced, dump_ir)
     lowered = lower(final, headers=headers)
-    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
 
 
 def trace_specialized(

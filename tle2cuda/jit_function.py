@@ -1,7 +1,7 @@
 """`@tle2cuda.jit`: kernels that are compiled when they are launched.
 
-A launch binds its arguments by a function generated for the kernel's parameter list, finds the compiled
-kernel by the key of that binding, and hands the values to the launcher. What is slow happens once per key.
+A launch runs a function generated for the kernel's parameter list (`runtime/args.py`): it finds the compiled kernel
+by the key of the arguments and hands the values to the launcher. What is slow happens once per key.
 """
 
 from __future__ import annotations
@@ -9,62 +9,67 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
-from tle2cuda.compiler import (
-    check_num_warps,
-    current_arch,
-    emit_specialized,
-    pointer_spec,
-    public,
-    trace_specialized,
+from tle2cuda.compiler import current_arch, emit_specialized, public
+from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
+from tle2cuda.runtime.args import (
+    HOST,
+    BoundArguments,
+    describe,
+    launch_key,
+    make_launcher,
+    passed_arguments,
+    specialize,
 )
-from tle2cuda.errors import (
-    ArgumentError,
-    InternalError,
-    InvalidArgument,
-    KernelError,
-    LaunchError,
-    ToolchainError,
-)
-from tle2cuda.ir.types import DType
-from tle2cuda.runtime.args import HOST, BoundArguments, array_dtype, make_binder, specialize
-from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, host_device
-from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of
-from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device
+from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
+from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
+from tle2cuda.runtime.mocks import MockTensor
+from tle2cuda.runtime.options import OPTION_DEFAULTS, LaunchOptions
+from tle2cuda.runtime.signature import KernelParam, Parameter, Specialization, kernel_params, parameters_of
+from tle2cuda.targets import DEFAULT_TARGET
 
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]
-
-_OPTION_DEFAULTS: Mapping[str, Any] = {
-    "num_warps": 4,
-    "num_stages": 3,
-    "num_ctas": 1,
-    "cluster_dims": None,
-    "launch_cooperative_grid": False,
-    "launch_pdl": False,
-    "enable_fp_fusion": True,
-    "maxnreg": None,
-    "debug": False,
-}
-_REMEMBERED_GRIDS = 1024
+T = TypeVar("T")
 
 
-class JitFunction:
+class KernelInterface(Generic[T]):
+    """What is launched as `kernel[grid](...)`: jit objects, and tuners around them."""
+
+    fn: Any
+
+    def __getitem__(self, grid: Grid) -> Any:
+        """The launch with a grid."""
+        return functools.partial(self.run, grid=grid, warmup=False)
+
+    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        """Launches, or with `warmup` only compiles."""
+        raise NotImplementedError
+
+    def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
+        """Compiles without launching."""
+        return self.run(*args, grid=grid, warmup=True, **kwargs)
+
+
+class JitFunction(KernelInterface[Any]):
     """A kernel or device function of the tile language.
 
     `kernel[grid](*args, **kwargs)` launches it: on torch, CuPy and DLPack arrays on their GPU and the current
     stream of their library, on NumPy arrays in the emulator, or in the interpreter where there is no C++ compiler.
-    `TLE2CUDA_DEVICE` chooses another one. Inside kernels it is called like a function.
+    `TLE2CUDA_DEVICE` chooses another one. A launch returns the compiled kernel. Inside kernels it is called like a
+    function.
 
     Attributes:
         fn: The Python function.
         do_not_specialize: Parameters that always stay run-time values without hints.
         do_not_specialize_on_alignment: Parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; device functions are always inlined.
+        debug: Accepted for compatibility.
+        launch_metadata: Function from grid, metadata and arguments to what launch hooks learn.
+        pre_run_hooks: Functions that are called with the arguments before every launch.
     """
 
     def __init__(
@@ -73,12 +78,21 @@ class JitFunction:
         do_not_specialize: Sequence[int | str] = (),
         do_not_specialize_on_alignment: Sequence[int | str] = (),
         noinline: bool = False,
+        debug: bool | None = None,
+        repr: Callable[[Any], str] | None = None,
+        launch_metadata: Callable[..., Any] | None = None,
     ) -> None:
         self.fn = fn
-        self.do_not_specialize = tuple(do_not_specialize)
-        self.do_not_specialize_on_alignment = tuple(do_not_specialize_on_alignment)
-        self.noinline = noinline
-        self._launches: dict[Any, _GPULaunch | _HostLaunch] = {}
+        self.do_not_specialize = tuple(do_not_specialize or ())
+        self.do_not_specialize_on_alignment = tuple(do_not_specialize_on_alignment or ())
+        self.noinline = bool(noinline)
+        self.debug = debug
+        self.launch_metadata = launch_metadata
+        self.pre_run_hooks: list[Callable[..., Any]] = []
+        self._repr = repr
+        self._launches: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}  # what the generated function calls
+        self._prepared: dict[Any, GPULaunch | HostLaunch] = {}
+        self._compiling: dict[Any, threading.Lock] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn)
 
@@ -97,15 +111,95 @@ class JitFunction:
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
 
+    # -- what packages read of a jit object --
+
     @functools.cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, as specialisation sees them."""
         return parameters_of(self.fn, self.do_not_specialize, self.do_not_specialize_on_alignment)
 
-    @property
+    @functools.cached_property
     def arg_names(self) -> list[str]:
         """Names of the parameters."""
         return [parameter.name for parameter in self.parameters]
+
+    @functools.cached_property
+    def params(self) -> list[KernelParam]:
+        """The parameters under Triton's attributes."""
+        return kernel_params(self.fn, self.parameters)
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """Signature of the Python function."""
+        return inspect.signature(self.fn)
+
+    @property
+    def constexprs(self) -> list[int]:
+        """Positions of the `tl.constexpr` parameters."""
+        return [index for index, parameter in enumerate(self.parameters) if parameter.is_constexpr]
+
+    @functools.cached_property
+    def src(self) -> str:
+        """Source of the function, from its `def` on."""
+        from tle2cuda.runtime.kernel_text import source_text
+
+        lines = inspect.cleandoc("\n" + source_text(self.fn)).splitlines(keepends=True)
+        start = next((index for index, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
+        return "".join(lines[start:])
+
+    @functools.cached_property
+    def raw_src(self) -> list[str]:
+        """Lines of the source, decorators included."""
+        from tle2cuda.runtime.kernel_text import source_text
+
+        return source_text(self.fn).splitlines(keepends=True)
+
+    @property
+    def starting_line_number(self) -> int:
+        """Line of the file where the function begins."""
+        return int(self.fn.__code__.co_firstlineno)
+
+    @property
+    def cache_key(self) -> str:
+        """Digest of the source with that of all it calls and the constants it reads."""
+        from tle2cuda.runtime.kernel_text import text_key
+
+        return text_key(self.fn)
+
+    @property
+    def hash(self) -> str:
+        """The same as `cache_key`."""
+        return self.cache_key
+
+    @property
+    def device_caches(self) -> dict[int, tuple[dict[Any, Any]]]:
+        """For each device a tuple whose first element holds the compiled kernels by key."""
+        found: dict[int, tuple[dict[Any, Any]]] = {}
+        for key, launch in list(self._prepared.items()):
+            device = 0 if launch.device in (None, HOST) else launch.device
+            found.setdefault(device, ({},))[0][key] = launch.compiled if isinstance(launch, GPULaunch) else launch
+        return found
+
+    def repr(self, specialization: Any = None) -> str:
+        """The kernel's name, or what its `repr` option makes of a specialisation."""
+        return self._repr(specialization) if self._repr is not None else self.fn.__name__
+
+    def is_gluon(self) -> bool:
+        """Whether this is a Gluon kernel: never."""
+        return False
+
+    def add_pre_run_hook(self, hook: Callable[..., Any]) -> None:
+        """Lets a function be called with the arguments before every launch."""
+        self.pre_run_hooks.append(hook)
+        self.__dict__.pop("_launch", None)
+
+    def forget(self) -> None:
+        """Forgets every specialisation, so that the next launch compiles anew, or finds the disk cache."""
+        with self._lock:
+            self._prepared.clear()
+            self._launches.clear()
+
+    # -- compiling --
 
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
         """Launches the kernel; with `warmup`, only compiles it.
@@ -118,7 +212,7 @@ class JitFunction:
             **kwargs: Further arguments, and launch options such as `num_warps`.
 
         Returns:
-            The compiled kernel when `warmup`, else None.
+            The compiled kernel.
         """
         if warmup:
             return self.warmup(*args, grid=grid, **kwargs)
@@ -129,80 +223,173 @@ class JitFunction:
         """Compiles the kernel for these arguments without launching it. Needs no GPU.
 
         Args:
-            *args: The kernel's arguments; a dtype stands for an aligned array of it.
+            *args: The kernel's arguments; a dtype or a `MockTensor` stands for an aligned array.
             grid: Ignored.
             **kwargs: Further arguments and launch options.
 
         Returns:
-            The compiled kernel, with `.metadata` and `.asm`.
+            The compiled kernel, with `.metadata` and `.asm`; `compiled[grid](...)` launches it.
         """
         options = self._take_options(kwargs)
-        values = self._in_order(args, kwargs)
-        mocks = {
-            p.name: dtype
-            for p, value in zip(self.parameters, values, strict=True)
-            if not p.is_constexpr and (dtype := _dtype_argument(value))
-        }
-        rest = [(p, value) for p, value in zip(self.parameters, values, strict=True) if p.name not in mocks]
-        bound = specialize([p for p, _ in rest], [value for _, value in rest], self.fn.__name__)
-        specs = {spec.name: spec for spec in bound.specialization.args}
-        specs |= {name: pointer_spec(name, dtype) for name, dtype in mocks.items()}
-        ordered = tuple(specs[p.name] for p in self.parameters if p.name in specs)
-        device = None if bound.device == HOST else bound.device
-        return self._compile(Specialization(ordered, bound.specialization.constants), options, device)
+        values = [
+            value if p.is_constexpr else MockTensor.wrap_dtype(value)
+            for p, value in zip(self.parameters, self._in_order(args, kwargs), strict=True)
+        ]
+        bound = specialize(self.parameters, values, self.fn.__name__)
+        if not any(isinstance(value, MockTensor) for value in values):
+            launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
+            return launch.compiled if isinstance(launch, GPULaunch) else launch
+        if bound.device == HOST:
+            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
+            launch.prepare()
+            return launch
+        compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
+        compiled.bind_launch(lambda args: self.passed_values(bound, args), bound)
+        return compiled
+
+    @public
+    def compile_specialization(
+        self,
+        specialization: Specialization,
+        options: LaunchOptions | Mapping[str, Any] | Sequence[tuple[str, Any]],
+        arch: str | None = None,
+        device: int | None = None,
+    ) -> Any:
+        """Compile for types and constants that are settled.
+
+        Args:
+            specialization: Types and constants.
+            options: Launch options.
+            arch: Target; that of the device when None.
+            device: Device to compile for; the current one when None.
+
+        Returns:
+            The compiled kernel.
+        """
+        from tle2cuda.runtime import CompileOptions, build
+
+        arch = arch or current_arch(device)
+        name = self.fn.__name__
+        settings = options if isinstance(options, LaunchOptions) else LaunchOptions(name, options, arch)
+        emitted = emit_specialized(
+            self,
+            specialization,
+            num_warps=settings.num_warps,
+            arch=arch,
+            cluster_dims=settings.cluster_dims,
+            cooperative=settings.cooperative,
+        )
+        settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
+        compiled = build(
+            emitted,
+            options=CompileOptions(
+                emitted.contract.target,
+                fuse_multiply_add=settings.fuse_multiply_add,
+                max_registers=settings.max_registers,
+            ),
+        )
+        if HOOKS.compiled is not None:
+            HOOKS.compiled(
+                key=compiled.hash, repr=self.repr(), fn=self, compile={"constants": specialization.constants_dict()},
+                is_manual_warmup=False, already_compiled=False,
+            )  # fmt: skip
+        return compiled
 
     # -- launching --
 
     @functools.cached_property
-    def _binder(self) -> Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        return make_binder(self.parameters, self.fn.__name__)
+    def _launch(self) -> Callable[..., Any]:
+        """The launch path: a function of the grid and the kernel's own parameters."""
+        if self.pre_run_hooks:
+            return self._launch_with_hooks
+        return self._plain_launch
 
     @functools.cached_property
-    def _option_names(self) -> frozenset[str]:
-        return frozenset(_OPTION_DEFAULTS)
+    def _plain_launch(self) -> Callable[..., Any]:
+        return make_launcher(self.parameters, self.fn.__name__, self._launches, self._launch_slowly, HOOKS)
+
+    def _launch_with_hooks(self, grid: Grid, /, *args: Any, **kwargs: Any) -> Any:
+        for hook in self.pre_run_hooks:
+            hook(*args, **kwargs)
+        return self._plain_launch(grid, *args, **kwargs)
 
     @functools.cached_property
     def _shared_names(self) -> frozenset[str]:
         """Options that are parameters too: the kernel gets their value as well."""
-        return self._option_names.intersection(self.arg_names)
+        return frozenset(OPTION_DEFAULTS).intersection(self.arg_names)
 
     def _take_options(self, kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Removes the launch options from `kwargs`; returns them sorted."""
-        given = self._option_names.intersection(kwargs)
-        if not given:
-            return ()
-        shared = self._shared_names
         options = []
-        for name in sorted(given):
-            value = kwargs[name] if name in shared else kwargs.pop(name)
+        for name in sorted(OPTION_DEFAULTS.keys() & kwargs.keys()):
+            value = kwargs[name] if name in self._shared_names else kwargs.pop(name)
             options.append((name, tuple(value) if isinstance(value, list) else value))
         return tuple(options)
 
-    def _launch(self, grid: Grid, /, *args: Any, **kwargs: Any) -> None:
+    def _launch_slowly(
+        self, grid: Grid, positional: tuple[Any, ...], keywords: dict[str, Any], surplus: tuple[Any, ...]
+    ) -> Any:
+        """A launch that the generated function does not finish: a new key, hooks, or arguments that do not fit.
+
+        Args:
+            grid: The grid.
+            positional: Values of the parameters that may be passed by position.
+            keywords: Values of the others, and launch options.
+            surplus: Arguments beyond the parameters.
+
+        Raises:
+            ArgumentError: The arguments do not fit the parameters.
+        """
         try:
-            options = self._take_options(kwargs) if kwargs else ()
-            try:
-                key, values = self._binder(*args, **kwargs)
-                launch = self._launches.get((key, options))
-            except (TypeError, ArgumentError):
-                self._explain(args, kwargs)
-                raise
-            if launch is None:
-                launch = self._prepare((key, options), args, kwargs, options)
+            args, kwargs = passed_arguments(self.parameters, positional, keywords, surplus)
+            given = {name: value for name, value in kwargs.items() if name in OPTION_DEFAULTS}
+            options = self._take_options(kwargs)
+            values = self._in_order(args, kwargs)
+            own = {name: value for name, value in given.items() if name not in self._shared_names}
+            key = launch_key(self.parameters, values, own.items())
+            self._refuse_mocks(values)
+            bound = specialize(self.parameters, values, self.fn.__name__)
+            launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
+            named = dict(zip(self.arg_names, values, strict=True))
             if callable(grid):
-                grid = grid(self._named(args, kwargs))
-            launch(grid, values)
+                grid = grid(named)
+            passed = tuple(describe(p, value)[1] for p, value in zip(self.parameters, values, strict=True))
+            metadata = LaunchMetadata(self.fn.__name__, launch, grid, named, self.launch_metadata)
+            if HOOKS.active:
+                HOOKS.enter(metadata)
+            compiled = launch(grid, passed)
+            if HOOKS.active:
+                HOOKS.exit(metadata)
+            fast = launch.fast_path()
+            if key is not None and fast is not None:  # what is slow is done
+                self._launches[key] = fast
+            return compiled
         except InternalError:
             raise
         except KernelError as error:
             raise error.with_traceback(None) from error.__cause__
 
-    def _named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """All bound arguments by name, as a grid function sees them."""
-        names = {p.name: p.default for p in self.parameters if p.has_default}
-        names.update(zip(self.arg_names, args, strict=False))
-        names.update(kwargs)
-        return names
+    def _refuse_mocks(self, values: Sequence[Any]) -> None:
+        """A launch needs memory.
+
+        Raises:
+            ArgumentError: An argument only stands for an array.
+        """
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if isinstance(value, MockTensor):
+                raise ArgumentError(
+                    f"{self.fn.__name__}: `{parameter.name}` stands for a tensor and has no memory",
+                    help="pass it to warmup, which compiles without launching",
+                )
+
+    def passed_values(self, bound: BoundArguments, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the launcher takes, from the arguments of a compiled kernel's launch."""
+        values = values_for_all(self.arg_names, bound.runtime_indices, self.fn.__name__, args)
+        indices = {place if isinstance(place, int) else place[0] for place in bound.runtime_indices}
+        return tuple(
+            describe(p, value)[1] if index in indices else None
+            for index, (p, value) in enumerate(zip(self.parameters, values, strict=True))
+        )
 
     def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """One value for each parameter.
@@ -214,41 +401,42 @@ class JitFunction:
         known = self.arg_names
         for keyword in kwargs:
             if keyword not in known:
-                close = difflib.get_close_matches(keyword, [*known, *_OPTION_DEFAULTS], n=1, cutoff=0.6)
+                close = difflib.get_close_matches(keyword, [*known, *OPTION_DEFAULTS], n=1, cutoff=0.6)
                 raise ArgumentError(
                     f"{name} has no parameter or launch option `{keyword}`",
                     facts=(
                         f"parameters: {', '.join(known)}",
-                        f"launch options: {', '.join(_OPTION_DEFAULTS)}",
+                        f"launch options: {', '.join(OPTION_DEFAULTS)}",
                     ),
                     help=f"did you mean `{close[0]}`?" if close else "",
                 )
         try:
-            bound = inspect.signature(self.fn).bind(*args, **kwargs)
+            bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentError(f"{name}: {error}", facts=(f"parameters: {', '.join(known)}",)) from None
-        values = self._named((), bound.arguments)
+        values = {p.name: p.default for p in self.parameters if p.has_default}
+        values.update(bound.arguments)
         return [values[parameter] for parameter in known]
 
-    def _explain(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raises the error that names the argument which does not fit, if there is one."""
-        specialize(self.parameters, self._in_order(args, kwargs), self.fn.__name__)
-
-    def _prepare(
-        self, key: Any, args: Sequence[Any], kwargs: Mapping[str, Any], options: tuple[tuple[str, Any], ...]
-    ) -> _GPULaunch | _HostLaunch:
-        """Compiles for a key that is new; later launches with this key find the result."""
+    def _prepare(self, key: Any, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> Any:
+        """Compiles for a key that is new; several threads compile several keys at once, and each only once."""
         with self._lock:
-            known = self._launches.get(key)
+            known = self._prepared.get(key)
+            if known is not None:
+                return known
+            one_at_a_time = self._compiling.setdefault(key, threading.Lock())
+        with one_at_a_time:
+            known = self._prepared.get(key)
             if known is None:
-                bound = specialize(self.parameters, self._in_order(args, kwargs), self.fn.__name__)
-                known = self._launches[key] = self._make_launch(bound, options)
-            return known
+                known = self._prepared[key] = self._make_launch(bound, options)
+        with self._lock:
+            self._compiling.pop(key, None)
+        return known
 
-    def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> _GPULaunch | _HostLaunch:
+    def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> GPULaunch | HostLaunch:
         chosen = chosen_device()
         if bound.device in (HOST, None) and (bound.device == HOST or chosen in HOST_DEVICES or not _has_gpu()):
-            launch = _HostLaunch(self, bound, _Options(self.fn.__name__, options, DEFAULT_TARGET))
+            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
             launch.prepare()
             return launch
         if chosen in HOST_DEVICES:
@@ -256,190 +444,15 @@ class JitFunction:
                 f"{DEVICE_VARIABLE}={chosen}, but the arrays lie on GPU {bound.device}",
                 help="pass NumPy arrays or host tensors, or choose cuda",
             )
-        compiled = self._compile(bound.specialization, options, bound.device)
-        return _GPULaunch(compiled, bound)
-
-    def _compile(self, specialization: Specialization, options: tuple[tuple[str, Any], ...], device: int | None) -> Any:
-        from tle2cuda.runtime import CompileOptions, build
-
-        arch = current_arch(device)
-        settings = _Options(self.fn.__name__, options, arch)
-        emitted = emit_specialized(
-            self,
-            specialization,
-            num_warps=settings.num_warps,
-            arch=arch,
-            cluster_dims=settings.cluster_dims,
-            cooperative=settings.cooperative,
-        )
-        return build(
-            emitted,
-            options=CompileOptions(
-                emitted.contract.target,
-                fuse_multiply_add=settings.fuse_multiply_add,
-                max_registers=settings.max_registers,
-            ),
-        )
-
-
-class _Options:
-    """Launch options, checked.
-
-    Args:
-        kernel: Name for messages.
-        options: What the launch gave.
-        arch: Target architecture.
-    """
-
-    def __init__(self, kernel: str, options: Sequence[tuple[str, Any]], arch: str) -> None:
-        values = {**_OPTION_DEFAULTS, **dict(options)}
-        self.num_warps = check_num_warps(values["num_warps"])
-        self.cooperative = bool(values["launch_cooperative_grid"])
-        self.fuse_multiply_add = bool(values["enable_fp_fusion"])
-        self.max_registers: int | None = values["maxnreg"]
-        self.cluster_dims: Dim3 | None = None
-        if values["num_ctas"] != 1:
-            raise InvalidArgument(
-                f"{kernel}: a launch requires num_ctas=1, got {values['num_ctas']!r}",
-                help="ask for a cluster with cluster_dims=(x, y, z) or a mesh with cluster axes",
-            )
-        if values["launch_pdl"]:
-            raise InvalidArgument(f"{kernel}: launch_pdl is not supported")
-        if values["cluster_dims"] is not None:
-            self.cluster_dims = _check_cluster(kernel, values["cluster_dims"], arch)
-
-
-def _check_cluster(kernel: str, dims: Any, arch: str) -> Dim3:
-    is_dims = isinstance(dims, (tuple, list)) and len(dims) == 3
-    if not is_dims or not all(isinstance(d, int) and not isinstance(d, bool) and d > 0 for d in dims):
-        raise InvalidArgument(f"{kernel}: cluster_dims must be three positive ints, got {dims!r}")
-    x, y, z = dims
-    if x * y * z > 1 and not parse_target(arch).has("cluster"):
-        raise InvalidArgument(f"{kernel}: cluster_dims={tuple(dims)} requires NVIDIA SM90+, the target is {arch}")
-    return x, y, z
-
-
-class _GPULaunch:
-    """Launches one compiled kernel: the fast path.
-
-    Args:
-        compiled: The compiled kernel.
-        bound: The arguments it was compiled for.
-    """
-
-    __slots__ = ("compiled", "contract", "device", "grids", "launch", "library", "pick", "stream")
-
-    def __init__(self, compiled: Any, bound: BoundArguments) -> None:
-        from tle2cuda.runtime.launcher import stream_getter
-
-        self.compiled = compiled
-        self.contract: LaunchContract = compiled.contract
-        self.device = bound.device
-        self.pick = _picker(bound.runtime_indices)
-        self.launch = compiled.launcher.launch
-        self.stream = stream_getter(bound.library)
-        self.grids: dict[Any, Dim3] = {}
-
-    def __call__(self, grid: Any, values: tuple[Any, ...]) -> None:
-        try:
-            ctas = self.grids.get(grid)
-        except TypeError:  # a list
-            grid = tuple(grid)
-            ctas = self.grids.get(grid)
-        if ctas is None:
-            ctas = self.contract.launch_grid(grid)
-            if len(self.grids) < _REMEMBERED_GRIDS:
-                self.grids[grid] = ctas
-        self.launch(ctas, self.pick(values), self.stream(self.device), self.device)
-
-
-class _HostLaunch:
-    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
-
-    Args:
-        kernel: The jit object.
-        bound: The arguments it is specialised for.
-        settings: The launch options.
-    """
-
-    __slots__ = ("bound", "emulation", "kernel", "pick", "settings", "traced")
-
-    def __init__(self, kernel: JitFunction, bound: BoundArguments, settings: _Options) -> None:
-        self.kernel = kernel
-        self.bound = bound
-        self.settings = settings
-        self.pick = _picker(bound.runtime_indices)
-        self.traced: Any = None
-        self.emulation: Any = None
-
-    def prepare(self) -> str:
-        """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done; returns the device.
-
-        Raises:
-            CompilationError: The kernel is wrong.
-            ToolchainError: The emulator is chosen and there is no C++ compiler.
-        """
-        device = host_device()
-        settings = self.settings
-        options: dict[str, Any] = {
-            "num_warps": settings.num_warps,
-            "arch": DEFAULT_TARGET,
-            "cluster_dims": settings.cluster_dims,
-            "cooperative": settings.cooperative,
-        }
-        if device == "interpreter":
-            if self.traced is None:
-                self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
-        elif self.emulation is None:
-            from tle2cuda.emulator.api import Program
-
-            self.emulation = Program(emit_specialized(self.kernel, self.bound.specialization, **options))
-        return device
-
-    def __call__(self, grid: Any, values: tuple[Any, ...]) -> None:
-        if self.prepare() == "emulator":
-            from tle2cuda.emulator import emulate_in_place
-
-            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
-            return
-        from tle2cuda import interpreter
-
-        x, y, z = normalize_grid(grid)
-        a, b, c = self.traced.cluster_dims
-        ctas = (x * a, y * b, z * c)
-        check_grid(ctas)
-        if x and y and z:
-            interpreter.run(self.traced, ctas, self.pick(values))
-
-
-def _picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that takes the values at these positions out of a tuple."""
-    if len(indices) > 1:
-        return operator.itemgetter(*indices)
-    if indices:
-        (index,) = indices
-        return lambda values: (values[index],)
-    return lambda values: ()
+        compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
+        compiled.bind_launch(lambda args: self.passed_values(bound, args), bound)
+        return GPULaunch(compiled, bound)
 
 
 def _has_gpu() -> bool:
-    from tle2cuda.runtime import toolkit
+    from tle2cuda.runtime.active import uses_gpu
 
-    try:
-        toolkit.require_gpu()
-    except ToolchainError:
-        return False
-    return True
-
-
-def _dtype_argument(value: Any) -> str:
-    """Element type when an argument of `warmup` is a dtype that stands for an array of it; else empty."""
-    if isinstance(value, DType):
-        return value.short
-    module = type(value).__module__.partition(".")[0]
-    if module in ("torch", "numpy") and type(value).__name__.lower().endswith("dtype"):
-        return array_dtype(str(value))
-    return ""
+    return uses_gpu()
 
 
 @overload
@@ -449,10 +462,13 @@ def jit(fn: Callable[..., Any], /) -> JitFunction: ...
 @overload
 def jit(
     *,
-    do_not_specialize: Sequence[int | str] = (),
-    do_not_specialize_on_alignment: Sequence[int | str] = (),
-    noinline: bool = False,
+    version: Any = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., Any] | None = None,
+    do_not_specialize: Sequence[int | str] | None = None,
+    do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
+    noinline: bool | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -460,20 +476,26 @@ def jit(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    do_not_specialize: Sequence[int | str] = (),
-    do_not_specialize_on_alignment: Sequence[int | str] = (),
-    noinline: bool = False,
+    version: Any = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., Any] | None = None,
+    do_not_specialize: Sequence[int | str] | None = None,
+    do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
+    noinline: bool | None = None,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Makes a Python function a kernel, or a function that kernels call.
 
     Args:
         fn: The function, when used without parentheses.
+        version: Accepted for compatibility.
+        repr: Function from a specialisation to the name that hooks are told.
+        launch_metadata: Function from grid, metadata and arguments to what launch hooks learn besides.
         do_not_specialize: Names or indices of integer parameters that stay run-time values even when they are
             1, and whose divisibility by 16 is ignored.
         do_not_specialize_on_alignment: Names or indices of parameters whose divisibility by 16 is ignored.
-        noinline: Accepted for compatibility; functions are always inlined.
         debug: Accepted for compatibility.
+        noinline: Accepted for compatibility; functions are always inlined.
 
     Example:
         >>> @tle2cuda.jit
@@ -483,8 +505,18 @@ def jit(
     """
 
     def wrap(function: Callable[..., Any]) -> JitFunction:
+        if isinstance(function, JitFunction):
+            return function
         if not inspect.isfunction(function):
             raise ArgumentError(f"@tle2cuda.jit decorates a Python function, got {type(function).__name__}")
-        return JitFunction(function, do_not_specialize, do_not_specialize_on_alignment, noinline)
+        return JitFunction(
+            function,
+            do_not_specialize or (),
+            do_not_specialize_on_alignment or (),
+            bool(noinline),
+            debug,
+            repr,
+            launch_metadata,
+        )
 
     return wrap if fn is None else wrap(fn)

@@ -28,14 +28,9 @@ def handwritten(
     """A kernel `k` with this body; its parameters follow from the arguments' dtypes."""
     specs, parameters = [], []
     for name, value in args.items():
-        array = np.asarray(value)
-        dtype = array.dtype.name.replace("uint", "u").replace("int", "i")
-        dtype = _SHORT.get(array.dtype.name, dtype)
-        pointer = isinstance(value, np.ndarray)
-        if not pointer:
-            dtype = "fp32" if isinstance(value, float) else "i32"
+        dtype, pointer = dtype_of(value), isinstance(value, np.ndarray)
         specs.append(ArgSpec(name, "pointer" if pointer else "scalar", dtype))
-        parameters.append(f"{_CUDA[dtype]}{'*' if pointer else ''} {name}")
+        parameters.append(f"{CUDA_TYPES[dtype]}{'*' if pointer else ''} {name}")
     header = "".join(f"#include <{name}>\n" for name in includes.split())
     source = f'{header}\nextern "C" __global__ void\nk({", ".join(parameters)})\n{{\n{body}\n}}\n'
     contract = LaunchContract(
@@ -53,7 +48,15 @@ def handwritten(
     return EmittedKernel(source, contract, ())
 
 
-_CUDA = {
+def dtype_of(value: Any) -> str:
+    """Name of the type of an array's elements, or of a number."""
+    if not isinstance(value, np.ndarray):
+        return "fp32" if isinstance(value, float) else "i32"
+    name = value.dtype.name
+    return _SHORT.get(name, name.replace("uint", "u").replace("int", "i"))
+
+
+CUDA_TYPES = {
     "i1": "bool",
     "i8": "signed char",
     "i16": "short",

@@ -456,12 +456,14 @@ def test_report_with_inputs_of_a_function(
     assert out == (
         "registers     not known without CUDA: CuPy is not installed\n"
         "\n"
-        "in total     global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
-        "             global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
+        "in total      global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
+        "              global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
         "32 turns each, at most 32 lanes on one address\n"
-        "             global atomics  1 address, most often argument counts, byte 0 of 32: 256 times\n"
-        "count.py:10  global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
-        "             global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
+        "              global atomics  1 address, most often argument counts, byte 0 of 32: 256 times\n"
+        "by operation  load            8 instructions: 8 global loads\n"
+        "              atomic_rmw      8 instructions: 8 global atomics\n"
+        "count.py:10   global loads    8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used\n"
+        "              global atomics  8 requests, 4 bytes a lane, 1 sector each, 12 % of their bytes used, "
         "32 turns each, at most 32 lanes on one address\n"
     )
 
@@ -474,6 +476,7 @@ def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_pat
     assert (code, err) == (0, "")
     assert "registers     " in out and "per thread" in out
     assert "global atomics  8 requests, 4 bytes a lane, 4 sectors each, 100 % of their bytes used, 1 turn each" in out
+    assert "\n\nmachine code  " in out
     words = ("ids=256:0..8", f"counts={tmp_path / 'counts.npy'}", "n=256")
     code, out, err = report(capsys, tmp_path / "count.py", "--inputs", *words, "--grid", "2")
     assert code == 0 and "8 addresses, most often argument counts" in out

@@ -13,6 +13,7 @@ import tle2cuda
 import tle2cuda.language as tl
 from tle2cuda import errors
 from tle2cuda.jit_function import JitFunction
+from tle2cuda.runtime.options import LaunchOptions
 
 
 def fresh(function: Any, **options: Any) -> JitFunction:
@@ -154,8 +155,8 @@ def test_annotated_dtype_fixes_the_type() -> None:
 def test_accepted_options() -> None:
     out = zeros()
     fresh(fill)[(1,)](
-        out, 1.0, 8, num_warps=2, num_stages=2, num_ctas=1, launch_cooperative_grid=True, cluster_dims=(1, 1, 1),
-        enable_fp_fusion=False, maxnreg=64, launch_pdl=False, debug=False,
+        out, 1.0, 8, num_warps=2, num_stages=2, num_ctas=2, launch_cooperative_grid=True, cluster_dims=(1, 1, 1),
+        enable_fp_fusion=False, maxnreg=64, launch_pdl=True, debug=False,
     )  # fmt: skip
     assert out.all()
 
@@ -172,10 +173,14 @@ def test_cluster_option_multiplies_the_grid() -> None:
         ({"num_warps": 3}, "num_warps must be a power of two from 1 to 32, got 3"),
         ({"num_warps": 64}, "num_warps must be a power of two from 1 to 32, got 64"),
         ({"num_warps": "4"}, "num_warps must be a power of two from 1 to 32, got '4'"),
-        ({"num_ctas": 2}, "fill: a launch requires num_ctas=1, got 2"),
+        ({"num_ctas": 3}, "fill: num_ctas must be a power of two from 1 to 16, got 3"),
+        (
+            {"num_ctas": 2, "cluster_dims": (2, 1, 1)},
+            "fill: a launch whose CTAs form clusters or wait for each other requires num_ctas=1, got 2",
+        ),
+        ({"maxnreg": 256}, "fill: maxnreg must be a number of registers from 1 to 255, got 256"),
         ({"cluster_dims": (2, 1)}, r"fill: cluster_dims must be three positive ints, got \(2, 1\)"),
         ({"cluster_dims": (0, 1, 1)}, r"fill: cluster_dims must be three positive ints, got \(0, 1, 1\)"),
-        ({"launch_pdl": True}, "fill: launch_pdl is not supported"),
     ],
 )
 def test_refused_options(options: dict[str, Any], message: str) -> None:
@@ -185,9 +190,9 @@ def test_refused_options(options: dict[str, Any], message: str) -> None:
 
 def test_clusters_need_sm_90() -> None:
     with pytest.raises(ValueError, match=r"fill: cluster_dims=\(2, 1, 1\) requires NVIDIA SM90\+, the target is sm_80"):
-        from tle2cuda.jit_function import _Options
-
-        _Options("fill", (("cluster_dims", (2, 1, 1)),), "sm_80")
+        LaunchOptions("fill", (("cluster_dims", (2, 1, 1)),), "sm_80")
+    with pytest.raises(ValueError, match=r"fill: num_ctas=2 requires NVIDIA SM90\+, the target is sm_80"):
+        LaunchOptions("fill", {"num_ctas": 2}, "sm_80")
 
 
 def error_text(*args: Any, **kwargs: Any) -> str:
@@ -210,7 +215,8 @@ def test_unknown_keyword() -> None:
 def test_missing_and_surplus_arguments() -> None:
     assert error_text(zeros()) == ("fill: missing a required argument: 'value'\n  parameters: out, value, n, BLOCK")
     assert "too many positional arguments" in error_text(1, 2, 3, 4, 5)
-    assert "multiple values for argument 'n'" in error_text(zeros(), 1.0, 8, n=3)
+    with pytest.raises(TypeError, match=r"fill\(\) got multiple values for argument 'n'"):
+        fresh(fill)[(1,)](zeros(), 1.0, 8, n=3)
 
 
 def test_arguments_of_no_type() -> None:
@@ -291,7 +297,7 @@ def test_gpu_launch_hands_over_ctas_and_run_time_values(monkeypatch: pytest.Monk
     """The GPU path, with the driver replaced: constants left out, the grid multiplied by the cluster."""
     import types
 
-    from tle2cuda import jit_function
+    from tle2cuda.runtime import launches
     from tle2cuda.runtime.args import BoundArguments
     from tle2cuda.runtime.contract import ArgSpec, LaunchContract
     from tle2cuda.runtime.signature import Specialization
@@ -302,7 +308,7 @@ def test_gpu_launch_hands_over_ctas_and_run_time_values(monkeypatch: pytest.Monk
     launcher = FakeLauncher()
     compiled = types.SimpleNamespace(contract=contract, launcher=launcher)
     bound = BoundArguments(Specialization(args, (("B", 8),)), 3, "torch", (0, 2))
-    launch = jit_function._GPULaunch(compiled, bound)
+    launch = launches.GPULaunch(compiled, bound)
     for grid in ((5, 2), [5, 2], (5, 2)):
         launch(grid, (0x1000, 8, 77))
     assert launcher.launches == [((10, 2, 1), (0x1000, 77), ("torch", 3), 3)] * 3

@@ -8,7 +8,7 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.span import Span
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block, marker, render, source_comment
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, marker, operation, render, source_comment
 
 
 @pytest.fixture
@@ -85,8 +85,21 @@ def test_lines_lead_to_places_past_inserted_blanks():
     block.add("// a\n__syncthreads();")
     block.add("// b")
     block.add("b;", span)
-    text, places = render(block.lines)
+    text, places, _ = render(block.lines)
     assert [(text.split("\n")[number - 1], place) for number, place in places] == [("b;", span)]
+
+
+def test_lines_know_the_innermost_operation_they_are_written_for():
+    block, inner = Block(depth=0), Block(depth=1)
+    block.add("first;")
+    with operation("for"):
+        with operation("load"):
+            inner.add("x;")
+        inner.add("y;")
+        block.add(f"for {{\n{marker('body')}\n}}", None, {marker("body"): inner})
+    text, _, ops = render(block.lines)
+    named = [(text.split("\n")[number - 1].strip(), op) for number, op in ops]
+    assert named == [("for {", "for"), ("x;", "load"), ("y;", "for"), ("}", "for")]
 
 
 def test_spliced_bodies_keep_their_places_and_take_the_depth_of_their_line():

@@ -14,6 +14,7 @@ from tests.opcases.case import OpCase, Tolerance, registered_cases
 FAMILIES = (
     "elementwise",
     "collectives",
+    "shapes",
     "memory",
     "control",
     "atomics",
@@ -22,6 +23,8 @@ FAMILIES = (
     "device_functions",
     "inline_asm",
     "dot",
+    "block_pointers",
+    "descriptors",
 )
 
 

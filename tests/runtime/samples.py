@@ -14,6 +14,7 @@ class Sample:
     source: str
     contract: LaunchContract
     line_map: tuple[tuple[int, Span], ...] = ()
+    op_map: tuple[tuple[int, str], ...] = ()
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import functools
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +10,17 @@ import pytest
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime import ArgSpec, Parameter
-from tle2cuda.runtime.args import HOST, array_dtype, constant_key, describe, int_type, make_binder, specialize
+from tle2cuda.runtime.args import (
+    HOST,
+    array_dtype,
+    constant_key,
+    describe,
+    int_type,
+    launch_key,
+    make_launcher,
+    passed_arguments,
+    specialize,
+)
 
 P = Parameter("p")
 PARAMETERS = (
@@ -85,8 +98,25 @@ def test_annotated_dtype() -> None:
     assert specialize((parameter,), (1,)).specialization.args == (ArgSpec("p", "scalar", "i64"),)
 
 
-def test_binder_gives_key_and_values() -> None:
-    bind = make_binder(PARAMETERS, "kernel")
+class _Launches(dict[Any, Any]):
+    """Launches that return what they are found by, and what they are given."""
+
+    def __missing__(self, key: Any) -> Callable[..., Any]:
+        return lambda grid, values: (key, values)
+
+
+def binder(parameters: Sequence[Parameter] = PARAMETERS, **hooks: bool) -> Callable[..., Any]:
+    """Launches with a grid of one: a function to (key, values), or to the arguments left to the slow path."""
+
+    def slow(grid: Any, *arguments: Any) -> Any:
+        return "slow", *passed_arguments(parameters, *arguments)
+
+    launcher = make_launcher(parameters, "kernel", _Launches(), slow, types.SimpleNamespace(active=False, **hooks))
+    return functools.partial(launcher, (1,))
+
+
+def test_launcher_finds_by_key_and_hands_over_values() -> None:
+    bind = binder()
     tensor = FakeTensor(256)
     key, values = bind(tensor, 100, BLOCK=128)
     assert values == (256, 100, 128)
@@ -111,12 +141,12 @@ def test_binder_gives_key_and_values() -> None:
     ],
 )
 def test_keys_differ_where_specializations_do(other: tuple[Any, ...]) -> None:
-    bind = make_binder(PARAMETERS, "kernel")
+    bind = binder()
     assert bind(*other)[0] != bind(FakeTensor(256), 100, 64)[0]
 
 
 def test_equal_keys_mean_equal_specializations() -> None:
-    bind = make_binder(PARAMETERS, "kernel")
+    bind = binder()
     values = [0, 1, 2, 15, 16, 17, -1, 2**31, 2**31 + 1, 2**63, True, False, 1.0, 0.0, None]
     found: dict[Any, Any] = {}
     for n in values:
@@ -126,17 +156,36 @@ def test_equal_keys_mean_equal_specializations() -> None:
             assert found.setdefault(bind(*arguments)[0], specialization) == specialization
 
 
-def test_binder_raises_as_python_does() -> None:
-    bind = make_binder(PARAMETERS, "my_kernel")
-    with pytest.raises(TypeError, match=r"my_kernel\(\) missing 1 required positional argument: 'n'"):
-        bind(FakeTensor(256))
-    with pytest.raises(TypeError, match=r"my_kernel\(\) got an unexpected keyword argument 'm'"):
-        bind(FakeTensor(256), m=3)
+def test_the_key_is_that_of_the_slow_path() -> None:
+    for n in (0, 1, 2, 15, 16, 17, -1, 2**31, 2**63, True, 1.0, None):
+        arguments = (FakeTensor(256), n, 64)
+        assert binder()(*arguments)[0] == launch_key(PARAMETERS, arguments)
+        key = binder()(*arguments, num_warps=8, debug=True)[0]
+        assert key == launch_key(PARAMETERS, arguments, (("num_warps", 8), ("debug", True)))
+
+
+def test_what_does_not_fit_is_left_to_the_slow_path() -> None:
+    tensor = FakeTensor(256)
+    assert binder()(tensor) == ("slow", (), {"x": tensor, "BLOCK": 64})
+    assert binder()(tensor, n="text") == ("slow", (), {"x": tensor, "n": "text", "BLOCK": 64})
+    assert binder()(tensor, 2, 3, 4, m=5) == ("slow", (tensor, 2, 3, 4), {"m": 5})
+    assert binder()(tensor, 2, cluster_dims=[1, 1, 1])[0] == "slow"
+    with pytest.raises(TypeError, match=r"kernel\(\) got multiple values for argument 'n'"):
+        binder()(tensor, 2, n=3)
+
+
+def test_grid_functions_see_all_parameters() -> None:
+    seen = []
+    launcher = make_launcher(
+        PARAMETERS, "kernel", _Launches(), lambda *arguments: None, types.SimpleNamespace(active=False)
+    )
+    launcher(seen.append, 256, 7, num_warps=2)
+    assert seen == [{"x": 256, "n": 7, "BLOCK": 64}]
 
 
 def test_parameters_may_shadow_builtins() -> None:
     parameters = (Parameter("type"), Parameter("int", is_constexpr=True, keyword_only=True))
-    assert make_binder(parameters, "k")(5, int=3) == (("i32", 3), (5, 3))
+    assert binder(parameters)(5, int=3) == (("i32", 3), (5, 3))
 
 
 def test_constant_keys_keep_types_apart() -> None:
@@ -223,7 +272,7 @@ def test_arrays_on_different_devices() -> None:
         (
             "text",
             "argument `p`: a value of type builtins.str cannot be a run-time argument\n"
-            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None\n"
+            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these\n"
             "  help: annotate the parameter tl.constexpr if the value is known at compile time",
         ),
         (2**64, "argument `p`: the integer 18446744073709551616 does not fit in 64 bits"),

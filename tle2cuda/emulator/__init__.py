@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     from tle2cuda.emulator.results import Emulation as Emulation
     from tle2cuda.emulator.results import EmulationRun as EmulationRun
     from tle2cuda.emulator.results import Finding as Finding
+    from tle2cuda.emulator.tensor_maps import TensorMap as TensorMap
+    from tle2cuda.emulator.tensor_maps import encode_tiled as encode_tiled
+    from tle2cuda.emulator.tensor_maps import tensor_map as tensor_map
 
 _LAZY = {
     "Counters": "counters",
     "Emulation": "results",
     "EmulationRun": "results",
     "Finding": "results",
+    "TensorMap": "tensor_maps",
     "emulate": "api",
     "emulate_in_place": "api",
+    "encode_tiled": "tensor_maps",
+    "tensor_map": "tensor_maps",
 }
 
 
@@ -34,4 +40,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["Counters", "Emulation", "EmulationRun", "Finding", "emulate", "emulate_in_place"]
+__all__ = [
+    "Counters",
+    "Emulation",
+    "EmulationRun",
+    "Finding",
+    "TensorMap",
+    "emulate",
+    "emulate_in_place",
+    "encode_tiled",
+    "tensor_map",
+]

@@ -15,11 +15,13 @@ from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import Emulation, EmulationRun
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
-from tle2cuda.runtime.args import specialize
+from tle2cuda.runtime.args import picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.targets import DEFAULT_TARGET
 
 SCHEDULES = ("forward", "reverse", "random")
+DELIVERIES = {"forward": "late", "reverse": "now", "random": "random"}
+"""When asynchronous copies happen, by schedule, unless `emulate` is told."""
 DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit", "counters")
 
 
@@ -35,6 +37,7 @@ def emulate(
     detect: str | Sequence[str] = (),
     uninitialized: Sequence[str] = (),
     switch_at_accesses: int = 0,
+    delivery: str | None = None,
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
     headers: str = "toolkit",
@@ -65,6 +68,9 @@ def emulate(
             barriers, by line: `Counters`).
         uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
+        delivery: When an asynchronous copy reads and writes: ``late`` (once something waits for it and nothing else can
+            go on), ``now`` (when it is issued), or ``random`` (at any moment in between). By default late under the
+            schedule forward, now under reverse, random under random.
         num_warps: Warps of one CTA, for a jit object; the further arguments alike.
         arch: Architecture to emit for.
         headers: ``toolkit`` or ``minimal``.
@@ -85,6 +91,10 @@ def emulate(
         >>> tle2cuda.emulate(add, 4, {"x": x, "y": y, "out": out, "n": n, "BLOCK": 256}).check().outputs["out"]
     """
     detectors = _check_options(schedule, detect)
+    if delivery is None:
+        delivery = DELIVERIES[schedule]
+    elif delivery not in DELIVERIES.values():
+        raise ArgumentError(f"delivery must be one of {', '.join(DELIVERIES.values())}, got {delivery!r}")
     if isinstance(kernel, EmittedKernel) or (hasattr(kernel, "source") and hasattr(kernel, "contract")):
         emitted, ctas, values = kernel, _grid_of_ctas(kernel.contract, grid), args
     else:
@@ -95,7 +105,7 @@ def emulate(
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     options = [
-        launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s)
+        launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s, delivery)
         for one in (seeds if seeds is not None else (seed,))
     ]
     if not options:
@@ -137,10 +147,8 @@ class Program:
         self.source: str = emitted.source
         self.runner = build_runner()
         self.library: KernelLibrary = build_kernel(emitted.source, contract.kernel_name, contract.target)
-        line_map = getattr(emitted, "line_map", None)
-        if line_map is None:
-            line_map = emitted.artifact.line_map
-        self.locator = Locator(self.library.path, self.library.file, emitted.source, line_map)
+        maps = emitted if hasattr(emitted, "line_map") else emitted.artifact
+        self.locator = Locator(self.library.path, self.library.file, emitted.source, maps.line_map, maps.op_map)
 
     def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> EmulationRun:
         """One run."""
@@ -209,4 +217,4 @@ def _emit(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
     )
-    return emitted, [values[index] for index in bound.runtime_indices]
+    return emitted, list(picker(bound.runtime_indices)(tuple(values)))

@@ -40,6 +40,7 @@ def render_counters(counters: Counters) -> str:
         rows.append(
             ("in total", f"{memory} atomics", f"{addresses}, most often {hottest.place}: {hottest.operations} times")
         )
+    rows += [("by operation", name, _executed(tally)) for name, tally in counters.ops.items()]
     unknown = [place for place in counters.places if place.span is None]
     for place in (*counters.lines, *unknown):
         rows += [(_name(place), name, text) for name, text in _rows(place)]
@@ -66,6 +67,14 @@ def _rows(tally: Tally) -> Iterator[tuple[str, str]]:
     events = [(getattr(tally, field), name) for field, name in _EVENTS]
     if any(count for count, _ in events):
         yield "synchronisation", ", ".join(_counted(count, name) for count, name in events if count)
+
+
+def _executed(tally: Tally) -> str:
+    """How many instructions of each kind, in one line."""
+    requests = [(getattr(tally, field).requests, name.removesuffix("s")) for field, name in _TRAFFIC]
+    events = [(getattr(tally, field), name) for field, name in _EVENTS]
+    kinds = ", ".join(_counted(count, name) for count, name in (*requests, *events) if count)
+    return f"{_counted(tally.instructions, 'instruction')}: {kinds}"
 
 
 def _traffic(traffic: GlobalTraffic | SharedTraffic) -> str:

@@ -209,6 +209,12 @@ class Tally(_Summed):
     warp_reductions: int = 0
     warp_syncs: int = 0
 
+    @property
+    def instructions(self) -> int:
+        """All that is counted: memory requests of warps, barriers that completed, collectives of warps."""
+        values = [getattr(self, name) for name in _TALLY]
+        return sum(value if isinstance(value, int) else value.requests for value in values)
+
 
 _TALLY = tuple(entry.name for entry in fields(Tally))
 
@@ -227,6 +233,11 @@ class PlaceCounters(Tally):
     def span(self) -> Span | None:
         """Place in the user's Python source."""
         return self.location.span if self.location else None
+
+    @property
+    def op(self) -> str:
+        """Operation of the kernel's IR that the place is written for; empty where none is known."""
+        return self.location.op if self.location else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +281,23 @@ class Counters(Tally):
             if place.span is not None:
                 groups.setdefault((place.span.file, place.span.line), []).append(place)
         return tuple(_merged(groups[key]) for key in sorted(groups))
+
+    @property
+    def ops(self) -> Mapping[str, Tally]:
+        """The same for each operation of the kernel's IR that a line of the emitted file is written for, by its name.
+
+        What a device helper does counts for the operation that calls it; the IR stands in `EmittedKernel.ir_dumps`. Names
+        come in the order of the emitted file, and places that have none are left out.
+        """
+        groups: dict[str, list[PlaceCounters]] = {}
+        for place in self.places:
+            if place.op:
+                groups.setdefault(place.op, []).append(place)
+        return {name: Tally(**_sums(places)) for name, places in groups.items()}
+
+    def op(self, name: str) -> Tally:
+        """What all operations of a name executed; all zeros when they executed nothing that is counted."""
+        return self.ops.get(name, Tally())
 
     def line(self, number: int, file: str | None = None) -> Tally:
         """What a line of the Python source executed; all zeros when it executed nothing that is counted.

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tle2cuda.emulator.counters import Counters, read_counters
 from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import EmulationRun, Finding, OtherAccess
+from tle2cuda.emulator.tensor_maps import TensorMap
 from tle2cuda.emulator.toolchain import KernelLibrary
 from tle2cuda.errors import ArgumentError
 from tle2cuda.interpreter.arguments import as_array
@@ -108,6 +109,7 @@ class RunOptions:
     access_switch: int = 0
     stall_s: float = 30.0
     limit_s: float = 1800.0
+    delivery: str = "late"
 
 
 def bind(
@@ -134,9 +136,9 @@ def bind(
             facts=(f"arguments: {', '.join(names)}",),
         )
     arrays = {
-        spec.name: _checked(spec, as_array(value, spec.name))
+        spec.name: _memory_of(spec, value)
         for spec, value in zip(contract.args, values, strict=True)
-        if spec.kind == "pointer" and value is not None
+        if spec.kind != "scalar" and value is not None
     }
     for name in uninitialized:
         if name not in arrays:
@@ -148,13 +150,15 @@ def bind(
     named = []
     for name, array in arrays.items():
         number = places[name][0]
-        low, high = _extent(array)
+        low, high = extent_of(array)
         offset = low - (buffers[number].address or 0)
         named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if spec.kind == "scalar":
             lines.append(f"value {_scalar(spec, value).hex()}")
+        elif spec.kind == "tensor_map":
+            lines.append("tensor_map {} {} {}".format(*places[spec.name], value.encode().hex()))
         elif value is None:
             lines.append(f"value {bytes(8).hex()}")
         else:
@@ -165,6 +169,18 @@ def bind(
         named.append(NamedArray(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
     return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(named))
+
+
+def _memory_of(spec: ArgSpec, value: Any) -> NDArray[Any]:
+    """The array of a pointer argument, or the one that a tensor map leads to."""
+    if spec.kind == "pointer":
+        return _checked(spec, as_array(value, spec.name))
+    if not isinstance(value, TensorMap):
+        raise ArgumentError(
+            f"argument {spec.name} is a tensor map, got {type(value).__name__}",
+            help="make one with tle2cuda.emulator.tensor_map(array, box)",
+        )
+    return value.array
 
 
 def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
@@ -189,7 +205,7 @@ def _scalar(spec: ArgSpec, value: Any) -> bytes:
         raise ArgumentError(f"argument {spec.name} is {value!r}, which is no {spec.dtype}") from None
 
 
-def _extent(array: NDArray[Any]) -> tuple[int, int]:
+def extent_of(array: NDArray[Any]) -> tuple[int, int]:
     """First address of an array's elements, and the one behind the last."""
     low = high = array.__array_interface__["data"][0]
     if array.size == 0:
@@ -203,7 +219,7 @@ def _extent(array: NDArray[Any]) -> tuple[int, int]:
 
 
 def _buffers(arrays: Mapping[str, NDArray[Any]]) -> tuple[list[Buffer], dict[str, tuple[int, int]]]:
-    extents = sorted((*_extent(array), name) for name, array in arrays.items())
+    extents = sorted((*extent_of(array), name) for name, array in arrays.items())
     groups: list[tuple[int, int, list[str]]] = []
     for low, high, name in extents:
         if groups and low < groups[-1][1]:
@@ -216,13 +232,13 @@ def _buffers(arrays: Mapping[str, NDArray[Any]]) -> tuple[list[Buffer], dict[str
         size = high - low
         label = ("argument " if len(names) == 1 else "arguments ") + ", ".join(sorted(names))
         content = ctypes.string_at(low, size) if size else b""
-        buffers.append(Buffer(label, low, content, _page_offset(_device_address(arrays[names[0]], low), size)))
+        buffers.append(Buffer(label, low, content, _page_offset(device_address(arrays[names[0]], low), size)))
         for name in names:
             places[name] = (number, arrays[name].__array_interface__["data"][0] - low)
     return buffers, places
 
 
-def _device_address(array: NDArray[Any], address: int) -> int:
+def device_address(array: NDArray[Any], address: int) -> int:
     """An address as far from the beginning of the array's allocation, were that aligned as on a GPU.
 
     So vectors and sectors lie in an argument as they do in an array of a GPU, wherever NumPy's allocator puts it. Memory
@@ -230,7 +246,7 @@ def _device_address(array: NDArray[Any], address: int) -> int:
     """
     while isinstance(array.base, np.ndarray):
         array = array.base
-    allocation, _ = _extent(array)
+    allocation, _ = extent_of(array)
     return address if allocation % _HOST_ALIGNMENT_BYTES else address - allocation
 
 
@@ -400,6 +416,7 @@ def _request(execution: Execution, data: int, report: int, part: Part | None) ->
     yield f"dynamic_shared {contract.dynamic_shared_bytes}"
     yield f"stack_bytes {library.stack_bytes}"
     yield f"schedule {options.schedule} {options.seed}"
+    yield f"delivery {options.delivery}"
     yield f"resident_clusters {RESIDENT_CLUSTERS if options.schedule == 'random' else 1}"
     yield f"access_switch {options.access_switch}"
     yield f"stall_s {options.stall_s}"

@@ -27,13 +27,22 @@ class Locator:
         file: Name of the emitted file in its debug information.
         source: The emitted file.
         line_map: Lines of the emitted file with the places in the user's source they come from, ascending.
+        op_map: Lines of the emitted file with the operations they are written for.
     """
 
-    def __init__(self, library: Path, file: str, source: str, line_map: Sequence[tuple[int, Span]]) -> None:
+    def __init__(
+        self,
+        library: Path,
+        file: str,
+        source: str,
+        line_map: Sequence[tuple[int, Span]],
+        op_map: Sequence[tuple[int, str]] = (),
+    ) -> None:
         self.library = library
         self.file = file
         self.lines = source.rstrip().split("\n")
         self.line_map = tuple(line_map)
+        self.ops = dict(op_map)
         self.first_body_line = self._first_body_line()
         self._known: dict[int, list[int]] = {}
 
@@ -47,7 +56,7 @@ class Locator:
         body = next((number for number in chain if number >= self.first_body_line), chain[-1])
         text = self.lines[body - 1].strip() if 0 < body <= len(self.lines) else ""
         span = span_of_line(self.line_map, body) if body >= self.first_body_line else None
-        return Location(chain[0], body, text, span)
+        return Location(chain[0], body, text, span, self.ops.get(body, ""))
 
     def lines_of(self, offset: int) -> list[int]:
         """Lines of the emitted file at an offset of the library: innermost, then those it is inlined into."""

@@ -22,12 +22,15 @@ class Location:
         call_line: Line of the kernel's body that leads there; the same as `line` outside of helpers.
         text: The emitted line `call_line`, without surrounding spaces.
         span: Place in the user's Python source; None where the emitter knows of none.
+        op: Operation of the kernel's IR that `call_line` is written for, such as ``load`` or ``reduce``; empty where the
+            emitter knows of none.
     """
 
     line: int
     call_line: int
     text: str
     span: Span | None
+    op: str = ""
 
     def __str__(self) -> str:
         place = f"line {self.call_line} of the emitted file"
@@ -61,8 +64,10 @@ class Finding:
 
     Attributes:
         kind: Which check found it: ``deadlock``, ``endless_wait``, ``endless_loop``, ``divergent_barrier``,
-            ``collective``, ``race``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``exit``, ``division``,
-            ``trap``, ``remote``, ``resources``, ``stack``, ``crash``.
+            ``collective``, ``race``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``exit``; of asynchronous
+            copies ``in_flight`` (an access to what a copy may still read or write), ``proxy`` (no fence between ordinary
+            writes and a copy), ``mbarrier`` (its phases misused), ``tensor_map``; ``division``, ``trap``,
+            ``remote``, ``resources``, ``stack``, ``crash``.
         message: What happened, in one line.
         location: Where; None when no line can be told.
         details: Further lines: who waits where.
@@ -72,7 +77,7 @@ class Finding:
         fatal: The run ended with it.
         schedule: The run's schedule.
         seed: The run's seed.
-        other: Of a race, the access that came first.
+        other: Of a race or a copy in flight, the access that came first.
     """
 
     kind: str

@@ -34,7 +34,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 # What lets CTAs see each other. Comments count too: that a kernel runs in one process does no harm.
 _COMMUNICATION = re.compile(
-    r"atomic|\bred[._]|volatile|fence|acquire|release|cuda::|ldcv|nanosleep|grid_sync|this_grid", re.I
+    r"atomic|\bred[._]|cp\.reduce|volatile|fence|acquire|release|cuda::|ldcv|nanosleep|grid_sync|this_grid", re.I
 )
 
 

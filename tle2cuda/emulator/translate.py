@@ -23,10 +23,11 @@ _SHARED = re.compile(
     r"(?P<type>[^;=]+?)\s*\b(?P<name>\w+)\s*(?P<extents>(?:\[[^\];]*\]\s*)*);"
 )
 # The struct that emitted files keep their shared memory in (templates/kernel.cu.j2), and what stands in it.
-_STRUCT = re.compile(r"^struct Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE)
+_STRUCT = re.compile(r"^struct (?:alignas\((?P<alignment>\d+)\) )?Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE)
 _MEMBER_OR_BRACE = re.compile(r"(?P<open>\bunion\s*\{)|(?P<name>\w+)\s*(?:\[[^\];]*\]\s*)*;|\}\s*;")
 _SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILINE)
 _GAP_IN_FRONT = 1024
+_GAP_ALIGNMENT = 128  # which leaves every member in the banks that it has on the GPU
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PTX = re.compile(r"\basm\b|\b__asm__\b")
 
@@ -90,7 +91,8 @@ def with_gaps(source: str) -> tuple[str, str]:
     text = "".join((source[: struct.start("body")], *pieces, source[struct.end("body") :]))
     members = ", ".join(f"TLE2CUDA_SHARED_MEMBER(Shared, {name})" for name in names)
     behind = (
-        f"namespace {{ struct Shared_without_gaps {{ {' '.join(struct['body'].split())} }}; }}\n"
+        f"namespace {{ struct alignas({struct['alignment'] or 1}) Shared_without_gaps "
+        f"{{ {' '.join(struct['body'].split())} }}; }}\n"
         f'extern "C" const unsigned tle2cuda_shared_gaps = sizeof(Shared) - sizeof(Shared_without_gaps);\n'
         f'extern "C" const ::tle2cuda_emulator::SharedMember tle2cuda_shared_members[] = {{{members}, {{}}}};\n'
     )
@@ -102,7 +104,9 @@ def with_gaps(source: str) -> tuple[str, str]:
 
 def _members_and_gaps(source: str, bare: str, struct: re.Match[str]) -> tuple[list[str], list[str]]:
     """The body of `Shared` with a gap in front and behind each member or union, in pieces; and the names of its members."""
-    pieces, last = [f" unsigned char gap_[{_GAP_IN_FRONT}];"], struct.start("body")
+    alignment = max(int(struct["alignment"] or 1), _GAP_ALIGNMENT)  # members keep theirs
+    front = -(-_GAP_IN_FRONT // alignment) * alignment
+    pieces, last = [f" unsigned char gap_[{front}];"], struct.start("body")
     names: list[str] = []
     alike: list[str] = []  # members that share their bytes
     in_union = False
@@ -113,7 +117,7 @@ def _members_and_gaps(source: str, bare: str, struct: re.Match[str]) -> tuple[li
         in_union = bool(token["open"]) or (in_union and bool(token["name"]))
         if in_union or not alike:
             continue
-        size = " + ".join(f"::tle2cuda_emulator::gap_behind<decltype({name})>()" for name in alike)
+        size = " + ".join(f"::tle2cuda_emulator::gap_behind<decltype({name}), {alignment}>()" for name in alike)
         pieces += [source[last : token.end()], f" unsigned char gap_{len(names)}[{size}];"]
         last = token.end()
         alike = []

@@ -32,6 +32,7 @@ from tle2cuda.frontend.values import (
     is_handle,
     is_number,
     is_static,
+    leaf_name,
     leaves,
     rebuild,
     replace_leaves,
@@ -198,7 +199,7 @@ class Loops(Branches):
         params = []
         for item in carried:
             for position, leaf in enumerate(leaves(item.before)):
-                name = item.name if not isinstance(item.before, tuple) else f"{item.name}_{position}"
+                name = leaf_name(item.name, item.before, position)
                 params.append(Value(leaf.value.type, name, span))
         return params
 
@@ -376,7 +377,7 @@ class Loops(Branches):
                 continue
             value = self._rebuilt(item, results)
             for position, leaf in enumerate(leaves(value)):
-                name = item.name if not isinstance(value, tuple) else f"{item.name}_{position}"
+                name = leaf_name(item.name, value, position)
                 set_name(leaf, name)
             self.env[item.name] = Binding(value, span)
 

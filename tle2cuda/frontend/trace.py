@@ -36,6 +36,7 @@ from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.signature import TupleArgument
 from tle2cuda.targets import parse_target
 
 
@@ -433,11 +434,16 @@ def _bind_kernel(
     args: list[Argument] = []
     bound: dict[str, Any] = {}
     signature = signature_of(tracer.fn)
+    inside = {leaf.name for value in constants.values() if isinstance(value, TupleArgument) for leaf in value.leaves()}
     for name in (*specs, *constants):
-        if name not in signature.parameters:
+        if name not in signature.parameters and name not in inside:
             raise ArgumentError(f"{tracer.source.name} has no parameter {name!r}")
     for name, parameter in signature.parameters.items():
         span = _parameter_span(tracer, name)
+        given = constants.get(name)
+        if isinstance(given, TupleArgument):
+            tracer.env[name] = Binding(_bind_tuple(given, span, args), span)
+            continue
         if name in specs:
             value = Value(_ir_type(specs[name]), name, span)
             args.append(Argument(value, specs[name].divisibility))
@@ -451,6 +457,21 @@ def _bind_kernel(
             raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
         tracer.env[name] = Binding(wrap(bound[name]), span)
     return tuple(args), bound
+
+
+def _bind_tuple(argument: TupleArgument, span: Span, args: list[Argument]) -> Any:
+    """A tuple parameter: its run-time elements become arguments of their own."""
+    items: list[Any] = []
+    for item in argument.items:
+        if isinstance(item, TupleArgument):
+            items.append(_bind_tuple(item, span, args))
+        elif isinstance(item, ArgSpec):
+            value = Value(_ir_type(item), item.name, span)
+            args.append(Argument(value, item.divisibility))
+            items.append(tensor(value))
+        else:
+            items.append(wrap(item))
+    return argument.kind(*items) if hasattr(argument.kind, "_fields") else tuple(items)
 
 
 def _ir_type(spec: ArgSpec) -> DType | PointerType:

@@ -112,6 +112,13 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def leaf_name(name: str, value: Any, position: int) -> str:
+    """What the handle at a position inside of the value called `name` is called."""
+    if hasattr(value, "part_names"):
+        return str(value.part_names(name)[position])
+    return f"{name}_{position}" if isinstance(value, tuple) else name
+
+
 def replace_leaves(value: Any, replacements: Iterator[Any]) -> Any:
     """`value` with its handles, in order, exchanged for those of `replacements`."""
     if isinstance(value, tuple):
@@ -230,6 +237,8 @@ def describe_value(value: Any) -> str:
         return describe_ir_type(value.value.type)
     if isinstance(value, Undefined):
         return "no value"
+    if hasattr(type(value), "described"):  # block pointers and descriptors
+        return str(value.described)
     if isinstance(value, tuple):
         inner = ", ".join(describe_value(item) for item in value)
         return f"tuple ({inner})"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements
@@ -33,7 +33,7 @@ from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation
 
 TEMPLATE = "fused.cu.j2"
 
@@ -183,10 +183,12 @@ class FusedLoop:
         for position, op in enumerate(self.members):
             if op in self.guards:
                 self._close_k()
-                self._vector(op)
+                with operation(op.name):
+                    self._vector(op)
             else:
                 self._open_k()
-                self._element(op)
+                with operation(op.name):
+                    self._element(op)
             following = self.members[position + 1] if position + 1 < len(self.members) else None
             if following is None or self.item[following] != self.item[op]:
                 self._close_k()
@@ -208,7 +210,8 @@ class FusedLoop:
         if len(own) == 1 and len(header) + len(own[0].text) + 4 * body.depth < LINE_WIDTH:
             comments = [line for line in block.lines if line.text.startswith("//")]
             above = Block(block.depth, comments) if comments else None
-            statements.line_loop(body, "k", self.vec, own[0].text, own[0].span, above)
+            with operation(own[0].op):
+                statements.line_loop(body, "k", self.vec, own[0].text, own[0].span, above)
         else:
             statements.loop(body, "k", self.vec, block)
 
@@ -281,6 +284,8 @@ class FusedLoop:
             arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
             expr = elementwise(self.state, op, arguments, self.ev.text)
             self._define(op.results[0], self.ev.text(expr), op)
+        elif op.name in CHOICES:
+            self._define(op.results[0], self.ev.chosen(op, self.ev.grid, k_zero=False), op)
         else:
             raise InternalError(f"{op.name} inside a fused region", op.span)
 

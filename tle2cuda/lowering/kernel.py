@@ -22,18 +22,19 @@ from tle2cuda.lowering.places import Place
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import render_template, write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block, render
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
 
 
 class Lowered(NamedTuple):
-    """An emitted file with its contract and the user's place for each of its lines."""
+    """An emitted file with its contract and, for its lines, the user's places and the operations they are written for."""
 
     source: str
     contract: LaunchContract
     line_map: tuple[tuple[int, Span], ...]
+    op_map: tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     if state.uses_cluster or state.uses_grid:
         state.includes.add("cooperative_groups.h")
     prologue = _prologue(state, bool(members) and not dynamic, dynamic)
-    text, places = render([*prologue.lines, *state.block.lines])
+    text, places, ops = render([*prologue.lines, *state.block.lines])
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
@@ -106,7 +107,8 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     )
     source = render_template("kernel.cu.j2", kernel.span, file=file)
     start = source[: source.rindex(text)].count("\n") if text else 0  # lines in front of the body
-    return Lowered(source, contract, tuple((line + start, span) for line, span in places))
+    line_map = tuple((line + start, span) for line, span in places)
+    return Lowered(source, contract, line_map, tuple((line + start, op) for line, op in ops))
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -132,15 +134,18 @@ def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
 def _emit_body(state: State) -> None:
     ops = state.kernel.body.body
     if state.member_barrier is not None:
-        distributed.emit_member_counters(state)
+        with operation("cluster_barrier"):
+            distributed.emit_member_counters(state)
     last = next((op for op in reversed(ops) if op.name != "constant"), None)
     for op in ops:
         if op is last and op.name == "if" and state.member_barrier is None:
-            control.emit_if(state, op, tail_of_kernel=True)
+            with operation(op.name):
+                control.emit_if(state, op, tail_of_kernel=True)
         else:
             dispatch.emit_op(state, op)
     if state.member_barrier is not None:
-        distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
+        with operation("cluster_barrier"):
+            distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
 
 
 def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.span import Span
@@ -14,13 +16,27 @@ LINE_WIDTH = 100
 INDENT = "    "
 
 
+_operation: ContextVar[str] = ContextVar("operation", default="")
+
+
+@contextlib.contextmanager
+def operation(name: str) -> Iterator[None]:
+    """Lines that are made inside are written for an operation of this name, those of operations within it apart."""
+    token = _operation.set(name)
+    try:
+        yield
+    finally:
+        _operation.reset(token)
+
+
 @dataclass(slots=True)
 class Line:
-    """One line of CUDA: indentation depth, text, and where it comes from."""
+    """One line of CUDA: indentation depth, text, where it comes from, and the operation it is written for."""
 
     depth: int
     text: str
     span: Span | None = None
+    op: str = field(default_factory=_operation.get)
 
 
 @dataclass(slots=True)
@@ -141,15 +157,26 @@ def _length(lines: list[Line], start: int, end: int) -> int:
     return count
 
 
-def render(lines: list[Line]) -> tuple[str, list[tuple[int, Span]]]:
-    """The text, and for each line (from 1) that has one, the user's place."""
+class Rendered(NamedTuple):
+    """A text, and by line (from 1) the user's places and the operations it is written for, where there are such."""
+
+    text: str
+    places: list[tuple[int, Span]]
+    ops: list[tuple[int, str]]
+
+
+def render(lines: list[Line]) -> Rendered:
+    """The text of the lines, groups set off by blank ones."""
     rows: list[str] = []
     places: list[tuple[int, Span]] = []
+    ops: list[tuple[int, str]] = []
     for line in with_blanks(lines):
         rows.append((INDENT * line.depth + line.text).rstrip())
         if line.span is not None and line.span.line:
             places.append((len(rows), line.span))
-    return "\n".join(rows), places
+        if line.op:
+            ops.append((len(rows), line.op))
+    return Rendered("\n".join(rows), places, ops)
 
 
 # Statements at which all threads of the CTA meet, whatever the kernel's cluster does.

@@ -12,6 +12,7 @@ from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
 from tle2cuda.ir.types import BOOL, F32, F64, I32, I64, U32, U64, DType, Element, with_shape
 from tle2cuda.ops.values import (
+    block_type,
     describe_type,
     num_elements,
     pointer_type,
@@ -36,6 +37,8 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         InvalidType: It is no dtype.
     """
     dtype = unwrap(dtype)
+    if isinstance(dtype, block_type):
+        dtype = dtype.element_ty  # the pointee of a block pointer
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
     raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}")

@@ -315,6 +315,29 @@ def trans(input: Any, *dims: Any) -> tensor:
     return _permute(x, (*range(rank - 2), rank - 1, rank - 2), "tl.trans")
 
 
+@builtin
+@tensor_member
+def flip(x: Any, dim: Any = None) -> tensor:
+    """`x` with the order along one axis reversed.
+
+    Args:
+        x: Tile.
+        dim: Axis, the last when None.
+
+    Raises:
+        InvalidType: A scalar.
+        InvalidArgument: No such axis.
+
+    Example:
+        ``backwards = tl.flip(x, 0)``
+    """
+    value = to_tensor(x)
+    if not value.dims:
+        raise InvalidType(f"tl.flip takes tiles, got {core.describe_type(value)}", facts=(fact("x", value),))
+    axis = static_axis(-1 if unwrap(dim) is None else dim, len(value.dims), "tl.flip")
+    return value if value.dims[axis] == 1 else emit_value("flip", (value,), value.element, value.dims, {"axis": axis})
+
+
 @core.operator("T")
 def transpose(x: tensor) -> tensor:
     """``x.T`` of a tile of rank 2."""
@@ -353,6 +376,11 @@ def _tile_to_scalar(ctx: Any, op: Op, x: Any) -> Any:
 @meaning("trans")
 def _trans(ctx: Any, op: Op, x: Any) -> Any:
     return np.transpose(x, op.attrs["perm"])
+
+
+@meaning("flip")
+def _flip(ctx: Any, op: Op, x: Any) -> Any:
+    return np.flip(x, op.attrs["axis"])
 
 
 @meaning("convert_layout")

@@ -2,20 +2,25 @@
 
 Each argument is described by a pair: a hashable key, and the value to pass (the address of an array, or the
 number). The description of a type is looked up once by the type itself, so a launch costs one dictionary
-access and a few attribute reads per argument. `make_binder` writes the loop over the parameters out as Python
+access and a few attribute reads per argument. `make_launcher` writes the loop over the parameters out as Python
 source for the same reason.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import ArgSpec
-from tle2cuda.runtime.signature import Parameter, Specialization, unwrap_constexpr
+from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
+from tle2cuda.runtime.signature import Parameter, Specialization, TupleArgument, unwrap_constexpr
 
 Description = tuple[Any, Any]
 Describe = Callable[[Any], Description]
@@ -45,12 +50,14 @@ _INT_RANGES = (("i32", -(2**31), 2**31), ("i64", -(2**63), 2**63), ("u64", 0, 2*
 
 
 def array_dtype(name: str) -> str:
-    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name.
+    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name or in that notation.
 
     Raises:
         ArgumentError: Kernels have no such element type.
     """
     short = _ARRAY_DTYPES.get(name.removeprefix("torch."))
+    if short is None and name in _ARRAY_DTYPES.values():
+        return name
     if short is None:
         raise ArgumentError(
             f"arrays of dtype {name} cannot be passed to a kernel",
@@ -138,6 +145,28 @@ def _describe_numpy(array: Any) -> Description:
     return (array.dtype, HOST, not array.ctypes.data & 15), array
 
 
+def _describe_reinterpreted(wrapper: Any) -> Description:
+    """A `TensorWrapper`: the tensor under it with another dtype."""
+    (_, device, aligned), value = _SPECIALIZED[type(wrapper.base)](wrapper.base)
+    dtype = wrapper.dtype.short
+    if device == HOST:
+        import numpy as np
+
+        name = next(name for name, short in _ARRAY_DTYPES.items() if short == dtype)
+        try:
+            value = value.view(np.dtype(name))
+        except TypeError:
+            import ml_dtypes
+
+            value = value.view(getattr(ml_dtypes, name))
+    return (dtype, device, aligned), value
+
+
+def _describe_mock(mock: Any) -> Description:
+    """A `MockTensor`: an aligned array on no device."""
+    return (mock.short_dtype(), None, True), None
+
+
 def _describe_cuda_interface(array: Any) -> Description:
     """Any object with `__cuda_array_interface__`; the driver tells on which device its memory is."""
     import numpy as np
@@ -165,10 +194,16 @@ def _describe_dlpack(array: Any) -> Description:
     return (view.dtype, device_id, not view.data.ptr & 15), view.data.ptr
 
 
+def _describe_tuple(table: _Descriptions, value: tuple[Any, ...]) -> Description:
+    """A tuple, element by element: its key begins with its class, its value keeps its shape."""
+    pairs = [table[type(item)](item) for item in value]
+    return (type(value), *(key for key, _ in pairs)), tuple(passed for _, passed in pairs)
+
+
 def _describe_unknown(value: Any) -> Description:
     raise ArgumentError(
         f"a value of type {type(value).__module__}.{type(value).__qualname__} cannot be a run-time argument",
-        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None",),
+        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these",),
         help="annotate the parameter tl.constexpr if the value is known at compile time",
     )
 
@@ -194,6 +229,12 @@ class _Descriptions(dict[type, Describe]):
             return _describe_float
         if kind is type(None):
             return _describe_none
+        if issubclass(kind, TensorWrapper):
+            return _describe_reinterpreted
+        if issubclass(kind, MockTensor):
+            return _describe_mock
+        if issubclass(kind, tuple):
+            return functools.partial(_describe_tuple, self)
         modules = {base.__module__.partition(".")[0]: base.__name__ for base in reversed(kind.__mro__)}
         if "torch" in modules and hasattr(kind, "data_ptr"):
             return _describe_torch
@@ -272,52 +313,168 @@ def _table_of(parameter: Parameter) -> _Descriptions:
     return _UNSPECIALIZED
 
 
-Binder = Callable[..., tuple[tuple[Any, ...], tuple[Any, ...]]]
+class _Missing:
+    """Stands for an argument that was not passed; nothing can be made of it."""
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-def make_binder(parameters: Sequence[Parameter], kernel: str) -> Binder:
-    """A function with the kernel's own parameter list that returns (key, values).
+_MISSING = _Missing()
 
-    The key is a tuple with one hashable element per parameter, equal for arguments that share a
-    specialisation; the values are what `Launcher.launch` takes. Wrong arguments raise Python's own TypeError,
-    with the kernel's name.
+
+class _NoTensor:
+    """Stands for torch's class of tensors where torch is not imported; no argument is one."""
+
+
+_LAUNCHER = """\
+def {name}(__grid, /, {header}, **__options):
+    if __rest or __hooks.active:
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+    try:
+{describe}
+        __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
+        __launch = __launches[__key]
+    except (__KeyError, __TypeError):
+        __launch = None
+    if __launch is None:
+        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+    if __type(__grid) is not __tuple and __callable(__grid):
+        __grid = __grid({{{named}}})
+    return __launch(__grid, ({values}))
+"""
+
+_DESCRIBE_CONSTANT = """\
+        if __type({p}) is __int: __k{i} = __v{i} = {p}
+        else: __k{i}, __v{i} = __constant({p})"""
+
+_DESCRIBE_VALUE = """\
+        __t = __type({p})
+        if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
+            __v{i} = {p}; __k{i} = {integer}
+        elif __t is __Tensor and (__d := {p}.get_device()) >= 0:
+            __v{i} = {p}.data_ptr(); __k{i} = {p}.dtype, __d, not __v{i} & 15
+        else: __k{i}, __v{i} = {table}[__t]({p})"""
+
+_INTEGER_KEYS = {
+    "__specialized": '"1" if {p} == 1 else "i32" if {p} & 15 else "i32:16"',
+    "__unaligned": '"1" if {p} == 1 else "i32"',
+    "__unspecialized": '"i32"',
+}
+
+Slow = Callable[[Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]], Any]
+
+
+def make_launcher(
+    parameters: Sequence[Parameter], kernel: str, launches: Mapping[Any, Callable[..., Any]], slow: Slow, hooks: Any
+) -> Callable[..., Any]:
+    """The function behind `kernel[grid]`: of the grid, the kernel's own parameters, and launch options.
+
+    It makes a key, a tuple with one hashable element per parameter and one for the options, that is equal for
+    arguments that share a specialisation; finds the launch of that key; and hands over grid and values. All else it
+    leaves to `slow`: keys that are new, arguments that do not fit, hooks.
+
+    Args:
+        parameters: The kernel's parameters.
+        kernel: Name for tracebacks.
+        launches: Launches by key; `slow` adds to it.
+        slow: Called with the grid and the arguments: grid, positional, keyword, surplus ones.
+        hooks: Has `active`, true while launches are to be told to someone.
     """
     namespace: dict[str, Any] = {
-        "_specialized": _SPECIALIZED,
-        "_unspecialized": _UNSPECIALIZED,
-        "_unaligned": _UNALIGNED,
-        "_constant": constant_key,
-        "_type": type,  # kernels may have parameters named type and int
-        "_int": int,
+        "__specialized": _SPECIALIZED,
+        "__unspecialized": _UNSPECIALIZED,
+        "__unaligned": _UNALIGNED,
+        "__constant": constant_key,
+        "__launches": launches,
+        "__slow": slow,
+        "__hooks": hooks,
+        # Kernels may have parameters named type and int.
+        "__type": type,
+        "__int": int,
+        "__tuple": tuple,
+        "__callable": callable,
+        "__KeyError": KeyError,
+        "__TypeError": TypeError,
+        "__missing": _MISSING,
+        # What most arguments are is written out; where torch is imported later, the tables serve as well.
+        "__Tensor": getattr(sys.modules.get("torch"), "Tensor", _NoTensor),
     }
-    tables = {
-        id(_SPECIALIZED): "_specialized",
-        id(_UNSPECIALIZED): "_unspecialized",
-        id(_UNALIGNED): "_unaligned",
-    }
-    header, lines = [], []
+    tables = {id(namespace[name]): name for name in _INTEGER_KEYS}
+    positional: list[str] = []
+    keyword_only: list[str] = []
+    lines: list[str] = []
     for index, parameter in enumerate(parameters):
-        default = ""
-        if parameter.keyword_only and "*" not in header:
-            header.append("*")
+        default = "__missing"
         if parameter.has_default:
-            namespace[f"_default{index}"] = parameter.default
-            default = f"=_default{index}"
-        header.append(parameter.name + default)
+            default = f"__default{index}"
+            namespace[default] = parameter.default
+        (keyword_only if parameter.keyword_only else positional).append(f"{parameter.name}={default}")
         if parameter.is_constexpr:
-            lines.append(f"    if _type({parameter.name}) is _int: _k{index} = _v{index} = {parameter.name}")
-            lines.append(f"    else: _k{index}, _v{index} = _constant({parameter.name})")
+            lines.append(_DESCRIBE_CONSTANT.format(p=parameter.name, i=index))
         else:
             table = tables[id(_table_of(parameter))]
-            lines.append(f"    _k{index}, _v{index} = {table}[_type({parameter.name})]({parameter.name})")
-    keys = "".join(f"_k{index}, " for index in range(len(parameters)))
-    values = "".join(f"_v{index}, " for index in range(len(parameters)))
-    name = kernel if kernel.isidentifier() else "kernel"
-    body = "\n".join(lines)
-    source = f"def {name}({', '.join(header)}):\n{body}\n    return ({keys}), ({values})\n"
-    exec(compile(source, f"<arguments of {kernel}>", "exec"), namespace)
-    binder: Binder = namespace[name]
-    return binder
+            integer = _INTEGER_KEYS[table].format(p=parameter.name)
+            lines.append(_DESCRIBE_VALUE.format(p=parameter.name, i=index, table=table, integer=integer))
+    name = kernel if kernel.isidentifier() and not iskeyword(kernel) else "kernel"
+    source = _LAUNCHER.format(
+        name=name,
+        header=", ".join((*positional, "*__rest", *keyword_only)),
+        describe="\n".join(lines),
+        positional="".join(f"{p.name}, " for p in parameters if not p.keyword_only),
+        keywords="".join(f"{p.name!r}: {p.name}, " for p in parameters if p.keyword_only),
+        named="".join(f"{p.name!r}: {p.name}, " for p in parameters),
+        keys="".join(f"__k{index}, " for index in range(len(parameters))),
+        values="".join(f"__v{index}, " for index in range(len(parameters))),
+    )
+    exec(compile(source, f"<launch of {kernel}>", "exec"), namespace)
+    launcher: Callable[..., Any] = namespace[name]
+    return launcher
+
+
+def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Iterable[tuple[str, Any]] = ()) -> Any:
+    """The key under which the launcher of `make_launcher` looks for these arguments; None when it has none.
+
+    Args:
+        parameters: The kernel's parameters.
+        arguments: One value for each.
+        options: Launch options, in the order of the call.
+
+    Raises:
+        ArgumentError: A value cannot be passed.
+    """
+    keys = [describe(parameter, value)[0] for parameter, value in zip(parameters, arguments, strict=True)]
+    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options)
+    key = (*keys, chosen) if chosen else tuple(keys)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def passed_arguments(
+    parameters: Sequence[Parameter], positional: Sequence[Any], keywords: Mapping[str, Any], surplus: Sequence[Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the caller of a launcher passed: the stand-ins for missing arguments left out.
+
+    Args:
+        parameters: The kernel's parameters.
+        positional: Values of the parameters that may be passed by position.
+        keywords: Values of the others, and options.
+        surplus: Arguments beyond the parameters.
+    """
+    found = {name: value for name, value in keywords.items() if value is not _MISSING}
+    if surplus:
+        return (*positional, *surplus), found
+    names = [parameter.name for parameter in parameters if not parameter.keyword_only]
+    given = {name: value for name, value in zip(names, positional, strict=True) if value is not _MISSING}
+    return (), {**given, **found}
+
+
+# --- Specialisation: the slow path, once for each key ---
+
+Place = int | tuple[int, ...]
+"""Where a run-time argument stands: the position of its parameter; in a tuple, followed by positions inside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,17 +486,35 @@ class BoundArguments:
         device: Device of the arrays; `HOST` for NumPy arrays; None when there is no array.
         library: Top-level module of the first array's type, such as ``torch`` or ``cupy``; empty without
             arrays.
-        runtime_indices: Positions, among all parameters, of the run-time arguments in order.
+        runtime_indices: Places of the run-time arguments in order.
     """
 
     specialization: Specialization
     device: int | None
     library: str
-    runtime_indices: tuple[int, ...]
+    runtime_indices: tuple[Place, ...]
+
+
+@dataclass
+class _Collected:
+    """What is found while the arguments are walked."""
+
+    names: frozenset[str]
+    specs: list[ArgSpec] = field(default_factory=list)
+    indices: list[Place] = field(default_factory=list)
+    places: dict[int, str] = field(default_factory=dict)
+    library: str = ""
+
+    def leaf_name(self, parent: str, position: int) -> str:
+        """A name for an element of a tuple: an identifier that no parameter has."""
+        name = f"{parent}_{position}"
+        while name in self.names:
+            name += "_"
+        return name
 
 
 def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel") -> BoundArguments:
-    """The slow path of a launch: everything that the key of `make_binder` stands for.
+    """Everything that the key of `make_launcher` stands for.
 
     Args:
         parameters: The kernel's parameters.
@@ -349,29 +524,44 @@ def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel
     Raises:
         ArgumentError: A value cannot be passed, or arrays lie on different devices.
     """
-    specs: list[ArgSpec] = []
+    found = _Collected(frozenset(parameter.name for parameter in parameters))
     constants: list[tuple[str, Any]] = []
-    indices: list[int] = []
-    places: dict[int, str] = {}
-    library = ""
     for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
         key, _ = describe(parameter, value)
-        if parameter.is_constexpr or key is None or type(value).__name__ == "constexpr":
+        if parameter.is_constexpr:
             constants.append((parameter.name, unwrap_constexpr(value)))
             continue
-        if key == "1" and not parameter.dtype:
-            constants.append((parameter.name, 1))
-            continue
-        specs.append(_arg_spec(parameter, key))
-        indices.append(index)
-        if not isinstance(key, str):
-            places.setdefault(key[1], parameter.name)
-            library = library or type(value).__module__.partition(".")[0]
-    if len(places) > 1:
-        facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in places.items())
+        item = _walk(parameter, key, value, index, found)
+        if not isinstance(item, ArgSpec):
+            constants.append((parameter.name, item))
+    if len(found.places) > 1:
+        facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in found.places.items())
         raise ArgumentError(f"{kernel}: the arrays do not lie on one device", facts=facts)
-    device = next(iter(places), None)
-    return BoundArguments(Specialization(tuple(specs), tuple(constants)), device, library, tuple(indices))
+    device = next(iter(found.places), None)
+    specialization = Specialization(tuple(found.specs), tuple(constants))
+    return BoundArguments(specialization, device, found.library, tuple(found.indices))
+
+
+def _walk(parameter: Parameter, key: Any, value: Any, place: Place, found: _Collected) -> Any:
+    """What an argument becomes: an `ArgSpec`, which is also collected, a `TupleArgument`, or a constant."""
+    if key is None or type(value).__name__ == "constexpr":
+        return unwrap_constexpr(value)
+    if isinstance(value, tuple):
+        path = place if isinstance(place, tuple) else (place,)
+        items = []
+        for position, (item_key, item) in enumerate(zip(key[1:], value, strict=True)):
+            inner = replace(parameter, name=found.leaf_name(parameter.name, position), dtype="")
+            items.append(_walk(inner, item_key, item, (*path, position), found))
+        return TupleArgument(type(value), tuple(items))
+    if key == "1" and not parameter.dtype:
+        return 1
+    spec = _arg_spec(parameter, key)
+    found.specs.append(spec)
+    found.indices.append(place)
+    if not isinstance(key, str) and key[1] is not None:
+        found.places.setdefault(key[1], parameter.name)
+        found.library = found.library or type(value).__module__.partition(".")[0]
+    return spec
 
 
 def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
@@ -382,3 +572,21 @@ def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
     dtype, _, aligned = key
     divisible = 16 if aligned and parameter.specialize and parameter.specialize_alignment else 1
     return ArgSpec(parameter.name, "pointer", array_dtype(str(dtype)), divisible)
+
+
+def picker(indices: Sequence[Place]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A function that takes the run-time values out of the values of all parameters."""
+    plain = [index for index in indices if isinstance(index, int)]
+    if len(plain) < len(indices):
+        return lambda values: tuple(_at(values, index) for index in indices)
+    if len(plain) > 1:
+        return operator.itemgetter(*plain)
+    if plain:
+        return lambda values: (values[plain[0]],)
+    return lambda values: ()
+
+
+def _at(values: Any, place: Place) -> Any:
+    for position in place if isinstance(place, tuple) else (place,):
+        values = values[position]
+    return values

@@ -39,6 +39,10 @@ class Emitted(Protocol):
         """Lines of the file with the places in the user's source they come from, ascending."""
 
     @property
+    def op_map(self) -> tuple[tuple[int, str], ...]:
+        """Lines of the file with the operations they are written for, ascending."""
+
+    @property
     def ir_dumps(self) -> Mapping[str, str]:
         """IR after each pass that was asked for."""
 
@@ -110,6 +114,7 @@ def build_artifact(
         span,
         dict(emitted.ir_dumps),
         blobs is not None,
+        tuple(emitted.op_map),
     )
 
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import LaunchError
 from tle2cuda.runtime import toolkit
+from tle2cuda.runtime.cache import digest
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.launcher import Launcher, is_torch, stream_getter
 from tle2cuda.runtime.nvrtc import CompileOptions
 from tle2cuda.runtime.report import Report, Resources, make_report
 from tle2cuda.runtime.sass import disassemble
+from tle2cuda.targets import MAX_THREADS_PER_CTA
 
 if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
@@ -40,6 +42,7 @@ class Artifact:
         span: The kernel's definition.
         ir_dumps: IR after each pass that was asked for.
         from_cache: The cubin came from the disk cache.
+        op_map: Lines of the emitted file with the operations they are written for.
     """
 
     contract: LaunchContract
@@ -53,6 +56,7 @@ class Artifact:
     span: Span | None = None
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     from_cache: bool = False
+    op_map: tuple[tuple[int, str], ...] = ()
 
 
 class Assembly(Mapping[str, Any]):
@@ -150,6 +154,7 @@ def compiled_kernel_class() -> Any:
             self.asm = Assembly(artifact)
             self.launcher = Launcher(contract, artifact.cubin, artifact.span)
             self._shapes: dict[Any, Dim3] = {}
+            self._bound_launch: Any = None
 
         def __reduce__(self) -> tuple[Any, ...]:
             return (make_kernel, (self.artifact,))
@@ -169,6 +174,73 @@ def compiled_kernel_class() -> Any:
         def compile(self, log_stream: Any = None) -> None:
             """Load the kernel on the current device; it is already compiled."""
             self.launcher.function()
+
+        # What Triton's compiled kernels have.
+
+        @property
+        def n_regs(self) -> int:
+            """Registers of one thread."""
+            return artifact_resources(self).registers
+
+        @property
+        def n_spills(self) -> int:
+            """Registers that were spilled to local memory, in 4-byte words."""
+            resources = artifact_resources(self)
+            return (resources.spill_store_bytes + 3) // 4
+
+        @property
+        def n_max_threads(self) -> int:
+            """Threads that a CTA may have."""
+            return MAX_THREADS_PER_CTA
+
+        @property
+        def shared(self) -> int:
+            """Shared memory of one CTA in bytes."""
+            return self.contract.shared_bytes
+
+        @property
+        def num_warps(self) -> int:
+            """Warps of one CTA."""
+            return self.contract.num_warps
+
+        @property
+        def hash(self) -> str:
+            """Digest of all that the machine code depends on."""
+            return digest(self.source, self.contract.to_json(), "\n".join(self.artifact.options.flags()))
+
+        @property
+        def function(self) -> int:
+            """Handle of the loaded function on the current device."""
+            return int(self.launcher.function().ptr)
+
+        def _init_handles(self) -> None:
+            """Load the kernel on the current device."""
+            self.launcher.function()
+
+        def bind_launch(self, values: Any, bound: Any) -> None:
+            """Say what `kernel[grid]` makes of the arguments of the kernel's own parameters.
+
+            Args:
+                values: Function from the arguments to what `GPULaunch` takes.
+                bound: The arguments that the kernel was compiled for.
+            """
+            self._bound_launch = (values, bound)
+
+        def __getitem__(self, grid: Any) -> Any:
+            """The launch with a grid, of the kernel's arguments; constants are passed and not read."""
+            if self._bound_launch is None:
+                raise LaunchError(
+                    f"{self.contract.kernel_name} was compiled ahead of time, so its parameters are not known",
+                    help="launch it as k(grid, block, args)",
+                )
+            values, bound = self._bound_launch
+
+            def launch(*args: Any) -> Any:
+                from tle2cuda.runtime.launches import GPULaunch, placed
+
+                return GPULaunch(self, placed(bound, args))(grid, values(args))
+
+            return launch
 
         def __call__(
             self,
@@ -211,6 +283,12 @@ def compiled_kernel_class() -> Any:
 
     CompiledKernel.__qualname__ = "CompiledKernel"
     return CompiledKernel
+
+
+def artifact_resources(kernel: Any) -> Resources:
+    """What ptxas reported of a kernel."""
+    resources: Resources = kernel.artifact.resources
+    return resources
 
 
 def _check_shape(contract: LaunchContract, grid: int | Sequence[int], block: int | Sequence[int]) -> tuple[int, int, int]:

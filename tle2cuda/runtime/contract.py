@@ -18,6 +18,9 @@ SCHEMA_VERSION = 1
 
 Dim3 = tuple[int, int, int]
 
+TENSOR_MAP_BYTES = 128
+"""Size of a `CUtensorMap`."""
+
 DTYPE_BYTES: dict[str, int] = {
     "i1": 1,
     "i8": 1,
@@ -44,15 +47,15 @@ class ArgSpec:
 
     Attributes:
         name: The user's name.
-        kind: ``pointer`` to global memory, or ``scalar`` passed by value.
-        dtype: Element type, a key of `DTYPE_BYTES`; of a pointer, that of what it points to.
+        kind: ``pointer`` to global memory, ``scalar`` passed by value, or ``tensor_map``, a tensor map passed by value.
+        dtype: Element type, a key of `DTYPE_BYTES`; of a pointer or tensor map, that of what it leads to.
         divisibility: Known divisor of the scalar, or alignment of the pointer in bytes; 1 when nothing is
             known.
         is_const: The kernel never writes through this pointer.
     """
 
     name: str
-    kind: Literal["pointer", "scalar"]
+    kind: Literal["pointer", "scalar", "tensor_map"]
     dtype: str
     divisibility: int = 1
     is_const: bool = False
@@ -67,6 +70,8 @@ class ArgSpec:
     @property
     def size_bytes(self) -> int:
         """Size of the CUDA parameter."""
+        if self.kind == "tensor_map":
+            return TENSOR_MAP_BYTES
         return 8 if self.kind == "pointer" else DTYPE_BYTES[self.dtype]
 
 

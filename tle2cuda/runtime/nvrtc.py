@@ -8,6 +8,7 @@ through CuPy.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import json
 import os
 import re
@@ -36,6 +37,7 @@ _SMALL_HEADERS = ("cuda/ptx",)  # 0.09 s, less than what a helper process costs
 _PCH_VERSION = (12, 8)
 _PCH_KEPT = 12  # files of up to 190 MB, one for each set of headers, target and options
 _PCH_FREE_BYTES = 1 << 30
+_WORKER = Path(__file__).with_name("nvrtc_worker.py")
 _WORKER_TIMEOUT_S = 300.0
 
 _DIAGNOSTIC = re.compile(
@@ -192,8 +194,11 @@ def compile_source(
     flags = [*options.flags(), *(f"-I{directory}" for directory in toolkit.include_directories())]
     outcome = None
     prefix = include_prefix(source)
+    limit_s = _apart_limit_s.get()
     if pch_directory is not None and wants_pch(prefix) and _pch_possible(pch_directory):
-        outcome = _compile_in_worker(source, path, flags, prefix, pch_directory)
+        outcome = _compile_with_pch(source, path, flags, prefix, pch_directory)
+    if outcome is None and limit_s is not None and toolkit.nvrtc_library() and sys.executable:
+        outcome = _compile_in_worker(_request(source, path, flags), limit_s)
     if outcome is None:
         outcome = _compile_in_process(nvrtc, source, path, flags)
     status, log, cubin, ptx, used_pch = outcome
@@ -214,6 +219,22 @@ def warn_about(diagnostics: Sequence[Diagnostic], path: str, line_map: LineMap) 
 
 
 _Outcome = tuple[int, str, bytes, bytes, bool]
+
+_apart_limit_s: contextvars.ContextVar[float | None] = contextvars.ContextVar("apart_limit_s", default=None)
+
+
+@contextlib.contextmanager
+def compile_apart(limit_s: float) -> Iterator[None]:
+    """Compilations inside run in processes of their own: several at once, and none can take this process down.
+
+    Args:
+        limit_s: Seconds after which one is given up.
+    """
+    token = _apart_limit_s.set(limit_s)
+    try:
+        yield
+    finally:
+        _apart_limit_s.reset(token)
 
 
 def _compile_in_process(nvrtc: Any, source: str, path: str, flags: Sequence[str]) -> _Outcome:
@@ -255,7 +276,7 @@ def _pch_possible(directory: Path) -> bool:
         return False
 
 
-def _compile_in_worker(source: str, path: str, flags: Sequence[str], prefix: str, directory: Path) -> _Outcome | None:
+def _compile_with_pch(source: str, path: str, flags: Sequence[str], prefix: str, directory: Path) -> _Outcome | None:
     """Compile in a helper process with a precompiled header; None when that fails for whatever reason."""
     # The warnings a header causes depend on the flags too, so every flag counts.
     key = digest(toolkit.nvrtc_identity(), toolkit.nvrtc_library(), prefix, *flags)
@@ -265,36 +286,68 @@ def _compile_in_worker(source: str, path: str, flags: Sequence[str], prefix: str
             os.utime(pch)  # the least recently used files go first
         else:
             _evict(directory)
-    request = {
+    outcome = _compile_in_worker(_request(source, path, flags, pch, prefix), _apart_limit_s.get())
+    if outcome is not None and outcome[0]:  # the header may be damaged: what NVRTC says without it counts
+        with contextlib.suppress(OSError):
+            pch.unlink(missing_ok=True)
+        return None
+    return outcome
+
+
+def _request(source: str, path: str, flags: Sequence[str], pch: Path | None = None, prefix: str = "") -> dict[str, Any]:
+    """What a helper process is asked; see `nvrtc_worker`."""
+    return {
         "library": toolkit.nvrtc_library(),
-        "pch": str(pch),
+        "pch": str(pch or ""),
         "prefix": prefix,
         "source": source,
         "name": path,
         "options": list(flags),
     }
-    worker = str(Path(__file__).with_name("nvrtc_worker.py"))
+
+
+def _compile_in_worker(request: dict[str, Any], limit_s: float | None) -> _Outcome | None:
+    """Compile in a helper process; None when there is none to be had.
+
+    Args:
+        request: The request.
+        limit_s: Seconds that it may take. With a limit, exceeding it or crashing is an error; without one it
+            is as if there were no helper process.
+
+    Raises:
+        DeviceCodeError: The compiler took too long, or crashed.
+    """
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", worker],
+            [sys.executable, "-I", "-S", str(_WORKER)],
             input=json.dumps(request).encode(),
             capture_output=True,
-            timeout=_WORKER_TIMEOUT_S,
-            check=True,
+            timeout=_WORKER_TIMEOUT_S if limit_s is None else limit_s,
+            check=False,
         )
-        line, _, blobs = done.stdout.partition(b"\n")
+    except subprocess.TimeoutExpired:
+        if limit_s is None:
+            return None
+        raise DeviceCodeError(
+            f"compiling took longer than {limit_s:g} s and was given up", facts=(f"emitted file: {request['name']}",)
+        ) from None
+    except OSError:
+        return None
+    if done.returncode < 0 and limit_s is not None:
+        raise DeviceCodeError(
+            f"the compiler was ended by signal {-done.returncode}", facts=(f"emitted file: {request['name']}",)
+        )
+    line, _, blobs = done.stdout.partition(b"\n")
+    try:
         reply = json.loads(line)
-    except (OSError, ValueError, subprocess.SubprocessError):
+        cubin, ptx = blobs[: reply["cubin"]], blobs[reply["cubin"] :]
+        if done.returncode or len(ptx) != reply["ptx"]:
+            return None
+    except (ValueError, KeyError):
         return None
-    cubin, ptx = blobs[: reply["cubin"]], blobs[reply["cubin"] :]
-    if len(ptx) != reply["ptx"]:
-        return None
-    if reply["status"]:  # the precompiled header may be damaged: what NVRTC says without it counts
-        with contextlib.suppress(OSError):
-            pch.unlink(missing_ok=True)
-        return None
-    log = _without_pch_messages(reply["log"])
-    return 0, log, cubin, ptx, bool(reply["used"])
+    if reply["status"]:
+        return int(reply["status"]), reply["log"] or "NVRTC gave no message", b"", b"", False
+    return 0, _without_pch_messages(reply["log"]), complete_cubin(cubin), ptx, bool(reply["used"])
 
 
 def _evict(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Runs one NVRTC compilation with precompiled headers in a process of its own.
+"""Runs one NVRTC compilation in a process of its own, with precompiled headers or without.
 
 NVRTC uses a precompiled header only at the very address where its heap lay when the header was made, so with
 address space randomisation one process cannot use the header of another. This script therefore switches
@@ -68,10 +68,13 @@ class Nvrtc:
 
 
 def compile_request(request: dict[str, Any]) -> tuple[dict[str, Any], bytes, bytes]:
-    """Make the precompiled header when it is absent, then compile with it."""
+    """Make the precompiled header when it is absent, then compile with it; without one when its path is empty."""
     nvrtc = Nvrtc(request["library"])
     pch, options = request["pch"], request["options"]
-    made = False
+    made = used = False
+    if not pch:
+        status, log, cubin, ptx = nvrtc.compile(request["source"], request["name"], options)
+        return {"status": status, "log": log, "cubin": len(cubin), "ptx": len(ptx), "made": made, "used": used}, cubin, ptx
     if not os.path.exists(pch):
         temporary = f"{pch}.{os.getpid()}.tmp"
         nvrtc.compile(request["prefix"], "prefix.cu", [*options, f"--create-pch={temporary}"])

@@ -13,19 +13,24 @@ from tle2cuda.runtime import toolkit
 _HEX = re.compile(r"\s*/\* 0x[0-9a-f]{16} \*/")
 
 
-def disassemble(cubin: bytes, kernel: str = "") -> str:
+def disassemble(cubin: bytes, kernel: str = "", with_lines: bool = False) -> str:
     """SASS of a cubin, of one kernel when named, without the encodings.
+
+    Args:
+        cubin: Machine code.
+        kernel: The kernel; empty for all.
+        with_lines: Show in front of instructions the source lines that they come from, where the cubin has them.
 
     Raises:
         ToolchainError: Neither nvdisasm nor cuobjdump is installed, or it fails.
     """
-    tool = toolkit.require_tool("nvdisasm", "cuobjdump")
+    tool = toolkit.require_tool("nvdisasm", *(() if with_lines else ("cuobjdump",)))
     handle, path = tempfile.mkstemp(suffix=".cubin")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(cubin)
         if os.path.basename(tool) == "nvdisasm":
-            command = [tool, "-c", "-ndf", path]
+            command = [tool, "-c", "-ndf", *(("-gi",) if with_lines else ()), path]
         else:
             command = [tool, "-sass", *(["-fun", kernel] if kernel else []), path]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,13 +1,11 @@
-"""`tle2cuda run`: a Python script in a process of its own, its kernels on a chosen device."""
+"""`tle2cuda run`: a Python script in a process of its own, its triton imports ours, its kernels on a chosen device."""
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
 import sysconfig
-import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +15,8 @@ from tle2cuda.runtime.device import DEVICE_VARIABLE
 
 def run_script(script: str, arguments: Sequence[str], device: str | None) -> int:
     """Run a script by this Python as if it had been started directly: exit code, output and tracebacks are its own.
+
+    Its imports of triton, and those of Pythons that it starts, are served by tle2cuda.
 
     Where the system can, its process takes the place of this one, and the call does not return.
 
@@ -29,10 +29,10 @@ def run_script(script: str, arguments: Sequence[str], device: str | None) -> int
         The script's exit code.
 
     Raises:
-        ArgumentError: There is no such script, or it imports triton.
+        ArgumentError: There is no such script.
         ToolchainError: The emulator is chosen and there is no C++ compiler, or CUDA and there is no GPU.
     """
-    _refuse_triton(script)
+    _check_readable(script)
     if device:
         _require(device)
     environment = dict(os.environ)
@@ -40,9 +40,11 @@ def run_script(script: str, arguments: Sequence[str], device: str | None) -> int
         environment[DEVICE_VARIABLE] = device
     # The package may be found by the working directory alone, which is not on the path of a script.
     home = str(Path(__file__).resolve().parents[2])
-    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path]
+    bootstrap = str(Path(home) / "tle2cuda" / "bootstrap")
+    paths = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path and path != bootstrap]
     if home not in (*paths, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
-        environment["PYTHONPATH"] = os.pathsep.join((*paths, home))
+        paths.append(home)
+    environment["PYTHONPATH"] = os.pathsep.join((bootstrap, *paths))
     command = [sys.executable, script, *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
@@ -63,30 +65,14 @@ def _require(device: str) -> None:
         require_gpu()
 
 
-def _refuse_triton(script: str) -> None:
-    """Refuse scripts that import triton by themselves.
+def _check_readable(script: str) -> None:
+    """Fail as other commands do, rather than as Python does.
 
     Raises:
-        ArgumentError: There is no such script, or it imports triton.
+        ArgumentError: There is no such script.
     """
     try:
-        with tokenize.open(script) as file:
-            text = file.read()
+        with open(script, "rb"):
+            pass
     except OSError as error:
         raise ArgumentError(f"cannot read the script {script!r}: {error.strerror or error}") from None
-    except (SyntaxError, UnicodeDecodeError):
-        return  # Python says it better
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            modules = [node.module]
-        if any(module.partition(".")[0] == "triton" for module in modules):
-            raise ArgumentError(
-                f"{script}:{getattr(node, 'lineno', 0)} imports triton; running scripts whose triton imports are served by "
-                "tle2cuda is not supported in this version",
-                help="write `import tle2cuda` for `import triton`, and `import tle2cuda.language as tl`",
-            )

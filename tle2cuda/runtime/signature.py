@@ -14,7 +14,7 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,12 +53,82 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelParam:
+    """A parameter under the attributes of Triton's class.
+
+    Attributes:
+        num: Its position.
+        name: Its name.
+        annotation: The text of its annotation.
+        is_constexpr: Annotated `tl.constexpr`.
+        is_const: Annotated `tl.const`.
+        do_not_specialize: Integers stay run-time values without hints.
+        do_not_specialize_on_alignment: Divisibility is ignored.
+        default: What it is when left out; `inspect.Parameter.empty` without a default.
+    """
+
+    num: int
+    name: str
+    annotation: str
+    is_constexpr: bool
+    is_const: bool
+    do_not_specialize: bool
+    do_not_specialize_on_alignment: bool
+    default: Any
+
+    @property
+    def has_default(self) -> bool:
+        """It may be left out."""
+        return self.default is not inspect.Parameter.empty
+
+
+def kernel_params(fn: Callable[..., Any], parameters: Sequence[Parameter]) -> list[KernelParam]:
+    """Triton's view of a function's parameters."""
+    found = inspect.signature(fn).parameters
+    return [
+        KernelParam(
+            index,
+            p.name,
+            _annotation_name(found[p.name].annotation),
+            p.is_constexpr,
+            _annotation_name(found[p.name].annotation) == "const",
+            not p.specialize,
+            not p.specialize_alignment,
+            found[p.name].default,
+        )
+        for index, p in enumerate(parameters)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class TupleArgument:
+    """A parameter that is a tuple of run-time arguments and constants.
+
+    Attributes:
+        kind: `tuple`, or the class of a named tuple.
+        items: For each element an `ArgSpec`, another `TupleArgument`, or the value of a constant.
+    """
+
+    kind: type
+    items: tuple[Any, ...]
+
+    def leaves(self) -> Iterator[ArgSpec]:
+        """The run-time arguments inside."""
+        for item in self.items:
+            if isinstance(item, ArgSpec):
+                yield item
+            elif isinstance(item, TupleArgument):
+                yield from item.leaves()
+
+
+@dataclass(frozen=True, slots=True)
 class Specialization:
     """What a kernel is compiled for.
 
     Attributes:
-        args: Run-time arguments in parameter order.
-        constants: Constant parameters in parameter order, as pairs of name and Python object.
+        args: Run-time arguments in parameter order, those inside tuples in place of the tuple.
+        constants: Constant parameters in parameter order, as pairs of name and Python object; a tuple with run-time
+            elements is a `TupleArgument`.
     """
 
     args: tuple[ArgSpec, ...]

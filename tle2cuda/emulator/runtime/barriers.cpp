@@ -138,7 +138,8 @@ void split_barriers_exited(Thread& thread)
 
 extern "C" int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduction, int predicate, int line)
 {
-    if (barrier < CTA_BARRIERS) check_same_line(barrier, line);
+    // Where the count is given, some threads may arrive at one call and others wait at another.
+    if (barrier < CTA_BARRIERS && count == 0) check_same_line(barrier, line);
     if (arrive(barrier, count, reduction, predicate, line))
         yield_ready();
     else

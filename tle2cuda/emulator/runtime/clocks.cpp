@@ -49,7 +49,7 @@ Clocks::Clocks() : thread_bits_(std::max(bits_for(launch.request.cta_threads), 5
 void Clocks::cluster_started(const Cluster& cluster)
 {
     const ThreadId number = clusters_started_++;
-    if (uint64_t(number + 1) << (thread_bits_ + rank_bits_) > uint64_t(1) << 32)
+    if (uint64_t(number + 1) << (thread_bits_ + rank_bits_) > ENGINE)
         fail("resources", "the detectors cannot tell so many threads apart");
     const unsigned first_slot = cluster.ctas.front().slot;
     const unsigned threads = launch.request.cta_threads;
@@ -272,15 +272,19 @@ uint32_t Clocks::snapshot_of(Clock& clock)
 
 void Clocks::acquire(Clock& clock, uint32_t log, bool is_cta_scope, bool is_effective, bool is_effective_widely)
 {
+    acquire(clock, log, static_cast<uint32_t>(logs_[log].size()), is_cta_scope, is_effective, is_effective_widely);
+}
+
+void Clocks::acquire(Clock& clock, uint32_t log, uint32_t version, bool is_cta_scope, bool is_effective, bool is_effective_widely)
+{
     const std::vector<Release>& releases = logs_[log];
-    if (releases.empty()) return;
-    // Hearing from oneself, or what a barrier said already, teaches nothing.
-    const Release& last = releases.back();
-    if (last.thread == clock.id && releases.front().thread == clock.id) return;
+    if (version == 0) return;
+    // Hearing from oneself teaches nothing.
+    const auto is_own = [&](const Release& release) { return release.thread == clock.id; };
+    if (is_own(releases[version - 1]) && std::all_of(releases.begin(), releases.begin() + version, is_own)) return;
     clock.has_acquired = true;
     ThreadLog& own = acquisitions_[clock.id];
     if (own.all.empty()) acquirers_.insert(clock.id);
-    const auto version = static_cast<uint32_t>(releases.size());
     if (!own.all.empty()) {
         const Acquisition& before = own.all.back();
         if (before.log == log && before.version == version && (before.effective[WIDER] || !is_effective_widely)) return;
@@ -334,6 +338,7 @@ bool Clocks::covers(const Reach& reach, OrderKind kind, ThreadId owner, ThreadId
 
 bool Clocks::is_ordered_by_barriers(ThreadId earlier, Time time, OrderKind kind, const Thread& later) const
 {
+    if (is_engine(earlier)) return false;
     const Clock& clock = clock_of(later);
     if (clock.id == earlier || covers(clock.reach[kind], kind, clock.id, earlier, time)) return true;
     return clock.lanes && is_same_warp(earlier, clock.id) && time < (*clock.lanes)[kind * WARP_LANES + earlier % WARP_LANES];
@@ -378,6 +383,7 @@ void Clocks::add(Closure& closure, ThreadId member, const Reach& reach)
 bool Clocks::is_known(const Closure& closure, ThreadId earlier, Time time) const
 {
     for (const unsigned bits : {0u, WARP_BITS, thread_bits_, thread_bits_ + rank_bits_, 32u}) {
+        if (bits && is_engine(earlier)) return false;
         const uint64_t first = bits >= 32 ? 0 : earlier >> bits << bits;
         const auto found = closure.known.find(first << 6 | bits);
         if (found != closure.known.end() && time < found->second) return true;
@@ -422,6 +428,10 @@ void Clocks::follow_log(Closure& closure, OrderKind kind, ThreadId thread, const
     uint32_t& version = closure.versions[viewer << 32 | acquisition.log << 1 | is_wide];
     for (; version < acquisition.version; ++version) {
         const Release& release = logs_[acquisition.log][version];
+        if (is_engine(release.thread)) {
+            add(closure, release.thread, 0, release.time);
+            continue;
+        }
         const bool is_same = is_same_cta(release.thread, thread);
         if (!is_same && (release.is_cta_scope || acquisition.is_cta_scope || !is_wide)) continue;
         const Snapshot& snapshot = snapshots_[release.snapshot];
@@ -431,6 +441,122 @@ void Clocks::follow_log(Closure& closure, OrderKind kind, ThreadId thread, const
         add(closure, release.thread, 0, time);
         add(closure, release.thread, kind == OF_ALL ? fence.reach : snapshot.reads);
     }
+}
+
+// ---- mbarriers and copies ----
+
+// Neither an mbarrier nor a copy belongs to a group of threads: what they say is kept as logs of releases.
+void Clocks::mbarrier_initialized(const Thread& thread, const Mbarrier& barrier)
+{
+    phases_[&barrier] = {new_log(), 0, id_of(thread), ++time_};
+}
+
+void Clocks::mbarrier_arrived(const Thread& thread, const Mbarrier& barrier, Order order, Scope scope)
+{
+    Clock& clock = clock_of(thread);
+    const Time time = ++time_;
+    const bool is_cta_scope = scope == SCOPE_CTA;
+    has_cta_scopes_ |= is_cta_scope;
+    uint32_t snapshot;
+    if (is_release(order)) {
+        const Fence fence{time, clock.reach[OF_ALL]};
+        snapshots_.push_back({clock.reach[OF_READS], {fence, is_cta_scope ? clock.fences[WIDER] : fence}});
+        snapshot = static_cast<uint32_t>(snapshots_.size() - 1);
+    } else {
+        snapshot = snapshot_of(clock);
+    }
+    logs_[phases_.at(&barrier).log].push_back({clock.id, time, snapshot, is_cta_scope});
+}
+
+void Clocks::mbarrier_completed(const Mbarrier& barrier)
+{
+    PhaseLog& phases = phases_.at(&barrier);
+    phases.version = static_cast<uint32_t>(logs_[phases.log].size());
+}
+
+void Clocks::mbarrier_waited(const Thread& thread, const Mbarrier& barrier, Scope scope)
+{
+    const PhaseLog& phases = phases_.at(&barrier);
+    const bool is_cta_scope = scope == SCOPE_CTA;
+    has_cta_scopes_ |= is_cta_scope;
+    acquire(clock_of(thread), phases.log, phases.version, is_cta_scope, true, !is_cta_scope);
+}
+
+ThreadId Clocks::actor_of(const Copy& copy, bool is_write) { return ENGINE | (copy.actor * 2 + is_write); }
+
+void Clocks::copy_issued(const Thread&, Copy& copy)
+{
+    copy.actor = static_cast<uint32_t>(copies_.size());
+    copies_.push_back({copy.party, copy_name(copy)});
+    if (copies_.size() > ENGINE / 2) fail("resources", "the detectors cannot tell so many asynchronous copies apart");
+    ++time_;
+}
+
+void Clocks::release_copy(uint32_t log, const Copy& copy, bool is_read_only)
+{
+    const Time time = ++time_;
+    logs_[log].push_back({actor_of(copy, false), time, 0, false});
+    if (!is_read_only) logs_[log].push_back({actor_of(copy, true), time, 0, false});
+}
+
+void Clocks::copy_completed_at(const Mbarrier& barrier, const Copy& copy)
+{
+    const uint32_t log = phases_.at(&barrier).log;
+    if (!copy.is_arrival()) release_copy(log, copy, false);
+    for (const auto& prior : copy.prior) release_copy(log, *prior, false);
+}
+
+void Clocks::copies_waited(const Thread& thread, const CopyList& copies, bool is_read)
+{
+    if (copies.empty()) return;
+    const uint32_t log = new_log();
+    for (const auto& copy : copies) release_copy(log, *copy, is_read);
+    acquire(clock_of(thread), log, false, true, true);
+}
+
+void Clocks::proxy_fenced(const Thread& thread, unsigned spaces)
+{
+    const Clock& clock = clock_of(thread);
+    proxy_fences_[cta_of(clock.id)].push_back({clock.id, ++time_, spaces, clock.reach[OF_ALL], nullptr});
+}
+
+bool Clocks::is_in_front_of(ThreadId earlier, Time time, ProxyFence& fence)
+{
+    if (earlier == fence.thread) return time < fence.time;
+    if (covers(fence.reach, OF_ALL, fence.thread, earlier, time)) return true;
+    if (acquirers_.empty()) return false;
+    if (!fence.known) {
+        fence.known = std::make_unique<Closure>();
+        add(*fence.known, fence.thread, 0, fence.time);
+        add(*fence.known, fence.thread, fence.reach);
+        follow(*fence.known, OF_ALL);
+    }
+    return is_known(*fence.known, earlier, time);
+}
+
+bool Clocks::is_fenced_for_copies(const Mbarrier& barrier, const Thread& later)
+{
+    const PhaseLog& phases = phases_.at(&barrier);
+    return is_fenced_for_copies(phases.initializer, phases.initialized, PROXY_SHARED | PROXY_MBARRIER, later);
+}
+
+bool Clocks::is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, const Thread& later)
+{
+    const ThreadId issuer = id_of(later);
+    std::vector<ThreadId> ctas{cta_of(issuer)};
+    if (cta_of(writer) != ctas[0]) ctas.push_back(cta_of(writer));
+    // Most often the writer's own fence, or that of the thread that issues the copy; at last anyone's.
+    for (const int who : {0, 1, 2})
+        for (const ThreadId cta : ctas) {
+            std::vector<ProxyFence>& fences = proxy_fences_[cta];
+            for (size_t i = fences.size(); i-- > 0 && fences[i].time > time;) {
+                ProxyFence& fence = fences[i];
+                if (!(fence.spaces & spaces)) continue;
+                if ((fence.thread == writer) != (who == 0) || (who == 1 && fence.thread != issuer)) continue;
+                if (is_ordered(fence.thread, fence.time, OF_ALL, later) && is_in_front_of(writer, time, fence)) return true;
+            }
+        }
+    return false;
 }
 
 }  // namespace tle2cuda_emulator

@@ -16,7 +16,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "observer.h"
+#include "async.h"
 
 namespace tle2cuda_emulator {
 
@@ -38,8 +38,23 @@ public:
 
     Time now() const { return time_; }
     ThreadId id_of(const Thread& thread) const { return clock_of(thread).id; }
-    Index cta_index(ThreadId id) const { return cta_indices_.at(id >> thread_bits_); }
-    Index thread_index(ThreadId id) const { return {id & ((1u << thread_bits_) - 1), 0, 0}; }
+    Index cta_index(ThreadId id) const { return is_engine(id) ? copy_of(id).party.cta : cta_indices_.at(id >> thread_bits_); }
+    Index thread_index(ThreadId id) const
+    {
+        return is_engine(id) ? copy_of(id).party.thread : Index{id & ((1u << thread_bits_) - 1), 0, 0};
+    }
+    // An asynchronous copy is two actors that no barrier knows: what it reads, and what it writes.
+    static bool is_engine(ThreadId id) { return id >> 31; }
+    struct Issued {
+        Party party;
+        std::string name;
+    };
+    const Issued& copy_of(ThreadId id) const { return copies_[(id & ~ENGINE) / 2]; }
+    static ThreadId actor_of(const Copy& copy, bool is_write);
+    // Whether a write by `writer` in front of `later` also is for the asynchronous proxy: a proxy fence lies between.
+    bool is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, const Thread& later);
+    // The same of the initialisation of an mbarrier, which has a fence of its own.
+    bool is_fenced_for_copies(const Mbarrier& barrier, const Thread& later);
     bool is_same_cta(ThreadId a, ThreadId b) const { return a >> thread_bits_ == b >> thread_bits_; }
     bool is_same_warp(ThreadId a, ThreadId b) const { return a / WARP_LANES == b / WARP_LANES; }
     ThreadId cta_of(ThreadId id) const { return id >> thread_bits_; }
@@ -61,8 +76,18 @@ public:
     void met_at(const std::vector<Thread*>& threads, unsigned barrier) override;
     void arrived(const Thread& thread, const SplitBarrier& barrier, bool is_release) override;
     void waited(const Thread& thread, const SplitBarrier& barrier, bool is_acquire) override;
+    void mbarrier_initialized(const Thread& thread, const Mbarrier& barrier) override;
+    void mbarrier_arrived(const Thread& thread, const Mbarrier& barrier, Order order, Scope scope) override;
+    void mbarrier_completed(const Mbarrier& barrier) override;
+    void mbarrier_waited(const Thread& thread, const Mbarrier& barrier, Scope scope) override;
+    void copy_issued(const Thread& thread, Copy& copy) override;
+    void copy_completed_at(const Mbarrier& barrier, const Copy& copy) override;
+    void copies_waited(const Thread& thread, const CopyList& copies, bool is_read) override;
+    void proxy_fenced(const Thread& thread, unsigned spaces) override;
 
 private:
+    static constexpr ThreadId ENGINE = 1u << 31;
+
     enum { IN_CTA, WIDER };
     static constexpr unsigned WARP_BITS = 5;
     static constexpr unsigned GENERATIONS = 4;  // of a split barrier that are remembered
@@ -80,7 +105,7 @@ private:
     struct Release {
         ThreadId thread;
         Time time;
-        uint32_t snapshot;
+        uint32_t snapshot;  // none of a copy, which publishes only what it did itself
         bool is_cta_scope;
     };
     struct Acquisition {
@@ -109,6 +134,12 @@ private:
     struct Split {
         Generation generations[GENERATIONS];
     };
+    // The releases at an mbarrier since its initialisation, and how many of them lie in front of the end of its last phase.
+    struct PhaseLog {
+        uint32_t log = 0, version = 0;
+        ThreadId initializer = 0;
+        Time initialized = 0;
+    };
     struct ThreadLog {
         std::vector<Acquisition> all;
         size_t pending[2] = {};  // from here on no fence has followed
@@ -127,6 +158,15 @@ private:
         std::vector<Group> open;
     };
 
+    // A fence between the proxies: what its thread knew then.
+    struct ProxyFence {
+        ThreadId thread;
+        Time time;
+        unsigned spaces;
+        Reach reach;
+        std::unique_ptr<Closure> known;
+    };
+
     size_t slot_of(const Thread& thread) const { return size_t(thread.cta->slot) * launch.request.cta_threads + thread.linear; }
     Clock& clock_of(const Thread& thread) { return clocks_[slot_of(thread)]; }
     const Clock& clock_of(const Thread& thread) const { return clocks_[slot_of(thread)]; }
@@ -143,6 +183,9 @@ private:
     uint32_t snapshot_of(Clock& clock);
     uint32_t new_log();
     void acquire(Clock& clock, uint32_t log, bool is_cta_scope, bool is_effective, bool is_effective_widely);
+    void acquire(Clock& clock, uint32_t log, uint32_t version, bool is_cta_scope, bool is_effective, bool is_effective_widely);
+    void release_copy(uint32_t log, const Copy& copy, bool is_read_only);
+    bool is_in_front_of(ThreadId earlier, Time time, ProxyFence& fence);
     void meet_lanes(const std::vector<Thread*>& threads);
     void meet_some(const std::vector<Thread*>& threads, const std::vector<Release>& before);
     std::unordered_map<uintptr_t, uint32_t>& places_of(const Place& place);
@@ -162,6 +205,9 @@ private:
     bool has_cta_scopes_ = false;
     std::unordered_map<ThreadId, Closure> cta_closures_[2], thread_closures_[2];
     std::map<std::pair<const Cta*, unsigned>, std::vector<Release>> signals_;
+    std::vector<Issued> copies_;
+    std::unordered_map<const Mbarrier*, PhaseLog> phases_;
+    std::unordered_map<ThreadId, std::vector<ProxyFence>> proxy_fences_;  // by CTA
 };
 
 // The one that all detectors share; made with the first of them.

@@ -31,6 +31,7 @@ std::vector<unsigned char> from_hexadecimal(const std::string& text)
 struct Pointer {
     size_t parameter, buffer;
     uint64_t offset;
+    size_t at = 0;  // where in the parameter the address stands
 };
 
 void read_request(std::istream& input, std::vector<Pointer>& pointers)
@@ -60,6 +61,9 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
         } else if (key == "schedule") {
             words >> text >> request.seed;
             request.schedule = text == "reverse" ? Schedule::REVERSE : text == "random" ? Schedule::RANDOM : Schedule::FORWARD;
+        } else if (key == "delivery") {
+            words >> text;
+            request.delivery = text == "now" ? Delivery::NOW : text == "random" ? Delivery::RANDOM : Delivery::LATE;
         } else if (key == "resident_clusters") {
             words >> request.resident_clusters;
         } else if (key == "clusters") {
@@ -92,6 +96,11 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
             words >> pointer.buffer >> pointer.offset;
             pointers.push_back(pointer);
             request.values.emplace_back(sizeof(void*));
+        } else if (key == "tensor_map") {
+            Pointer pointer{request.values.size(), 0, 0, offsetof(EncodedTensorMap, address)};
+            words >> pointer.buffer >> pointer.offset >> text;
+            pointers.push_back(pointer);
+            request.values.push_back(from_hexadecimal(text));
         } else if (key == "value") {
             words >> text;
             request.values.push_back(from_hexadecimal(text));
@@ -186,7 +195,9 @@ void load_kernel()
         if (wanted != request.values[i].size())
             fail("load", "parameter " + std::to_string(i) + " takes " + std::to_string(wanted) + " bytes, given " +
                  std::to_string(request.values[i].size()));
-        launch.parameters.push_back(request.values[i].data());
+        // Tensor maps are aligned to 64 bytes.
+        const size_t bytes = (wanted + 63) / 64 * 64;
+        launch.parameters.push_back(memcpy(aligned_alloc(64, bytes), request.values[i].data(), wanted));
     }
     if (parameter_bytes(static_cast<unsigned>(request.values.size()))) fail("load", "the kernel has more parameters than values");
 }
@@ -199,7 +210,7 @@ int run()
     map_buffers();
     for (const Pointer& pointer : pointers) {
         unsigned char* const address = launch.request.buffers.at(pointer.buffer).begin + pointer.offset;
-        memcpy(launch.request.values[pointer.parameter].data(), &address, sizeof address);
+        memcpy(launch.request.values[pointer.parameter].data() + pointer.at, &address, sizeof address);
     }
     load_kernel();
     create_observers();

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "../include/tle2cuda_emulator/numerics.h"
-#include "elements.h"
+#include "async.h"
 
 namespace tle2cuda_emulator {
 
@@ -52,6 +52,24 @@ uint64_t shared_bytes()
     return uint64_t(launch.request.static_shared) + launch.request.dynamic_shared - launch.member_gaps;
 }
 
+bool has_polled(Thread& thread, const void* address, uint64_t bits)
+{
+    for (Thread::Polled& polled : thread.polled) {
+        if (polled.address != address) continue;
+        const bool is_same = polled.bits == bits;
+        polled.bits = bits;
+        return is_same;
+    }
+    thread.polled[thread.next_polled++ % Thread::POLLED] = {address, bits};
+    return false;
+}
+
+void switch_at_access()
+{
+    const unsigned one_in = launch.request.access_switch;
+    if (one_in && launch.random.below(one_in) == 0) yield_ready();
+}
+
 namespace {
 
 // In front of each access: observers see it, and a schedule may switch threads here.
@@ -59,8 +77,7 @@ inline void note(const Access& access)
 {
     if (!current || thread_at(*current, access.address)) return;
     if (access.kind == AccessKind::WRITE) ++launch.progress;
-    const unsigned one_in = launch.request.access_switch;
-    if (one_in && launch.random.below(one_in) == 0) yield_ready();
+    switch_at_access();
     if (!launch.observers.empty()) {
         const Place place = locate(access.address);
         observe([&](Observer& observer) { observer.accessed(*current, access, place); });
@@ -83,10 +100,9 @@ uint64_t peek(const void* address, unsigned bytes)
 // A load that other threads' writes may change. Reading the same again gives the others a turn.
 void poll(const void* address, unsigned bytes)
 {
-    Thread& thread = *current;
-    if (thread.polled == address && thread.polled_bits == peek(address, bytes)) yield_polling(0);
-    thread.polled = address;
-    thread.polled_bits = peek(address, bytes);
+    if (!has_polled(*current, address, peek(address, bytes))) return;
+    yield_polling(0);
+    has_polled(*current, address, peek(address, bytes));  // others may have run meanwhile
 }
 
 }  // namespace
@@ -298,6 +314,8 @@ T combined_integers(unsigned kind, T old, T operand, T compare)
     return operand;  // exchange
 }
 
+}  // namespace
+
 uint64_t combined(unsigned kind, unsigned type, uint64_t old, uint64_t operand, uint64_t compare)
 {
     if (kind == ATOMIC_EXCHANGE) return operand;
@@ -321,7 +339,7 @@ uint64_t combined(unsigned kind, unsigned type, uint64_t old, uint64_t operand, 
     return operand;
 }
 
-unsigned bytes_of(unsigned type)
+unsigned element_bytes_of(unsigned type)
 {
     switch (type) {
         case TYPE_I64:
@@ -334,12 +352,10 @@ unsigned bytes_of(unsigned type)
     return 4;
 }
 
-}  // namespace
-
 extern "C" uint64_t tle2cuda_atomic(
     unsigned kind, unsigned type, void* address, uint64_t operand, uint64_t compare, unsigned order, unsigned scope)
 {
-    const unsigned bytes = bytes_of(type);
+    const unsigned bytes = element_bytes_of(type);
     if (reinterpret_cast<uintptr_t>(address) % bytes) fail("misaligned", "an atomic on " + describe_address(address));
     const Access access{address, bytes, bytes, AccessKind::ATOMIC, Order(order), Scope(scope), false, __builtin_return_address(0)};
     note(access);
@@ -360,7 +376,7 @@ extern "C" uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned 
 {
     const Access access{address, bytes, bytes, AccessKind::READ, Order(order), Scope(scope), false, __builtin_return_address(0)};
     note(access);
-    if (order == ORDER_ACQUIRE || order == ORDER_VOLATILE) poll(address, bytes);
+    poll(address, bytes);
     note_performed(access, false);
     return peek(address, bytes);
 }

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ constexpr unsigned CTA_BARRIERS = 16;  // PTX ISA, barrier{.cta}: barriers 0 to 
 
 struct Cta;
 struct Cluster;
+struct Mbarrier;
 
 enum class State : uint8_t {
     READY,    // can go on
@@ -25,7 +27,7 @@ enum class State : uint8_t {
     EXITED,
 };
 
-enum class WaitKind : uint8_t { NONE, CTA_BARRIER, CLUSTER_BARRIER, GRID_BARRIER, WARP, POLL };
+enum class WaitKind : uint8_t { NONE, CTA_BARRIER, CLUSTER_BARRIER, GRID_BARRIER, WARP, POLL, MBARRIER };
 
 struct Wait {
     WaitKind kind = WaitKind::NONE;
@@ -37,6 +39,23 @@ struct Wait {
     unsigned width = 0;
     int other = 0;
     uint64_t value = 0;  // this thread's operand
+    const Mbarrier* mbarrier = nullptr;
+    unsigned parity = 0;  // of the phase that it waits for
+};
+
+// Who did something, and where.
+struct Party {
+    const void* pc = nullptr;  // behind the call in the kernel's code
+    Index cta{}, thread{};
+};
+
+struct Copy;
+using CopyList = std::vector<std::shared_ptr<Copy>>;
+
+// Copies of one kind that a thread issued and has not seen complete: those since its last commit, and groups, oldest first.
+struct CopyGroups {
+    CopyList open;
+    std::vector<CopyList> committed;
 };
 
 struct Thread {
@@ -50,14 +69,35 @@ struct Thread {
     Wait wait;
     uint64_t result = 0;               // of the collective it waited at
     uint64_t cluster_generation = 0;   // of its last arrival
-    const void* polled = nullptr;      // what it read last by a volatile or acquiring load, and found there
-    uint64_t polled_bits = 0;
+    // What it read last by loads that other threads' writes may change, and found there: a waiting loop may read a few places.
+    struct Polled {
+        const void* address = nullptr;
+        uint64_t bits = 0;
+    };
+    static constexpr unsigned POLLED = 4;
+    Polled polled[POLLED];
+    unsigned next_polled = 0;
+    CopyGroups element_copies, bulk_copies;  // cp.async, and bulk copies that complete in groups
 };
 
 struct Warp {
     uint32_t present = 0;  // lanes that the CTA has
     uint32_t waiting = 0;  // lanes at a warp collective
     uint32_t exited = 0;
+    std::vector<unsigned> registers;  // what setmaxnreg asked for, in order
+};
+
+// PTX ISA, "mbarrier": the object itself is opaque, so it lives here and not in the eight bytes of shared memory.
+struct Mbarrier {
+    const void* address = nullptr;
+    unsigned arrivals = 0;  // that a phase takes
+    unsigned pending = 0;   // that the current phase still waits for
+    int64_t bytes = 0;      // expected minus delivered
+    uint64_t phase = 0;     // phases completed
+    CopyList in_flight;     // copies that will complete here
+    std::vector<Thread*> waiting;
+    Party initialized;
+    Party expected;  // who last said how many bytes come
 };
 
 struct CtaBarrier {
@@ -87,6 +127,7 @@ struct Cta {
     std::vector<Thread> threads;
     std::vector<Warp> warps;
     CtaBarrier barriers[CTA_BARRIERS];
+    std::map<unsigned, Mbarrier> mbarriers;  // by offset in shared memory
 };
 
 struct Cluster {
@@ -96,6 +137,9 @@ struct Cluster {
 };
 
 enum class Schedule : uint8_t { FORWARD, REVERSE, RANDOM };
+
+// When an asynchronous copy reads and writes: once something waits for it, when it is issued, or at any moment between.
+enum class Delivery : uint8_t { LATE, NOW, RANDOM };
 
 // A part of global memory that an argument leads to.
 struct Buffer {
@@ -126,6 +170,7 @@ struct Request {
     size_t stack_bytes = 64 * 1024;
     Schedule schedule = Schedule::FORWARD;
     uint64_t seed = 0;
+    Delivery delivery = Delivery::LATE;
     unsigned resident_clusters = 1;  // how many start together when they need not
     uint64_t first_cluster = 0;      // which of the clusters run here, in the order of the schedule
     uint64_t num_clusters = UINT64_MAX;
@@ -206,6 +251,7 @@ struct Launch {
 
     ReadySet ready;
     std::vector<Thread*> polling;
+    CopyList copies;  // in flight
     Context host;  // the scheduler's own
     Random random{0};
     uint64_t switches = 0;
@@ -227,23 +273,36 @@ void wake(Thread& thread);
 // Go on later, when others had their turn.
 void yield_ready();
 void yield_polling(int line);
+void yield_polling_at(const void* mbarrier, unsigned parity, int line);
+// With the request's chance, at each access: a thread gives way.
+void switch_at_access();
+// Whether the thread read the same there not long ago.
+bool has_polled(Thread& thread, const void* address, uint64_t bits);
 bool thread_at(const Thread& thread, const void* address);
 
 // In front of the shared variables, and behind each while there is room: an access just outside of one hits no other. Multiples
 // of 128, which leave what lies in which bank.
 constexpr unsigned VARIABLE_GAP_BYTES = 1024;
 constexpr unsigned MAX_VARIABLE_GAPS = 16;
-// Dynamic shared memory lies behind the static variables.
+// Dynamic shared memory lies behind the static variables, aligned as swizzled tiles need it.
 inline size_t dynamic_shared_offset()
 {
-    return (size_t(launch.request.static_shared) + 127) / 128 * 128 + VARIABLE_GAP_BYTES * (MAX_VARIABLE_GAPS + 1);
+    return (size_t(launch.request.static_shared) + 1023) / 1024 * 1024 + VARIABLE_GAP_BYTES * (MAX_VARIABLE_GAPS + 1);
 }
 inline Cluster& cluster_of(const Thread& thread) { return *thread.cta->cluster; }
 inline Warp& warp_of(const Thread& thread) { return thread.cta->warps[thread.linear / WARP_LANES]; }
 inline unsigned lane_of(const Thread& thread) { return thread.linear % WARP_LANES; }
 
+// ---- copies.cpp ----
+
+// At a random moment, some copy; once no thread can go on, the one that was issued last: whether there was any.
+void deliver_at_random();
+bool deliver_late();
+
 // ---- warp.cpp, barriers.cpp ----
 
+// Warps of a warpgroup must have set the same registers.
+void check_registers(const Cta& cta);
 // A lane is gone: who waits for it may be able to go on.
 void warp_lane_exited(Thread& thread);
 void split_barriers_exited(Thread& thread);
@@ -254,11 +313,6 @@ void split_barriers_exited(Thread& thread);
 [[noreturn]] void fail(const char* kind, const std::string& message, int line = 0, bool with_states = false);
 [[noreturn]] void fail_in_signal(const char* kind, const std::string& message, uintptr_t pc, uintptr_t frame_pointer);
 void write_success();
-// Who did something, and where.
-struct Party {
-    const void* pc = nullptr;  // behind the call in the kernel's code
-    Index cta{}, thread{};
-};
 // A finding does not stop the launch; the first of each place, or pair of places, is kept.
 void add_finding(const char* kind, const std::string& message, const void* pc);
 void add_finding(const char* kind, const std::string& message, const Party& at, const Party* other = nullptr);

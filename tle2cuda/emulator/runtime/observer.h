@@ -59,6 +59,20 @@ public:
     // The two halves of a barrier of the cluster or the grid.
     virtual void arrived(const Thread&, const SplitBarrier&, bool /* is_release */) {}
     virtual void waited(const Thread&, const SplitBarrier&, bool /* is_acquire */) {}
+    // An mbarrier: accesses to the object itself, and how it orders those who arrive and those who wait for the phase's end.
+    virtual void mbarrier_touched(const Thread&, const Access&, const Place&) {}
+    virtual void mbarrier_initialized(const Thread&, const Mbarrier&) {}
+    virtual void mbarrier_arrived(const Thread&, const Mbarrier&, Order, Scope) {}
+    virtual void mbarrier_completed(const Mbarrier&) {}
+    virtual void mbarrier_waited(const Thread&, const Mbarrier&, Scope) {}
+    // An asynchronous copy: its issue, each of its accesses as if they happened then, its end at an mbarrier, or seen by the
+    // thread that waits for its groups (with `is_read`, that it has read).
+    virtual void copy_issued(const Thread&, Copy&) {}
+    virtual void copy_accessed(const Thread&, const Copy&, const Access&, const Place&) {}
+    virtual void copy_completed_at(const Mbarrier&, const Copy&) {}
+    virtual void copies_waited(const Thread&, const CopyList&, bool /* is_read */) {}
+    // PROXY_SHARED and so on.
+    virtual void proxy_fenced(const Thread&, unsigned /* spaces */) {}
     // How often that happened, for those who count: once for each barrier, and for each collective with its lanes, of whom
     // `member` is one. `line` is what the call says of itself.
     virtual void barrier_completed(BarrierKind, int /* line */) {}

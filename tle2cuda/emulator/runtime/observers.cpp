@@ -22,6 +22,8 @@ public:
         add_finding("out_of_bounds", described(access), access.pc);
     }
 
+    void copy_accessed(const Thread& thread, const Copy&, const Access& access, const Place& place) override { accessed(thread, access, place); }
+
     static std::string described(const Access& access)
     {
         return std::string(verb(access.kind)) + " " + std::to_string(access.bytes) + " bytes at " + describe_address(access.address);

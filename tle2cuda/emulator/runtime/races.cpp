@@ -74,10 +74,31 @@ public:
 
     void accessed(const Thread& thread, const Access& access, const Place& place) override
     {
+        visit(thread, access, place, clocks_.id_of(thread), nullptr);
+    }
+
+    void mbarrier_touched(const Thread& thread, const Access& access, const Place& place) override { accessed(thread, access, place); }
+
+    void copy_issued(const Thread& thread, Copy& copy) override
+    {
+        if (!copy.barrier || !copy.is_async_proxy || clocks_.is_fenced_for_copies(*copy.barrier, thread)) return;
+        add_finding("proxy", "a " + copy_name(copy) + " completes at " + mbarrier_name(*copy.barrier) +
+                    ", and neither fence.mbarrier_init nor fence.proxy.async lies behind its initialisation", copy.party,
+                    &copy.barrier->initialized);
+    }
+
+    void copy_accessed(const Thread& thread, const Copy& copy, const Access& access, const Place& place) override
+    {
+        visit(thread, access, place, clocks_.actor_of(copy, access.kind != AccessKind::READ), &copy);
+    }
+
+private:
+    void visit(const Thread& thread, const Access& access, const Place& place, ThreadId actor, const Copy* copy)
+    {
         if (!is_inside(access, place)) return;
         const auto address = reinterpret_cast<uintptr_t>(access.address);
         const auto pc = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(access.pc) - launch.library_base);
-        const Visit visit{thread, access, {clocks_.id_of(thread), clocks_.now(), pc}, kind_of(access)};
+        const Visit visit{thread, access, {actor, clocks_.now(), pc}, kind_of(access), copy, place.space == Space::SHARED};
         Cell* cell = shadow_.at(place);
         const uintptr_t end = address + access.bytes;
         for (uintptr_t granule = address / 4 * 4; granule < end; granule += 4, ++cell) {
@@ -92,12 +113,13 @@ public:
         }
     }
 
-private:
     struct Visit {
-        const Thread& thread;
+        const Thread& thread;  // of a copy, who issued it
         const Access& access;
         Touch touch;
         Kind kind;
+        const Copy* copy;
+        bool is_shared;
     };
 
     static Kind kind_of(const Access& access)
@@ -158,18 +180,56 @@ private:
 
     void report(const Touch& before, Kind kind, const Visit& visit, uintptr_t address)
     {
-        if (!is_in_variable(locate(reinterpret_cast<const void*>(address)))) return;
-        const char* const earlier = kind.strength == Strength::PLAIN_WRITE    ? "the write"
-                                    : kind.strength == Strength::ATOMIC_WRITE ? "the atomic update"
-                                                                              : "the read";
+        const void* const at = reinterpret_cast<const void*>(address);
+        if (!is_in_variable(locate(at))) return;
+        std::string text = subject_of(visit) + " " + element_name(at);
+        if (Clocks::is_engine(before.thread)) {
+            const bool has_written = writes(kind.strength);
+            text += std::string(", which the ") + clocks_.copy_of(before.thread).name + issuer_of(before) +
+                    (has_written ? " may still be writing" : " may still be reading") + ": nothing waits for it in between";
+        } else {
+            text += std::string(", and nothing orders that behind the ") +
+                    (kind.strength == Strength::PLAIN_WRITE    ? "write"
+                     : kind.strength == Strength::ATOMIC_WRITE ? "atomic update"
+                                                               : "read") +
+                    issuer_of(before);
+        }
+        add(Clocks::is_engine(before.thread) ? "in_flight" : "race", text, before, visit);
+    }
+
+    // "reads", "a bulk copy reads".
+    static std::string subject_of(const Visit& visit)
+    {
+        return (visit.copy ? "a " + copy_name(*visit.copy) + " " : "") + verb(visit.access.kind);
+    }
+
+    std::string issuer_of(const Touch& touch) const
+    {
+        return " by thread " + std::to_string(clocks_.thread_index(touch.thread).x) + " of CTA " + triple_text(clocks_.cta_index(touch.thread));
+    }
+
+    void add(const char* kind, const std::string& text, const Touch& before, const Visit& visit) const
+    {
         const Party other{reinterpret_cast<const void*>(launch.library_base + before.pc), clocks_.cta_index(before.thread),
                           clocks_.thread_index(before.thread)};
         const Party at{visit.access.pc, visit.thread.cta->index, visit.thread.index};
-        add_finding("race",
-                    std::string(verb(visit.access.kind)) + " " + element_name(reinterpret_cast<const void*>(address)) +
-                        ", and nothing orders that behind " + earlier + " by thread " + std::to_string(other.thread.x) + " of CTA " +
-                        triple_text(other.cta),
-                    at, &other);
+        add_finding(kind, text, at, &other);
+    }
+
+    // A plain write is seen by the asynchronous proxy behind a fence between the proxies alone.
+    void check_proxy(const Touch& write, const Visit& visit, uintptr_t address)
+    {
+        if (!write.pc || Clocks::is_engine(write.thread)) return;
+        if (last_fenced_.thread == write.thread && last_fenced_.time == write.time && last_copy_ == visit.touch.thread) return;
+        if (!clocks_.is_ordered(write.thread, write.time, OF_ALL, visit.thread)) return;  // a race
+        const unsigned spaces = visit.is_shared ? PROXY_SHARED : PROXY_GLOBAL;
+        last_fenced_ = write;
+        last_copy_ = visit.touch.thread;
+        if (clocks_.is_fenced_for_copies(write.thread, write.time, spaces, visit.thread)) return;
+        uint32_t& times = reported_[uint64_t(write.pc) << 32 | visit.touch.pc | uint64_t(1) << 63];
+        if (times++ || !is_in_variable(locate(reinterpret_cast<const void*>(address)))) return;
+        add("proxy", subject_of(visit) + " " + element_name(reinterpret_cast<const void*>(address)) + ", and no fence.proxy.async lies behind the write" +
+            issuer_of(write) + ": the copy may miss it", write, visit);
     }
 
     void visit_cell(Cell& cell, const Visit& visit, uintptr_t address)
@@ -179,6 +239,7 @@ private:
             cell.kind == visit.kind)
             return;
         compare(cell.write, {Strength::PLAIN_WRITE, false}, visit, address);
+        if (visit.copy && visit.copy->is_async_proxy) check_proxy(cell.write, visit, address);
         if (visit.kind.strength != Strength::PLAIN_READ && visit.kind.strength != Strength::ATOMIC_READ) {
             compare(cell.touch, cell.kind, visit, address);
         } else if (writes(cell.kind.strength)) {
@@ -211,7 +272,8 @@ private:
     bool is_superseded(const Touch& before, Kind kind, const Visit& visit) const
     {
         if (!before.pc) return true;
-        if (!visit.kind.covers(kind)) return false;
+        // Who knows that a copy is complete need not know what came in front of it.
+        if (visit.copy || !visit.kind.covers(kind)) return false;
         return clocks_.is_ordered_by_barriers(before.thread, before.time, OF_ALL, visit.thread);
     }
 
@@ -245,13 +307,23 @@ private:
         return are_together(group.last.thread, visit.touch.thread, group.level);
     }
 
+    static bool is_copy(const Group& group) { return Clocks::is_engine(group.last.thread); }
+
     bool are_together(ThreadId a, ThreadId b, unsigned level) const
     {
+        if (Clocks::is_engine(a) || Clocks::is_engine(b)) return a == b;
         return level == 0 ? clocks_.is_same_warp(a, b) : level == 1 ? clocks_.is_same_cta(a, b) : true;
     }
 
     void join(std::vector<Group>& groups)
     {
+        // Of many copies that read one word the last ones stand for all.
+        size_t copies = static_cast<size_t>(std::count_if(groups.begin(), groups.end(), is_copy));
+        for (auto group = groups.begin(); group != groups.end() && copies > MANY / 4;) {
+            const bool is_old = is_copy(*group);
+            copies -= is_old;
+            group = is_old ? groups.erase(group) : std::next(group);
+        }
         for (uint8_t level = 1; level <= 2 && groups.size() > MANY / 2; ++level) {
             std::vector<Group> joined;
             for (const Group& group : groups) {
@@ -278,6 +350,8 @@ private:
     std::deque<std::vector<Group>> groups_;
     std::vector<uint32_t> free_groups_;
     std::unordered_map<uint64_t, uint32_t> reported_;  // by pair of places
+    Touch last_fenced_;
+    ThreadId last_copy_ = 0;
 };
 
 // Reads of bytes that nothing has written: of shared memory, of scratch, of arguments that the caller calls uninitialised.
@@ -301,6 +375,12 @@ public:
                 break;
             }
         if (access.kind != AccessKind::READ) std::fill_n(written, access.bytes, uint8_t(1));
+    }
+
+    void copy_accessed(const Thread& thread, const Copy&, const Access& access, const Place& place) override { accessed(thread, access, place); }
+    void mbarrier_touched(const Thread& thread, const Access& access, const Place& place) override
+    {
+        if (access.is_plain) accessed(thread, access, place);
     }
 
 private:
@@ -344,6 +424,12 @@ public:
             add_finding("exit", std::string(verb(access.kind)) + " " + element_name(access.address) +
                         ", which need not have started: this CTA has met no other one yet", access.pc);
         visits_[place.cta->slot][clocks_.id_of(thread)] = {clocks_.now(), access, thread.index, thread.cta->index};
+    }
+
+    void mbarrier_touched(const Thread& thread, const Access& access, const Place& place) override { accessed(thread, access, place); }
+    void copy_accessed(const Thread& thread, const Copy&, const Access& access, const Place& place) override
+    {
+        accessed(thread, access, place);
     }
 
     void thread_exited(const Thread& thread) override

@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "model.h"
+#include "async.h"
 
 namespace tle2cuda_emulator {
 
@@ -68,7 +68,10 @@ std::string state_name(const Thread& thread)
     char text[100];
     switch (thread.state) {
         case State::EXITED: return "exited";
-        case State::POLLING: return "polls memory";
+        case State::POLLING:
+            if (!wait.mbarrier) return "polls memory";
+            return "polls " + mbarrier_name(*wait.mbarrier) + " for parity " + std::to_string(wait.parity) + " (" +
+                   mbarrier_state(*wait.mbarrier) + ")";
         case State::READY: return "can go on";
         case State::WAITING: break;
     }
@@ -77,6 +80,9 @@ std::string state_name(const Thread& thread)
             if (wait.barrier == 0) return "waits at a CTA barrier";
             snprintf(text, sizeof text, "waits at named barrier %u", wait.barrier);
             return text;
+        case WaitKind::MBARRIER:
+            return "waits at " + mbarrier_name(*wait.mbarrier) + " for parity " + std::to_string(wait.parity) + " (" +
+                   mbarrier_state(*wait.mbarrier) + ")";
         case WaitKind::CLUSTER_BARRIER: return "waits at the cluster barrier";
         case WaitKind::GRID_BARRIER: return "waits at the grid barrier";
         case WaitKind::WARP:

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "observer.h"
+#include "async.h"
 
 namespace tle2cuda_emulator {
 
@@ -34,13 +34,18 @@ Thread& thread_of(size_t bit)
 void exit_thread()
 {
     Thread& thread = *current;
+    copies_of_thread_exited(thread);
     thread.state = State::EXITED;
     ++launch.progress;
     observe([&](Observer& observer) { observer.thread_exited(thread); });
     --thread.cta->live;
     warp_lane_exited(thread);
     split_barriers_exited(thread);
-    if (thread.cta->live == 0) --cluster_of(thread).live_ctas;
+    if (thread.cta->live == 0) {
+        check_registers(*thread.cta);
+        copies_of_cta_exited(*thread.cta);
+        --cluster_of(thread).live_ctas;
+    }
     switch_context(thread.context, launch.host);
     __builtin_unreachable();
 }
@@ -72,6 +77,7 @@ void start_cluster(Cluster& cluster, uint64_t number)
         cta.index = {place.x * shape.x + inside.x, place.y * shape.y + inside.y, place.z * shape.z + inside.z};
         cta.live = request.cta_threads;
         std::fill(std::begin(cta.barriers), std::end(cta.barriers), CtaBarrier());
+        cta.mbarriers.clear();
         // Not zero: what a kernel reads without having written it should show.
         memset(cta.shared, static_cast<int>(0xa5 ^ (request.seed & 0x7f)), launch.shared_stride);
         for (size_t i = 0; i < cta.warps.size(); ++i) {
@@ -83,7 +89,8 @@ void start_cluster(Cluster& cluster, uint64_t number)
             thread.state = State::READY;
             thread.wait = Wait();
             thread.has_arrived_in_cluster = false;
-            thread.polled = nullptr;
+            std::fill(std::begin(thread.polled), std::end(thread.polled), Thread::Polled());
+            thread.element_copies = thread.bulk_copies = CopyGroups();
             make_context(thread.context, thread.stack, request.stack_bytes, thread_main);
             launch.ready.add(bit_of(thread));
         }
@@ -174,6 +181,21 @@ Thread* pick()
     return bit < 0 ? nullptr : &thread_of(static_cast<size_t>(bit));
 }
 
+// Threads that wait for bytes which no copy brings are told apart: the count is wrong, not the order of things.
+[[noreturn]] void fail_stuck(const char* kind, const char* message)
+{
+    for (const auto& cluster : launch.clusters)
+        for (const Cta& cta : cluster->ctas)
+            for (const Thread& thread : cta.threads) {
+                const Mbarrier* const barrier = thread.state == State::EXITED ? nullptr : thread.wait.mbarrier;
+                if (barrier && barrier->pending == 0 && barrier->bytes)
+                    fail("mbarrier", "the phase of " + mbarrier_name(*barrier) + " never ends: all have arrived, and of the bytes it expects " +
+                         (barrier->bytes > 0 ? "no copy brings the last " + std::to_string(barrier->bytes)
+                                             : "copies brought " + std::to_string(-barrier->bytes) + " too many"), 0, true);
+            }
+    fail(kind, message, 0, true);
+}
+
 bool is_anyone_alive()
 {
     return std::any_of(launch.clusters.begin(), launch.clusters.end(), [](const auto& cluster) { return cluster->live_ctas != 0; });
@@ -186,6 +208,7 @@ void run_launch()
     prepare();
     uint64_t quiet = 0, last_progress = 0;
     for (;;) {
+        if (!launch.copies.empty()) deliver_at_random();
         if (Thread* thread = pick()) {
             launch.ready.remove(bit_of(*thread));
             ++launch.switches;
@@ -197,12 +220,13 @@ void run_launch()
                 start_cluster(cluster_of(*thread), launch.order[launch.started++]);
             continue;
         }
+        if (!launch.copies.empty() && deliver_late()) continue;
         if (launch.polling.empty()) {
             if (!is_anyone_alive()) {
                 observe([](Observer& observer) { observer.finished(); });
                 return;
             }
-            fail("deadlock", "no thread can go on", 0, true);
+            fail_stuck("deadlock", "no thread can go on");
         }
         quiet = launch.progress == last_progress ? quiet + 1 : 0;
         last_progress = launch.progress;
@@ -211,7 +235,7 @@ void run_launch()
         } else {
             const uint64_t by_polls = MAX_QUIET_POLLS / launch.polling.size();
             if (quiet > std::min(MAX_QUIET_ROUNDS, std::max(MIN_QUIET_ROUNDS, by_polls)))
-                fail("endless_wait", "threads read the same values again and again, and no thread will change them", 0, true);
+                fail_stuck("endless_wait", "threads read the same values again and again, and no thread will change them");
         }
         for (Thread* thread : launch.polling) wake(*thread);
         launch.polling.clear();
@@ -228,6 +252,7 @@ void wake(Thread& thread)
 {
     thread.state = State::READY;
     thread.wait.kind = WaitKind::NONE;
+    thread.wait.mbarrier = nullptr;
     launch.ready.add(bit_of(thread));
 }
 
@@ -246,6 +271,20 @@ void yield_polling(int line)
     thread.wait.line = line;
     launch.polling.push_back(&thread);
     leave();
+}
+
+void yield_polling_at(const void* mbarrier, unsigned parity, int line)
+{
+    Thread& thread = *current;
+    thread.state = State::POLLING;
+    thread.wait = Wait();
+    thread.wait.kind = WaitKind::POLL;
+    thread.wait.line = line;
+    thread.wait.mbarrier = mbarrier_at(mbarrier, "waits at", line).barrier;
+    thread.wait.parity = parity & 1;
+    launch.polling.push_back(&thread);
+    leave();
+    thread.wait.mbarrier = nullptr;
 }
 
 void ReadySet::resize(size_t bits)

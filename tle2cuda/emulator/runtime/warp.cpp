@@ -195,6 +195,39 @@ extern "C" uint64_t tle2cuda_warp(unsigned kind, unsigned mask, uint64_t value, 
     return thread.result;
 }
 
+// Any lane of the mask may be the elected one, and for one mask it is always the same.
+extern "C" unsigned tle2cuda_elect(unsigned mask, int line)
+{
+    tle2cuda_warp(VOTE_BALLOT, mask, 1, 0, WARP_LANES, line);
+    const uint32_t members = mask & warp_of(*current).present;
+    if (launch.request.schedule == Schedule::FORWARD) return lane_of(*current) == static_cast<unsigned>(__builtin_ctz(members));
+    unsigned wanted = static_cast<unsigned>(__builtin_popcount(members)) - 1;
+    if (launch.request.schedule == Schedule::RANDOM) wanted = static_cast<unsigned>(Random(launch.request.seed ^ mask).below(wanted + 1));
+    uint32_t left = members;
+    for (; wanted; --wanted) left &= left - 1;
+    return lane_of(*current) == static_cast<unsigned>(__builtin_ctz(left));
+}
+
+// PTX ISA, setmaxnreg: by all threads of a warpgroup; whether its warps agree is known when the CTA exits.
+extern "C" void tle2cuda_set_registers(unsigned registers, int line)
+{
+    tle2cuda_warp(VOTE_UNIFORM, 0xffffffffu, registers, 0, WARP_LANES, line);
+    Warp& warp = warp_of(*current);
+    const unsigned first = static_cast<unsigned>(__builtin_ctz(warp.present));
+    if (registers % 8 || registers < 24 || registers > 256)
+        fail("collective", "setmaxnreg " + std::to_string(registers) + ": a multiple of 8 from 24 to 256", line);
+    if (lane_of(*current) == first) warp.registers.push_back(registers);
+}
+
+void check_registers(const Cta& cta)
+{
+    constexpr size_t GROUP = 4;  // warps of a warpgroup
+    for (size_t i = 0; i < cta.warps.size(); ++i)
+        if (cta.warps[i].registers != cta.warps[i / GROUP * GROUP].registers)
+            fail("collective", "setmaxnreg: warps " + std::to_string(i / GROUP * GROUP) + " and " + std::to_string(i) +
+                 " of one warpgroup did not execute the same ones", 0);
+}
+
 extern "C" unsigned tle2cuda_active_mask(int)
 {
     // Lanes that run together are a matter of chance on a GPU since Volta; here each lane runs alone.

@@ -77,6 +77,31 @@ enum ElementType : unsigned { TYPE_I32, TYPE_U32, TYPE_I64, TYPE_U64, TYPE_F32, 
 
 enum Scope : unsigned { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYSTEM };
 
+// Which accesses a fence between the generic and the asynchronous proxy is for, as bits.
+enum ProxySpace : unsigned { PROXY_SHARED = 1, PROXY_GLOBAL = 2, PROXY_MBARRIER = 4 };
+
+// What completes an asynchronous copy, and which instruction it is.
+enum CopyKind : unsigned { COPY_ELEMENT, COPY_BULK, COPY_TENSOR };
+
+constexpr unsigned MAX_TENSOR_RANK = 5;
+
+// What the emulator's host encodes in place of the hardware's tensor map (emulator/tensor_maps.py): dimension 0 is the innermost.
+struct EncodedTensorMap {
+    uint32_t magic;
+    uint8_t rank;
+    uint8_t type;         // CUtensorMapDataType
+    uint8_t swizzle;      // CUtensorMapSwizzle: 0 none, 1 to 3 for 32, 64 and 128 bytes
+    uint8_t is_nan_fill;  // elements outside are NaN, not zero
+    uint64_t address;
+    uint32_t last[MAX_TENSOR_RANK];  // extents minus one
+    uint32_t unused;
+    uint64_t strides_bytes[MAX_TENSOR_RANK - 1];
+    uint16_t box[MAX_TENSOR_RANK];
+    uint8_t steps[MAX_TENSOR_RANK];  // element strides
+};
+constexpr uint32_t TENSOR_MAP_MAGIC = 0x7e2cda01u;
+static_assert(sizeof(EncodedTensorMap) <= 128, "a tensor map has 128 bytes");
+
 enum Order : unsigned { ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_VOLATILE };
 
 // Directions of rounding, in the order of C's FE_ constants' usual names.
@@ -119,6 +144,43 @@ uint64_t tle2cuda_load(const void* address, unsigned bytes, unsigned order, unsi
 void tle2cuda_store(void* address, unsigned bytes, uint64_t bits, unsigned order, unsigned scope);
 void tle2cuda_fence(unsigned scope);
 void tle2cuda_pause();
+
+// mbarriers (runtime/mbarriers.cpp). A wait is for the phase of a parity, or for that of a token that an arrival gave.
+void tle2cuda_mbarrier_init(void* barrier, unsigned arrivals, int line);
+void tle2cuda_mbarrier_invalidate(void* barrier, int line);
+uint64_t tle2cuda_mbarrier_arrive(
+    void* barrier, unsigned arrivals, unsigned expected_bytes, unsigned is_drop, unsigned order, unsigned scope, int line);
+void tle2cuda_mbarrier_expect(void* barrier, unsigned bytes, int line);
+int tle2cuda_mbarrier_test(void* barrier, unsigned parity, unsigned may_suspend, unsigned scope, int line);
+int tle2cuda_mbarrier_test_token(void* barrier, uint64_t token, unsigned may_suspend, unsigned scope, int line);
+void tle2cuda_mbarrier_wait(void* barrier, unsigned parity, unsigned scope, int line);
+unsigned tle2cuda_mbarrier_pending(const void* barrier, int line);
+
+// Asynchronous copies (runtime/copies.cpp). Those of a thread's groups are completed by its waits, others at an mbarrier.
+void tle2cuda_cp_async(void* to, const void* from, unsigned bytes, unsigned valid_bytes, int line);
+void tle2cuda_cp_async_commit();
+void tle2cuda_cp_async_wait(unsigned pending_groups);
+void tle2cuda_cp_async_wait_all();
+void tle2cuda_cp_async_arrive(void* barrier, unsigned is_counted, int line);
+void tle2cuda_bulk_copy(void* to, const void* from, unsigned bytes, void* barrier, unsigned cta_mask, int line);
+void tle2cuda_bulk_reduce(
+    void* to, const void* from, unsigned bytes, unsigned operation, unsigned type, void* barrier, int line);
+void tle2cuda_bulk_commit();
+void tle2cuda_bulk_wait(unsigned pending_groups, unsigned is_read);
+void tle2cuda_tensor_load(
+    void* to, const void* map, const int* coordinates, unsigned rank, void* barrier, unsigned cta_mask, int line);
+// `operation` is an AtomicKind; ATOMIC_EXCHANGE stores.
+void tle2cuda_tensor_store(
+    const void* map, const void* from, const int* coordinates, unsigned rank, unsigned operation, int line);
+void tle2cuda_tensor_prefetch(const void* map, int line);
+void tle2cuda_proxy_fence(unsigned spaces);
+// Addresses in the window of shared memory: 24 bits of the CTA's own, above them the rank plus one of another CTA.
+unsigned tle2cuda_shared_window(const void* address);
+void* tle2cuda_from_shared_window(unsigned address);
+
+// Warps and warpgroups.
+unsigned tle2cuda_elect(unsigned mask, int line);
+void tle2cuda_set_registers(unsigned registers, int line);
 
 // The rest.
 float tle2cuda_rounded_float(unsigned operation, unsigned rounding, float a, float b, float c);

@@ -39,5 +39,14 @@ TLE2CUDA_INLINE void __nanosleep(unsigned) { tle2cuda_emulator::tle2cuda_pause()
 #define assert(expression) ((expression) ? (void)0 : tle2cuda_failed_assert(#expression, __LINE__))
 #define printf(...) ::tle2cuda_emulator::tle2cuda_printf(__VA_ARGS__)
 
+TLE2CUDA_INLINE size_t __cvta_generic_to_shared(const void* address)
+{
+    return tle2cuda_emulator::tle2cuda_shared_window(address);
+}
+TLE2CUDA_INLINE void* __cvta_shared_to_generic(size_t address)
+{
+    return tle2cuda_emulator::tle2cuda_from_shared_window(static_cast<unsigned>(address));
+}
+
 TLE2CUDA_INLINE long long clock64() { return static_cast<long long>(tle2cuda_emulator::tle2cuda_clock()); }
 #define __builtin_assume(condition) ((void)0)

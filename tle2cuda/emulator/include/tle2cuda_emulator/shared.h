@@ -28,13 +28,13 @@ constexpr Shape shape_of()
 }
 
 // Bytes that are kept free behind a member of `Shared`, so that an access just behind it, by an element or a row, hits no other
-// member. A multiple of 128, which leaves every member in the banks that it has on the GPU.
-template <class T>
+// member. A multiple of the struct's alignment, which every member behind it may need.
+template <class T, unsigned ALIGNMENT>
 constexpr unsigned gap_behind()
 {
     constexpr unsigned row = sizeof(std::remove_extent_t<T>);
     constexpr unsigned wanted = row < 1024 ? 1024 : row < 16384 ? row : 16384;
-    return (wanted + 127) / 128 * 128;
+    return (wanted + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 }  // namespace tle2cuda_emulator

@@ -1,0 +1,171 @@
+"""`import triton` served by tle2cuda: `install()`, and scripts under `tle2cuda run`, with Triton installed and without."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tle2cuda import triton_imports
+from tle2cuda.triton_imports import LANGUAGE_LEVEL, served_name
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@pytest.fixture(params=["absent", "present"])
+def triton_folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A folder for the path of scripts: empty, or with an installed Triton that says so when it is imported."""
+    if request.param == "present":
+        for module in ("triton", "triton/language", "triton/runtime"):
+            (tmp_path / module).mkdir()
+            (tmp_path / module / "__init__.py").write_text("raise RuntimeError('the installed Triton was imported')\n")
+    return str(tmp_path)
+
+
+@pytest.fixture
+def installed() -> Iterator[Any]:
+    with tle2cuda.install() as installation:
+        yield installation
+
+
+def run(*arguments: str, path: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """`tle2cuda run`, with a folder before all others on Python's path."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (path, str(ROOT)))), **environment}
+    command = [sys.executable, "-m", "tle2cuda", "run", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+SCRIPT_OUTPUTS = {
+    "matmul.py": "the product is right\n",
+    "vector_add.py": f"triton {LANGUAGE_LEVEL}: 3000 sums are right\n",
+    "import_styles.py": "every import is right\n",
+}
+
+
+@pytest.mark.parametrize("script", SCRIPT_OUTPUTS)
+def test_scripts_run_unchanged(script: str, triton_folder: str) -> None:
+    done = run("--on", "interpreter", str(SCRIPTS / script), path=triton_folder)
+    assert (done.stdout, done.stderr, done.returncode) == (SCRIPT_OUTPUTS[script], "", 0)
+
+
+def test_scripts_run_in_the_emulator() -> None:
+    done = run("--on", "emulator", str(SCRIPTS / "vector_add.py"), "100")
+    assert (done.stdout, done.stderr, done.returncode) == (f"triton {LANGUAGE_LEVEL}: 100 sums are right\n", "", 0)
+
+
+def test_scripts_that_start_pythons_and_have_a_sitecustomize_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import builtins\nbuiltins.customized = True\n")
+    (tmp_path / "child.py").write_text("import triton\nprint(triton.__name__, customized)\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import subprocess, sys, sitecustomize\n"
+        "print(sys.path[0] == sys.argv[1], customized, sitecustomize.__file__ == sys.argv[1] + '/sitecustomize.py')\n"
+        "sys.stdout.flush()\n"
+        "subprocess.run([sys.executable, sys.argv[1] + '/child.py'], check=True)\n"
+    )
+    done = run(str(script), str(tmp_path), path=str(tmp_path))
+    assert (done.stdout, done.stderr) == ("True True True\ntle2cuda.triton True\n", "")
+
+
+def test_errors_of_kernels_are_those_of_the_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import triton.experimental.gluon.language as gl\n")
+    done = run(str(script))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: tle2cuda serves triton, without triton.experimental.gluon: kernels are written in "
+        "triton.language, with triton.experimental.tle for shared memory"
+    )
+
+
+def test_no_such_script() -> None:
+    done = run("missing.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "tle2cuda: cannot read the script 'missing.py': No such file or directory\n"
+
+
+def test_install_and_uninstall() -> None:
+    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "triton"}
+    finders = list(sys.meta_path)
+    with tle2cuda.install() as outer:
+        import triton
+        import triton.language as language
+
+        assert triton.jit is tle2cuda.jit and language is tl
+        inner = tle2cuda.install()
+        inner.uninstall()
+        inner.uninstall()  # once is enough
+        assert triton_imports.is_installed()
+        assert sys.modules["triton"] is triton
+        assert tl.__name__ == "tle2cuda.language", "a module keeps its own name"
+        assert tl.__spec__ is not None and tl.__spec__.name == "tle2cuda.language"
+    outer.uninstall()
+    assert not triton_imports.is_installed()
+    assert sys.meta_path == finders
+    assert {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "triton"} == before
+
+
+def test_modules_that_were_imported_before_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    import types
+
+    theirs = types.ModuleType("triton")
+    monkeypatch.setitem(sys.modules, "triton", theirs)
+    with tle2cuda.install():
+        assert importlib.import_module("triton") is not theirs
+    assert sys.modules["triton"] is theirs
+
+
+def test_package_metadata(installed: Any) -> None:
+    assert importlib.metadata.version("triton") == LANGUAGE_LEVEL
+    assert importlib.util.find_spec("triton") is not None
+    assert importlib.util.find_spec("triton.language") is not None
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("triton-not-there")
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        ("triton._C.libtriton", "triton._C: it is Triton's compiled library; tle2cuda emits CUDA and calls NVRTC"),
+        ("triton.language.extra.hip", "triton.language.extra.hip: it belongs to another vendor's GPUs; "),
+        ("triton.profiler", "triton.profiler: profile with Nsight Compute"),
+        ("triton.nothing.at.all", "tle2cuda serves triton, and has no module triton.nothing"),
+    ],
+)
+def test_what_is_not_served(installed: Any, module: str, reason: str) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(module)
+    assert reason in str(caught.value)
+
+
+def test_unknown_attributes_say_who_serves(installed: Any) -> None:
+    import triton
+
+    assert not hasattr(triton, "frobnicate")
+    with pytest.raises(AttributeError, match=r"tle2cuda serves triton, and has nothing named triton\.frobnicate"):
+        triton.frobnicate  # noqa: B018
+
+
+def test_every_alias_exists() -> None:
+    assert all(served_name(name) for name in triton_imports._ALIASES if name != "triton.language.random")
+
+
+def test_raw_functions_are_declared_and_refused_when_used(installed: Any) -> None:
+    from triton.experimental.tle.raw import InOut, Input, dialect
+
+    @dialect(name="cuda", file="kernel.cu")
+    def scale(x: Input["memref<?xf32>"], y: InOut["memref<?xf32>"]) -> None: ...  # type: ignore[type-arg]  # noqa: F722
+
+    with pytest.raises(NotImplementedError, match="scale is a raw function, which is not supported"):
+        scale()

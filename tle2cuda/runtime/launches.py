@@ -1,0 +1,215 @@
+"""What a specialisation of a kernel becomes: a launch on a GPU, or one on arrays in host memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from struct import error as StructError
+from typing import TYPE_CHECKING, Any
+
+from tle2cuda.compiler import emit_specialized, trace_specialized
+from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime.args import BoundArguments, Place, picker
+from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
+from tle2cuda.runtime.device import host_device
+from tle2cuda.runtime.options import LaunchOptions
+from tle2cuda.targets import DEFAULT_TARGET
+
+if TYPE_CHECKING:
+    from tle2cuda.jit_function import JitFunction
+
+_REMEMBERED_GRIDS = 1024
+
+
+class GPULaunch:
+    """Launches one compiled kernel: the fast path.
+
+    Args:
+        compiled: The compiled kernel.
+        bound: The arguments it was compiled for.
+    """
+
+    __slots__ = ("compiled", "contract", "device", "grids", "launch", "pick", "stream")
+
+    def __init__(self, compiled: Any, bound: BoundArguments) -> None:
+        from tle2cuda.runtime.launcher import stream_getter
+
+        self.compiled = compiled
+        self.contract: LaunchContract = compiled.contract
+        self.device = bound.device
+        self.pick = picker(bound.runtime_indices)
+        self.launch = compiled.launcher.launch
+        self.stream = stream_getter(bound.library)
+        self.grids: dict[Any, Dim3] = {}
+
+    def __call__(self, grid: Any, values: tuple[Any, ...]) -> Any:
+        try:
+            ctas = self.grids.get(grid)
+        except TypeError:  # a list
+            grid = tuple(grid)
+            ctas = self.grids.get(grid)
+        if ctas is None:
+            ctas = self.contract.launch_grid(grid)
+            if len(self.grids) < _REMEMBERED_GRIDS:
+                self.grids[grid] = ctas
+        self.launch(ctas, self.pick(values), self.stream(self.device), self.device)
+        return self.compiled
+
+    def fast_path(self) -> Callable[[Any, tuple[Any, ...]], Any] | None:
+        """The same as one function, for launches after the first; None as long as the kernel is not loaded."""
+        if not self.compiled.launcher.is_loaded(self.device):
+            return None
+        state = self.compiled.launcher.fast_state(self.device)
+        if state is None:
+            return self
+        current_device, launch_kernel, driver_error, block, function, threads, shared_bytes, failure = state
+        compiled, device, grids, pick, stream = self.compiled, self.device, self.grids, self.pick, self.stream
+
+        def launch(grid: Any, values: tuple[Any, ...]) -> Any:
+            if current_device() != device:
+                return self(grid, values)
+            try:
+                x, y, z = grids[grid]
+                pack, buffer, parameters = block.state
+                pack(buffer, 0, *pick(values))
+            except (KeyError, TypeError, StructError, OverflowError):
+                return self(grid, values)
+            if not (x and y and z):
+                return compiled
+            try:
+                launch_kernel(function, x, y, z, threads, 1, 1, shared_bytes, stream(device), parameters, 0)
+            except driver_error as error:
+                raise failure(error, (x, y, z), shared_bytes) from None
+            return compiled
+
+        return launch
+
+
+class HostLaunch:
+    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
+
+    A launch returns this object, which also tells what Triton's compiled kernel would: what needs the compiled
+    kernel, such as its registers, compiles it when first asked.
+
+    Args:
+        kernel: The jit object.
+        bound: The arguments it is specialised for.
+        settings: The launch options.
+    """
+
+    def __init__(self, kernel: JitFunction, bound: BoundArguments, settings: LaunchOptions) -> None:
+        self.kernel = kernel
+        self.bound = bound
+        self.settings = settings
+        self.pick = picker(bound.runtime_indices)
+        self.traced: Any = None
+        self.emulation: Any = None
+        self.device = bound.device
+        self._compiled: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._compiled is None:
+            self._compiled = self.kernel.compile_specialization(self.bound.specialization, self.settings, None)
+        return getattr(self._compiled, name)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """A launch with this grid, of all the kernel's arguments; constants are passed and not read."""
+
+        def launch(*args: Any) -> HostLaunch:
+            values = self.kernel.passed_values(self.bound, args)
+            return self(grid, values)
+
+        return launch
+
+    def _init_handles(self) -> None:
+        """Loads the kernel, as Triton's object does: nothing here."""
+
+    def prepare(self) -> str:
+        """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done; returns the device.
+
+        Raises:
+            CompilationError: The kernel is wrong.
+            ToolchainError: The emulator is chosen and there is no C++ compiler.
+        """
+        device = host_device()
+        settings = self.settings
+        options: dict[str, Any] = {
+            "num_warps": settings.num_warps,
+            "arch": DEFAULT_TARGET,
+            "cluster_dims": settings.cluster_dims,
+            "cooperative": settings.cooperative,
+        }
+        name = self.kernel.fn.__name__
+        if device == "interpreter":
+            if self.traced is None:
+                self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
+                settings.check_mesh(name, self.traced.cluster_dims, self.traced.cooperative)
+        elif self.emulation is None:
+            from tle2cuda.emulator.api import Program
+
+            emitted = emit_specialized(self.kernel, self.bound.specialization, **options)
+            settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
+            self.emulation = Program(emitted)
+        return device
+
+    def fast_path(self) -> HostLaunch:
+        """This object: what a launch costs in Python is nothing beside running the kernel."""
+        return self
+
+    def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
+        if self.prepare() == "emulator":
+            from tle2cuda.emulator import emulate_in_place
+
+            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            return self
+        from tle2cuda import interpreter
+
+        x, y, z = normalize_grid(grid)
+        a, b, c = self.traced.cluster_dims
+        ctas = (x * a, y * b, z * c)
+        check_grid(ctas)
+        if x and y and z:
+            interpreter.run(self.traced, ctas, self.pick(values))
+        return self
+
+
+def values_for_all(names: list[str], indices: tuple[Place, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One value for each parameter from the arguments of a compiled kernel's launch.
+
+    Args:
+        names: The kernel's parameters.
+        indices: Positions of those that are run-time arguments.
+        kernel: Name for messages.
+        args: A value for each parameter, or for each run-time argument.
+
+    Raises:
+        ArgumentError: There are neither as many as the one nor as the other.
+    """
+    if len(args) == len(names):
+        return args
+    places = [index for index in indices if isinstance(index, int)]
+    if len(args) != len(indices) or len(places) != len(indices):
+        raise ArgumentError(
+            f"{kernel}: a launch of the compiled kernel takes its {len(names)} parameters, or the {len(indices)} that "
+            f"are no constants; got {len(args)}",
+            facts=(f"parameters: {', '.join(names)}",),
+        )
+    values: list[Any] = [None] * len(names)
+    for index, value in zip(places, args, strict=True):
+        values[index] = value
+    return tuple(values)
+
+
+def placed(bound: BoundArguments, args: tuple[Any, ...]) -> BoundArguments:
+    """The same arguments where the arrays of a launch lie: a kernel may be compiled without arrays."""
+    if bound.library:
+        return bound
+    for value in args:
+        library = type(value).__module__.partition(".")[0]
+        if hasattr(value, "data_ptr") and hasattr(value, "get_device"):
+            return dataclasses.replace(bound, library="torch", device=value.get_device())
+        if library == "cupy":
+            return dataclasses.replace(bound, library=library, device=value.data.device_id)
+    return bound

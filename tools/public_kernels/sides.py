@@ -1,0 +1,140 @@
+"""The ways to run a recipe: Triton on a GPU or in its interpreter, tle2cuda on a GPU, in the emulator, interpreted.
+
+Every side takes a `Concrete` launch and leaves what its arrays hold afterwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tools.public_kernels import extract
+from tools.public_kernels.recipe import Array, Concrete
+from tools.public_kernels.records import Record, constants
+
+SIDES = ("cuda", "emulator", "interpreter", "eager", "triton", "triton-cpu")
+_TORCH_NAMES = {"float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "bfloat16": "bfloat16"}
+
+
+@dataclass(slots=True)
+class Ran:
+    """What a run left.
+
+    Attributes:
+        arrays: Contents of the array arguments afterwards.
+        first_s: Seconds of the first call, compilation and all.
+        again: Launches once more, without waiting; for timing on a GPU.
+    """
+
+    arrays: dict[str, Array]
+    first_s: float
+    again: Callable[[], Any]
+
+
+def load(record: Record, packages: Path, cut: Path, use_triton: bool) -> Any:
+    """The record's kernel as `triton.jit` made it: Triton's own, or tle2cuda's in its place."""
+    if not use_triton:
+        import tle2cuda
+
+        tle2cuda.install()
+    sys.setrecursionlimit(10000)
+    folder = extract.extract(record, packages, cut)
+    if str(folder.parent) not in sys.path:
+        sys.path.insert(0, str(folder.parent))
+    return importlib.import_module(f"{folder.name}.entry").KERNEL
+
+
+def run(side: str, kernel: Any, record: Record, before: Concrete) -> Ran:
+    """Runs a launch on one side. `kernel` was loaded with Triton for Triton's sides, either way for ours.
+
+    Raises:
+        Exception: Whatever the side raises.
+    """
+    options: dict[str, Any] = {"num_warps": record.num_warps, "num_stages": record.num_stages}
+    if side.startswith("triton"):
+        constexprs = _triton_constants(record)
+        device = "cuda" if side == "triton" else "cpu"
+    else:
+        import tle2cuda
+
+        kernel = tle2cuda.jit(getattr(kernel, "fn", kernel))
+        constexprs = constants(record)
+        device = "cuda" if side == "cuda" else "numpy"
+        os.environ["TLE2CUDA_DEVICE"] = side
+    holders = {name: _to_device(array, device) for name, array in before.arrays.items()}
+    arguments = {name: _argument(before, name, holder, side) for name, holder in holders.items()}
+    constexprs.update(before.others)
+    grid = before.launch.grid
+
+    def launch() -> None:
+        kernel[grid](**arguments, **constexprs, **options)
+
+    start = time.perf_counter()
+    launch()
+    if device == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+    first_s = time.perf_counter() - start
+    arrays = {name: _to_numpy(holder, before.arrays[name].dtype) for name, holder in holders.items()}
+    return Ran(arrays, first_s, launch)
+
+
+def _argument(before: Concrete, name: str, holder: Any, side: str) -> Any:
+    block = before.block_of(name)
+    if block is None:
+        return holder
+    module = "triton" if side.startswith("triton") else "tle2cuda"
+    if module == "tle2cuda":
+        from tle2cuda.tools.tensor_descriptor import TensorDescriptor  # type: ignore[import-not-found]
+    else:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+    return TensorDescriptor.from_tensor(holder, list(block))
+
+
+def _triton_constants(record: Record) -> dict[str, Any]:
+    import triton.language as tl
+
+    def value(stored: Any) -> Any:
+        return getattr(tl, _long_name(stored["dtype"])) if isinstance(stored, Mapping) else stored
+
+    return {name: value(stored) for name, stored in record.constexprs.items()}
+
+
+def _long_name(short: str) -> str:
+    """`float32` of `fp32`: names of dtypes in the language."""
+    for start, long in (("fp8", "float8"), ("fp", "float"), ("bf", "bfloat"), ("i", "int"), ("u", "uint")):
+        if short.startswith(start):
+            return long + short[len(start) :]
+    raise ValueError(short)
+
+
+def _to_device(array: Array, device: str) -> Any:
+    if device == "numpy":
+        return array.copy()
+    import torch
+
+    name = array.dtype.name
+    if name in _TORCH_NAMES:
+        raw = array.view(np.uint8 if array.dtype.itemsize == 1 else np.int16)
+        return torch.from_numpy(raw.copy()).to(device).view(getattr(torch, _TORCH_NAMES[name]))
+    return torch.from_numpy(array.copy()).to(device)
+
+
+def _to_numpy(holder: Any, dtype: np.dtype[Any]) -> Array:
+    if isinstance(holder, np.ndarray):
+        return holder
+    import torch
+
+    if dtype.name in _TORCH_NAMES:
+        raw = holder.view(torch.uint8 if dtype.itemsize == 1 else torch.int16)
+        return np.asarray(raw.cpu().numpy()).view(dtype)
+    return np.asarray(holder.cpu().numpy())
