@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from tle2cuda.compiler import current_arch, emit_specialized, public
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
+from tle2cuda.levels import check_level
 from tle2cuda.runtime.args import (
     HOST,
     BoundArguments,
@@ -24,7 +25,8 @@ from tle2cuda.runtime.args import (
     passed_arguments,
     specialize,
 )
-from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
+from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
@@ -67,6 +69,7 @@ class JitFunction(KernelInterface[Any]):
         do_not_specialize: Parameters that always stay run-time values without hints.
         do_not_specialize_on_alignment: Parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; device functions are always inlined.
+        language: Level of the language that a kernel and what it calls are read by; None leaves it to the environment.
         debug: Accepted for compatibility.
         launch_metadata: Function from grid, metadata and arguments to what launch hooks learn.
         pre_run_hooks: Functions that are called with the arguments before every launch.
@@ -81,12 +84,14 @@ class JitFunction(KernelInterface[Any]):
         debug: bool | None = None,
         repr: Callable[[Any], str] | None = None,
         launch_metadata: Callable[..., Any] | None = None,
+        language: str | None = None,
     ) -> None:
         self.fn = fn
         self.do_not_specialize = tuple(do_not_specialize or ())
         self.do_not_specialize_on_alignment = tuple(do_not_specialize_on_alignment or ())
         self.noinline = bool(noinline)
         self.debug = debug
+        self.language = None if language is None else check_level(language)
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
@@ -110,6 +115,11 @@ class JitFunction(KernelInterface[Any]):
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
+
+    @property
+    def eager(self) -> _EagerKernel:
+        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint` and `print`."""
+        return _EagerKernel(self)
 
     # -- what packages read of a jit object --
 
@@ -367,7 +377,8 @@ class JitFunction(KernelInterface[Any]):
         except InternalError:
             raise
         except KernelError as error:
-            raise error.with_traceback(None) from error.__cause__
+            # In eager mode the kernel's own frames are the user's place.
+            raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
 
     def _refuse_mocks(self, values: Sequence[Any]) -> None:
         """A launch needs memory.
@@ -449,6 +460,27 @@ class JitFunction(KernelInterface[Any]):
         return GPULaunch(compiled, bound)
 
 
+class _EagerKernel:
+    """A kernel whose launches run in eager mode.
+
+    Args:
+        kernel: The jit object.
+    """
+
+    def __init__(self, kernel: JitFunction) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            try:
+                with on_device("eager"):
+                    return self._kernel._launch(grid, *args, **kwargs)
+            except Exception as error:
+                raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+
+        return launch
+
+
 def _has_gpu() -> bool:
     from tle2cuda.runtime.active import uses_gpu
 
@@ -469,6 +501,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    language: str | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -483,6 +516,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    language: str | None = None,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Makes a Python function a kernel, or a function that kernels call.
 
@@ -496,6 +530,8 @@ def jit(
         do_not_specialize_on_alignment: Names or indices of parameters whose divisibility by 16 is ignored.
         debug: Accepted for compatibility.
         noinline: Accepted for compatibility; functions are always inlined.
+        language: Level of the language that the kernel is read by, ``3.6`` or ``3.9``: that of Triton. The functions
+            that it calls are read by the same. None takes `TLE2CUDA_LANGUAGE`, else 3.6.
 
     Example:
         >>> @tle2cuda.jit
@@ -517,6 +553,7 @@ def jit(
             debug,
             repr,
             launch_metadata,
+            language,
         )
 
     return wrap if fn is None else wrap(fn)

@@ -186,7 +186,7 @@ def _stage(state: State, value: Value, target_name: str) -> None:
     name = state.names.fresh(f"{target_name}_next")
     if isinstance(value.type, BufferType):
         pointer = f"{value.type.element.cuda}*"
-        statements.constant_pointer(state.block, pointer, name, _text(state, value).text)
+        statements.constant(state.block, pointer, name, _text(state, value).text)
         starts = (Affine(),) * len(value.type.shape)
         state.buffers[value] = BufferRef(name, value.type.shape, starts, True, state.buffers[value].strides)
         return

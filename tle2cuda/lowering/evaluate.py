@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import CHOICES, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import DType, TileType
+from tle2cuda.ir.types import DType, PointerType, TileType
 from tle2cuda.layout import Layout, Term, axis_unit, f2, flatten, format_index, format_xor, linear_terms, unflatten
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, RELATIONAL, RUN, THREAD, Affine, C, Expr, K, deps_of, ternary
@@ -227,6 +227,11 @@ class Evaluator:
         if op is not None and op.name == "constant" and isinstance(value.type, DType) and value.type.is_int():
             if not value.type.is_bool() and value.type.bits <= 32 and value.type.kind == "int":
                 return Affine(int(op.attrs["value"]))
+        if isinstance(value.type, PointerType) and value not in self.state.scalars:
+            from tle2cuda.lowering.places import Places  # places are spelled by evaluators
+
+            places = Places(self.state, self)
+            return places.address(places.of(value))
         return self.state.scalar(value)
 
     def _compute(self, value: Value, grid: Grid, k_zero: bool) -> Expr:

@@ -197,9 +197,9 @@ def static_value(x: Any, what: str) -> Any:
 
 
 def static_int(x: Any, what: str) -> int:
-    """An int argument; bool is refused."""
+    """An int argument; True and False count as 1 and 0."""
     value = static_value(x, what)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if not hasattr(value, "__index__"):
         raise InvalidType(f"{what} must be an int, got {value!r}")
     return python_operator.index(value)
 

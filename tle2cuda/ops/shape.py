@@ -129,20 +129,23 @@ def expand_dims(input: Any, axis: Any) -> tensor:
 
 @core.operator("getitem")
 def index(x: tensor, key: Any) -> tensor:
-    """``x[:, None]``: None inserts an axis of extent 1, ``:`` keeps one.
+    """``x[:, None]``: None inserts an axis of extent 1, ``:`` keeps one; axes that are not mentioned follow.
+
+    A scalar has no axis for ``:``, so each None gives it one: ``n[:, None]`` has shape [1].
 
     Raises:
         InvalidType: Anything else as an index: elements of a tile cannot be picked.
+        ShapeMismatch: More ``:`` than axes.
     """
     keys = key if isinstance(key, (tuple, list)) else (key,)
     result_axes: list[int] = []
     kept = 0
-    for position, entry in enumerate(keys):
+    for entry in keys:
         entry = unwrap(entry)
         if entry is None:
-            result_axes.append(position)
+            result_axes.append(len(result_axes) + kept)
         elif isinstance(entry, slice) and all(unwrap(part) is None for part in (entry.start, entry.stop, entry.step)):
-            kept += 1
+            kept += bool(x.dims)
         else:
             raise InvalidType(
                 f"a tile is indexed with None and `:` only, got {core.describe(entry)}",
@@ -151,11 +154,11 @@ def index(x: tensor, key: Any) -> tensor:
                 if x.is_pointer
                 else "load the element you need, reduce, or use tl.where with tl.arange",
             )
-    if kept != len(x.dims):
+    if kept > len(x.dims):
         raise ShapeMismatch(
             f"{kept} `:` for a tile of rank {len(x.dims)}",
             facts=(fact("tile", x),),
-            help="write one `:` for every axis",
+            help="write at most one `:` for every axis",
         )
     return expand_dims(x, tuple(result_axes)) if result_axes else x
 
