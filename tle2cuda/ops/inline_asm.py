@@ -215,7 +215,88 @@ def _element_bits(element: Element) -> int:
     return 64 if isinstance(element, PointerType) else 8 if element is BOOL else element.bits
 
 
-def _stored(values: Any, element: Element) -> Array:
+def _packed(bits: Array, element: Element, pack: int, letter_bits: Sequence[int]) -> list[Array]:
+    """Bits of elements as registers, one array for each, with one entry for each group of `pack`."""
+    raw = bits.reshape(-1)
+    missing = -raw.size % pack
+    raw = np.concatenate([raw, np.repeat(raw[-1:], missing)]) if missing else raw
+    count = elements_per_register(element, pack)
+    groups = raw.reshape(-1, pack // count, count)
+    width = _element_bits(element)
+    registers = []
+    for position in range(pack // count):
+        word = np.zeros(groups.shape[0], np.uint64)
+        for lane in range(count):
+            word |= groups[:, position, lane].astype(np.uint64) << np.uint64(width * lane)
+        if count == 1 and isinstance(element, DType) and element.is_int_signed() and width < letter_bits[position]:
+            word = word.astype(f"u{width // 8}").view(f"i{width // 8}").astype(np.int64).view(np.uint64)
+        registers.append(word != 0 if letter_bits[position] == 1 else word)
+    return registers
+
+
+def _unpacked(registers: Sequence[Array], element: Element, pack: int, size: int) -> Array:
+    count = elements_per_register(element, pack)
+    width = _element_bits(element)
+    parts = []
+    for register in registers:
+        word = register.astype(np.uint64)
+        parts += [word >> np.uint64(width * lane) for lane in range(count)]
+    raw: Array = np.stack(parts, axis=-1).reshape(-1)[:size].astype(f"u{width // 8}")
+    return raw
+
+
+def execute(
+    text: str,
+    letters: str,
+    pack: int,
+    arguments: Sequence[tuple[Array, Element]],
+    results: Sequence[Element],
+    shape: tuple[int, ...],
+    machine: Any,
+) -> list[Array]:
+    """Run a text on tiles, without a GPU.
+
+    Args:
+        text: The text.
+        letters: The constraints.
+        pack: Elements of one run.
+        arguments: Bits of each argument's elements, as unsigned integers of `shape`, and its element type.
+        results: Element types of the results.
+        shape: Shape of all of them.
+        machine: Memory and special registers (`tle2cuda.ptx.evaluate.Machine`).
+
+    Returns:
+        The bits of each result's elements.
+
+    Raises:
+        NotSupported: An instruction is not known.
+    """
+    from tle2cuda.ptx.evaluate import evaluate
+
+    program = _program(text, letters)
+    size = int(np.prod(shape, dtype=np.int64))
+    position = first = sum(registers_of(element, pack) for element in results)
+    ties = parse_constraints(letters).inputs
+    registers: dict[str, Array] = {}
+    for bits, element in arguments:
+        count = registers_of(element, pack)
+        widths = [program.widths[f"${position + i}"] for i in range(count)]
+        for word in _packed(np.broadcast_to(bits, shape), element, pack, widths):
+            registers[f"${position}"] = word
+            if ties[position - first].isdigit():
+                registers[f"${ties[position - first]}"] = word
+            position += 1
+    final = evaluate(program, registers, (-(-size // pack),), machine)
+    found, position = [], 0
+    for element in results:
+        count = registers_of(element, pack)
+        flat = _unpacked([final[f"${position + i}"] for i in range(count)], element, pack, size)
+        found.append(flat.reshape(shape))
+        position += count
+    return found
+
+
+def _bits_of(values: Any, element: Element) -> Array:
     """Elements as unsigned integers of their width."""
     if isinstance(element, PointerType):
         return np.asarray(values, np.uint64)
@@ -224,73 +305,27 @@ def _stored(values: Any, element: Element) -> Array:
     return np.asarray(to_storage(np.asarray(values), element)).view(f"u{element.bytes}")
 
 
-def _packed(values: Any, element: Element, pack: int, letter_bits: Sequence[int]) -> list[Array]:
-    """Flat elements as registers, one array for each, with one entry for each group of `pack`."""
-    raw = _stored(values, element).reshape(-1)
-    missing = -raw.size % pack
-    raw = np.concatenate([raw, np.repeat(raw[-1:], missing)]) if missing else raw
-    count = elements_per_register(element, pack)
-    groups = raw.reshape(-1, pack // count, count)
-    bits = _element_bits(element)
-    registers = []
-    for position in range(pack // count):
-        word = np.zeros(groups.shape[0], np.uint64)
-        for lane in range(count):
-            word |= groups[:, position, lane].astype(np.uint64) << np.uint64(bits * lane)
-        if count == 1 and isinstance(element, DType) and element.is_int_signed() and bits < letter_bits[position]:
-            word = word.astype(f"u{bits // 8}").view(f"i{bits // 8}").astype(np.int64).view(np.uint64)
-        registers.append(word != 0 if letter_bits[position] == 1 else word)
-    return registers
-
-
-def _unpacked(registers: Sequence[Array], element: Element, pack: int, size: int) -> Array:
-    count = elements_per_register(element, pack)
-    bits = _element_bits(element)
-    parts = []
-    for register in registers:
-        word = register.astype(np.uint64)
-        parts += [word >> np.uint64(bits * lane) for lane in range(count)]
-    raw = np.stack(parts, axis=-1).reshape(-1)[:size]
+def _values_of(bits: Array, element: Element) -> Any:
     if isinstance(element, PointerType):
-        return raw
+        return bits
     if element is BOOL:
-        return np.asarray(raw & np.uint64(0xFF) != 0)
-    narrow = raw.astype(f"u{element.bytes}")
-    return np.asarray(from_storage(narrow.view(storage_dtype(element)), element))
+        return bits != 0
+    return from_storage(bits.view(storage_dtype(element)), element)
 
 
 def _run(ctx: Any, op: Op, arguments: Sequence[Any], pack: int) -> tuple[Any, ...]:
     """The results for all elements."""
-    program = _program(op.attrs["asm"], op.attrs["constraints"])
     elements = [element_of(result.type) for result in op.results]
-    inputs = [element_of(operand.type) for operand in value_operands(op)]
-    shape = np.broadcast_shapes(*(np.shape(argument) for argument in arguments)) if arguments else ()
-    if not arguments:
-        shape = shape_of(op.results[0].type)
-    size = int(np.prod(shape, dtype=np.int64))
-    groups = -(-size // pack)
-    outputs = sum(registers_of(element, pack) for element in elements)
-    registers: dict[str, Array] = {}
-    position = outputs
-    ties = parse_constraints(op.attrs["constraints"]).inputs
-    for argument, element in zip(arguments, inputs, strict=True):
-        count = registers_of(element, pack)
-        widths = [program.widths[f"${position + i}"] for i in range(count)]
-        for word in _packed(np.broadcast_to(argument, shape), element, pack, widths):
-            registers[f"${position}"] = word
-            if ties[position - outputs].isdigit():
-                registers[f"${ties[position - outputs]}"] = word
-            position += 1
-    from tle2cuda.ptx.evaluate import evaluate
-
-    final = evaluate(program, registers, (groups,), _Memory(ctx, op))
-    results, position = [], 0
-    for element in elements:
-        count = registers_of(element, pack)
-        flat = _unpacked([final[f"${position + i}"] for i in range(count)], element, pack, size)
-        results.append(flat.reshape(shape) if shape else flat[0])
-        position += count
-    return tuple(results)
+    shape = shape_of(op.results[0].type)
+    given = [
+        (_bits_of(argument, element_of(operand.type)), element_of(operand.type))
+        for argument, operand in zip(arguments, value_operands(op), strict=True)
+    ]
+    if arguments:
+        shape = np.broadcast_shapes(*(np.shape(argument) for argument in arguments))
+    found = execute(op.attrs["asm"], op.attrs["constraints"], pack, given, elements, shape, _Memory(ctx, op))
+    results = [_values_of(bits, element) for bits, element in zip(found, elements, strict=True)]
+    return tuple(result if shape else result[()] for result in results)
 
 
 class _Memory:
@@ -298,7 +333,6 @@ class _Memory:
 
     def __init__(self, ctx: Any, op: Op) -> None:
         self.ctx, self.op = ctx, op
-        self._is_shared: bool | None = None
 
     def _pseudo(self, name: str, type_: str, addresses: Array) -> Op:
         """An operation of ours that does what the instruction does, for checks and messages."""
