@@ -40,6 +40,11 @@ SHOWN = (
     "flip_i32_16x64_axis1",
     "extract_tile_64x32_16x8_dynamic",
     "insert_tile_32x64_16x16_form2",
+    "sort_1x1024_axis1_warps4",
+    "sort_float16_4x128",
+    "topk_f32_1x1024_64",
+    "gather_f32_128x32_128x32_axis1",
+    "gather_f32_64x32_32x32_axis0",
     # Collectives.
     "reduce_sum_f32_1000",
     "reduce_max_64x16_axis0",

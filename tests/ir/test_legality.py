@@ -169,6 +169,16 @@ CASES = {
         "%x = insert %r, %t, %n : i32[8]",
         "the element type changes",
     ),
+    "gather": (
+        "%x = gather %t, %r {axis = 0} : fp32[8]",
+        "%x = gather %t, %t {axis = 0} : fp32[8]",
+        "operand 1 is fp32[8], not integers",
+    ),
+    "sort": (
+        "%x = sort %t {axis = 0, descending = True} : fp32[4]",
+        "%x = sort %t {axis = 0, descending = False, merge = True} : fp32[4]",
+        "a merge keeps all elements",
+    ),
     "flip": (
         "%x = flip %t {axis = 0} : fp32[8]",
         "%x = flip %t {axis = 0} : fp32[4]",

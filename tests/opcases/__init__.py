@@ -15,6 +15,7 @@ FAMILIES = (
     "elementwise",
     "collectives",
     "shapes",
+    "sorting",
     "memory",
     "control",
     "atomics",

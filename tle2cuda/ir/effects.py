@@ -49,6 +49,8 @@ _SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
     "convert_layout": (WRITE, READ),
     "flip": (WRITE, READ),
     "extract_at": (WRITE, READ),
+    "gather": (WRITE, READ),
+    "sort": (WRITE, READ),
     "atomic_rmw": (WRITE, READ),
     "atomic_cas": (WRITE, READ),
     "load": (WRITE, READ),

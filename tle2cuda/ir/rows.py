@@ -207,6 +207,14 @@ _row(
     tile_rules.check_insert,
 )
 _row("flip", "tile -> the same, axis reversed", (TILE,), tile_rules.check_flip, attrs={"axis": INT})
+_row("gather", "tile, integer tile -> tile of its shape", (TILE, TILE), tile_rules.check_gather, attrs={"axis": INT})
+_row(
+    "sort",
+    "tile of numbers -> its elements along axis in order, or the first of them",
+    (TILE,),
+    tile_rules.check_sort,
+    attrs={"axis": INT, "descending": FLAG, "merge": maybe(FLAG)},
+)
 _row(
     "reduce",
     "tiles of one shape -> the same without axis",

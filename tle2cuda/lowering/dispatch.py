@@ -13,6 +13,7 @@ from tle2cuda.lowering import (
     distributed,
     dot,
     fused,
+    gather,
     histogram,
     inline_asm,
     join,
@@ -22,6 +23,7 @@ from tle2cuda.lowering import (
     scan,
     shape,
     shared,
+    sort,
     tiles,
 )
 from tle2cuda.lowering.state import State
@@ -52,6 +54,8 @@ _EMITTERS: dict[str, Emitter] = {
     "convert_layout": shape.emit_convert_layout,
     "flip": shape.emit_flip,
     "extract_at": tiles.emit_extract_at,
+    "gather": gather.emit_gather,
+    "sort": sort.emit_sort,
     "tile_to_scalar": shape.emit_tile_to_scalar,
     "for": control.emit_for,
     "while": control.emit_while,

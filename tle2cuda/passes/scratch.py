@@ -21,7 +21,10 @@ from tle2cuda.passes.collective_plan import (
     exclusive_sum_slots,
     exclusive_sum_type,
     flip_in_warp,
+    gather_in_warp,
     scan_slots,
+    sort_chunk,
+    sort_key,
     stored,
     warp_exchange,
 )
@@ -64,6 +67,8 @@ class _Scratch(Rewriter):
             "convert_layout": self.for_conversion,
             "flip": self.for_flip,
             "extract_at": self.for_part,
+            "gather": self.for_gather,
+            "sort": self.for_sort,
             "atomic_rmw": self.for_atomic,
             "atomic_cas": self.for_atomic,
             "load": self.for_load,
@@ -130,6 +135,17 @@ class _Scratch(Rewriter):
     def for_part(self, op: Op) -> list[BufferType]:
         return [BufferType((_layout(op.results[0]).num_elements,), _stored(op.operands[0]))]
 
+    def for_gather(self, op: Op) -> list[BufferType]:
+        source = _layout(op.operands[0])
+        if gather_in_warp(source, _layout(op.results[0]), op.attrs["axis"]) is not None:
+            return []
+        return [BufferType((source.num_elements,), _stored(op.operands[0]))]
+
+    def for_sort(self, op: Op) -> list[BufferType]:
+        chunk = sort_chunk(op)
+        count = 2 * chunk * _layout(op.operands[0]).num_threads
+        return [BufferType((count,), sort_key(dtype_of(op.operands[0].type)))] if chunk else []
+
     def for_atomic(self, op: Op) -> list[BufferType]:
         result = op.results[0]
         if not self.uses.get(result):
@@ -180,5 +196,7 @@ def _name(op: Op, position: int, definitions: Mapping[Value, Op]) -> str:
         "convert_layout": "exchange",
         "flip": "exchange",
         "extract_at": "part",
+        "gather": "source",
+        "sort": "exchanged_keys",
     }.get(op.name, "broadcast")
     return f"{base}_{kind.split('_')[-1]}" if base else kind
