@@ -84,6 +84,7 @@ from tle2cuda.ops.dot import dot
 from tle2cuda.ops.dot_scaled import dot_scaled
 from tle2cuda.ops.gather import gather
 from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.inline_asm import inline_asm_elementwise
 from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
@@ -146,10 +147,6 @@ int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
-
-inline_asm_elementwise = unsupported(
-    "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
-)
 
 # Last, since its modules use the names above.
 from tle2cuda.language import tle  # noqa: E402
