@@ -50,7 +50,6 @@ from tle2cuda.ops.atomics import (
 from tle2cuda.ops.block_pointers import advance, make_block_ptr
 from tle2cuda.ops.casts import cast
 from tle2cuda.ops.compare import logical_and, logical_not, logical_or
-from tle2cuda.ops.copy import unsupported
 from tle2cuda.ops.core import block_type, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.creation import arange, full, zeros, zeros_like
 from tle2cuda.ops.debug import (
