@@ -32,25 +32,6 @@ __device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combi
     return value;
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -68,7 +49,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 // The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
 // where there is none. Called by whole warps.
 template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
 {
     return shuffle_words(value, [distance](unsigned word) {
         return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
@@ -90,6 +71,15 @@ __device__ __forceinline__ T lanes_scan(T value, Combine combine)
     }
     return value;
 }
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
@@ -123,7 +113,7 @@ moe_align_starts(const int* __restrict__ totals, int* starts, int* num_post_pad)
     // group = tl.arange(0, GROUP_TILE)                                                 staged.py:77
     const int group = 2 * thread;
     // total = tl.load(totals + group, mask=group < NUM_GROUPS, other=0)                staged.py:78
-    const Vector<int, 2> total = group < 512 ? load_vector<2>(totals + group) : fill_vector<2>(0);
+    const Vector<int, 2> total = load_vector<2>(totals + group);
 
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     Vector<int, 2> padded;

@@ -68,7 +68,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 // The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
 // where there is none. Called by whole warps.
 template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
 {
     return shuffle_words(value, [distance](unsigned word) {
         return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
@@ -123,7 +123,7 @@ moe_align_starts(int* totals, int* starts, int* num_post_pad)
     // group = tl.arange(0, GROUP_TILE)                                                 staged.py:77
     const int group = 2 * thread;
     // total = tl.load(totals + group, mask=group < NUM_GROUPS, other=0)                staged.py:78
-    const Vector<int, 2> total = group < 512 ? load_vector<2>(totals + group) : fill_vector<2>(0);
+    const Vector<int, 2> total = load_vector<2>(totals + group);
 
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     Vector<int, 2> padded;

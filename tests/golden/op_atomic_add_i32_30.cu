@@ -9,7 +9,7 @@ namespace {
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int before_broadcast[32];     // scratch of atomics.py:40
+    alignas(16) int before_broadcast[32];     // scratch of atomics.py:48
 };
 static_assert(sizeof(Shared) <= 128, "the launch contract gives the CTA this much shared memory");
 
@@ -27,7 +27,7 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
     // value = tl.load(x + i, mask=i < n, other=0)                                     atomics.py:20
     const bool inside = i < n;
     const int value = inside ? x[i] : 0;
-    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:40
+    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:48
     int before;
     __threadfence();  // release: what this thread wrote comes before the atomics
 

@@ -92,6 +92,16 @@ CASES = {
         "%x = math %n {fn = 'exp'} : i32",
         "exp takes floats, not int32",
     ),
+    "asm": (
+        "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32[8]",
+        "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",
+        "operand 1 is float32 but operand 0 is fp32[8]: shapes differ",
+    ),
+    "asm_block": (
+        "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 1, pure = False} : i32",
+        "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 0, pure = False} : i32",
+        "attribute pack is 0, not a positive int",
+    ),
     "philox": (
         "%u = cast %n : u32 %x = philox %u, %u, %u, %u, %u, %u {rounds = 10, word = 3} : u32",
         "%x = philox %n, %n, %n, %n, %n, %n {rounds = 10, word = 3} : i32",
@@ -138,6 +148,41 @@ CASES = {
         "%o = splat %n : i32[2, 4] %x = trans %o {perm = (1, 0)} : i32[4, 2]",
         "%o = splat %n : i32[2, 4] %x = trans %o {perm = (1, 1)} : i32[4, 4]",
         "perm (1, 1) is no permutation of 2 axes",
+    ),
+    "concat": (
+        "%x = concat %r, %r {axis = 0} : i32[16]",
+        "%x = concat %r, %r {axis = 1} : i32[16]",
+        "axis 1 is out of range for rank 1",
+    ),
+    "extract": (
+        "%x = extract %r {start = (4,)} : i32[4]",
+        "%x = extract %r {start = (2,)} : i32[4]",
+        "start [2] is no multiple of [4] inside of [8]",
+    ),
+    "extract_at": (
+        "%x = extract_at %r, %n : i32[2]",
+        "%x = extract_at %r, %n : i32[16]",
+        "[16] does not divide [8]",
+    ),
+    "insert": (
+        "%q4 = extract %r {start = (4,)} : i32[4] %x = insert %r, %q4, %n : i32[8]",
+        "%x = insert %r, %t, %n : i32[8]",
+        "the element type changes",
+    ),
+    "gather": (
+        "%x = gather %t, %r {axis = 0} : fp32[8]",
+        "%x = gather %t, %t {axis = 0} : fp32[8]",
+        "operand 1 is fp32[8], not integers",
+    ),
+    "sort": (
+        "%x = sort %t {axis = 0, descending = True} : fp32[4]",
+        "%x = sort %t {axis = 0, descending = False, merge = True} : fp32[4]",
+        "a merge keeps all elements",
+    ),
+    "flip": (
+        "%x = flip %t {axis = 0} : fp32[8]",
+        "%x = flip %t {axis = 0} : fp32[4]",
+        "result 0 is fp32[4] instead of fp32[8]",
     ),
     "reduce": (
         f"%x = reduce %r {{axis = 0, kind = 'custom'}} : i32 {SUM}",

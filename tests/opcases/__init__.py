@@ -14,13 +14,18 @@ from tests.opcases.case import OpCase, Tolerance, registered_cases
 FAMILIES = (
     "elementwise",
     "collectives",
+    "shapes",
+    "sorting",
     "memory",
     "control",
     "atomics",
     "shared",
     "distributed",
     "device_functions",
+    "inline_asm",
     "dot",
+    "block_pointers",
+    "descriptors",
 )
 
 

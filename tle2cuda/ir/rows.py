@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle2cuda.ir import rules
+from tle2cuda.ir import rules, tile_rules
 from tle2cuda.ir.kinds import (
     ANY,
     ARITHMETIC,
@@ -142,6 +142,24 @@ _row(
     attrs={"rounds": NATURAL, "word": choice_of(0, 1, 2, 3)},
 )
 _row(
+    "asm",
+    "values of one shape -> value of that shape",
+    (VALUE,),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT},
+)
+_row(
+    "asm_block",
+    "values of one shape -> values of that shape",
+    (),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT, "pack": POSITIVE, "pure": FLAG},
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
     "cast",
     "number -> number of the same shape",
     (NUMBER,),
@@ -167,6 +185,36 @@ _row(
 _row("reshape", "tile -> tile of equal size", (TILE,), rules.check_reshape)
 _row("tile_to_scalar", "tile of one element -> its scalar", (TILE,), rules.check_tile_to_scalar)
 _row("trans", "tile -> tile with permuted axes", (TILE,), rules.check_trans, attrs={"perm": INTS})
+_row(
+    "concat",
+    "tiles a, b of one type -> the same with twice the extent at axis, a in front",
+    (TILE, TILE),
+    tile_rules.check_concat,
+    attrs={"axis": INT},
+)
+_row(
+    "extract",
+    "tile -> its part from start on",
+    (TILE,),
+    tile_rules.check_extract,
+    attrs={"start": INTS},
+)
+_row("extract_at", "tile, i32 number -> the part of that number", (TILE, I32_SCALAR), tile_rules.check_extract_at)
+_row(
+    "insert",
+    "tile, part, i32 number -> tile with that part replaced",
+    (TILE, TILE, I32_SCALAR),
+    tile_rules.check_insert,
+)
+_row("flip", "tile -> the same, axis reversed", (TILE,), tile_rules.check_flip, attrs={"axis": INT})
+_row("gather", "tile, integer tile -> tile of its shape", (TILE, TILE), tile_rules.check_gather, attrs={"axis": INT})
+_row(
+    "sort",
+    "tile of numbers -> its elements along axis in order, or the first of them",
+    (TILE,),
+    tile_rules.check_sort,
+    attrs={"axis": INT, "descending": FLAG, "merge": maybe(FLAG)},
+)
 _row(
     "reduce",
     "tiles of one shape -> the same without axis",

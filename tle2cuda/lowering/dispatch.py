@@ -13,18 +13,24 @@ from tle2cuda.lowering import (
     distributed,
     dot,
     fused,
+    gather,
     histogram,
+    inline_asm,
+    join,
     program,
     reduction,
     scalars,
     scan,
     shape,
     shared,
+    sort,
+    tiles,
 )
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import operation
 
 Emitter = Callable[[State, Op], None]
+_REGISTERING = (join,)  # modules that only register rules
 
 _EMITTERS: dict[str, Emitter] = {
     "alloc": shared.emit_alloc,
@@ -39,19 +45,24 @@ _EMITTERS: dict[str, Emitter] = {
     "program_id": program.emit_index,
     "num_programs": program.emit_index,
     "fused": fused.emit_fused,
+    "asm_block": inline_asm.emit_asm_block,
     "reduce": reduction.emit_reduce,
     "scan": scan.emit_scan,
     "exclusive_sum": scan.emit_exclusive_sum,
     "dot": dot.emit_dot,
     "histogram": histogram.emit_histogram,
     "convert_layout": shape.emit_convert_layout,
+    "flip": shape.emit_flip,
+    "extract_at": tiles.emit_extract_at,
+    "gather": gather.emit_gather,
+    "sort": sort.emit_sort,
     "tile_to_scalar": shape.emit_tile_to_scalar,
     "for": control.emit_for,
     "while": control.emit_while,
     "if": control.emit_if,
 }
 
-_RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans")
+_RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans", "extract")
 
 
 def emit_op(state: State, op: Op) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements
@@ -284,6 +284,8 @@ class FusedLoop:
             arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
             expr = elementwise(self.state, op, arguments, self.ev.text)
             self._define(op.results[0], self.ev.text(expr), op)
+        elif op.name in CHOICES:
+            self._define(op.results[0], self.ev.chosen(op, self.ev.grid, k_zero=False), op)
         else:
             raise InternalError(f"{op.name} inside a fused region", op.span)
 
@@ -396,13 +398,13 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
         slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
         statements.assign(ev.run_block, registers.element("run", "k"), slot, op.span)
 
-    bodies = {"perform": _each_register(state, loop.ev, perform), "read": _each_register(state, loop.ev, read)}
+    bodies = {"perform": each_register(state, loop.ev, perform), "read": each_register(state, loop.ev, read)}
     view = atomics.ReplicatedView(type_, name, fences.release, fences.acquire)
     write(state.block, atomics.TEMPLATE, "replicated", view, op.span, **bodies)
     state.registers[result] = registers
 
 
-def _each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
+def each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
     """`body` in loops over run and k, with what is named in front of them."""
     whole = Block(state.block.depth)
     loops = [(index, count) for index, count in (("run", ev.runs), ("k", ev.vec)) if count > 1]

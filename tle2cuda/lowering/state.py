@@ -143,6 +143,7 @@ class State:
         self.member_types: dict[Value, str] = {}  # members of `Shared` that are no plain arrays
         self.places: dict[Value, object] = {}
         self.helpers: set[str] = set()
+        self.functions: dict[object, tuple[str, str]] = {}  # what the kernel brings itself: name and text
         self.includes: set[str] = set()
         self.block = Block(depth=1)
         self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]
@@ -288,8 +289,7 @@ class State:
 
     def define_constant(self, value: Value, name: str, text: str, span: Span | None = None) -> None:
         """Write `const int name = text;` for a scalar, `float* const name = text;` for a scalar pointer."""
-        form = statements.constant_pointer if isinstance(value.type, PointerType) else statements.constant
-        form(self.block, self.variable_type(value), name, text, span)
+        statements.constant(self.block, self.variable_type(value), name, text, span)
 
 
 def is_scalar(value: Value) -> bool:
