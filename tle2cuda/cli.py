@@ -184,9 +184,9 @@ def _add_run(commands: Any) -> None:
     parser.set_defaults(command=_run)
     parser.add_argument(
         "--on",
-        choices=("cuda", "emulator", "interpreter"),
-        help="where kernels run: on the GPU, as emitted CUDA on the CPU, or in the interpreter (default: where their "
-        "arrays lie; NumPy arrays in the emulator)",
+        choices=("cuda", "emulator", "interpreter", "eager"),
+        help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
+        "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
     parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")

@@ -164,6 +164,10 @@ class OutOfBounds(InterpreterError, IndexError):
     """An access outside an argument or a shared-memory buffer."""
 
 
+class OffsetOverflow(InterpreterError, OverflowError):
+    """An offset that wrapped in 32 bits before it reached a pointer that was accessed."""
+
+
 class Deadlock(InterpreterError):
     """CTAs wait for each other and none can go on."""
 

@@ -25,7 +25,8 @@ from tle2cuda.runtime.args import (
     passed_arguments,
     specialize,
 )
-from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
+from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
@@ -114,6 +115,11 @@ class JitFunction(KernelInterface[Any]):
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
+
+    @property
+    def eager(self) -> _EagerKernel:
+        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint` and `print`."""
+        return _EagerKernel(self)
 
     # -- what packages read of a jit object --
 
@@ -371,7 +377,8 @@ class JitFunction(KernelInterface[Any]):
         except InternalError:
             raise
         except KernelError as error:
-            raise error.with_traceback(None) from error.__cause__
+            # In eager mode the kernel's own frames are the user's place.
+            raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
 
     def _refuse_mocks(self, values: Sequence[Any]) -> None:
         """A launch needs memory.
@@ -451,6 +458,27 @@ class JitFunction(KernelInterface[Any]):
         compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
         compiled.bind_launch(lambda args: self.passed_values(bound, args), bound)
         return GPULaunch(compiled, bound)
+
+
+class _EagerKernel:
+    """A kernel whose launches run in eager mode.
+
+    Args:
+        kernel: The jit object.
+    """
+
+    def __init__(self, kernel: JitFunction) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            try:
+                with on_device("eager"):
+                    return self._kernel._launch(grid, *args, **kwargs)
+            except Exception as error:
+                raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+
+        return launch
 
 
 def _has_gpu() -> bool:

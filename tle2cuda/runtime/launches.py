@@ -11,7 +11,7 @@ from tle2cuda.compiler import emit_specialized, trace_specialized
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.device import host_device
+from tle2cuda.runtime.device import chosen_device, host_device
 from tle2cuda.runtime.options import LaunchOptions
 from tle2cuda.targets import DEFAULT_TARGET
 
@@ -86,7 +86,7 @@ class GPULaunch:
 
 
 class HostLaunch:
-    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
+    """Runs a kernel on arrays in host memory: interpreted, as ordinary Python, or as its emitted file in the emulator.
 
     A launch returns this object, which also tells what Triton's compiled kernel would: what needs the compiled
     kernel, such as its registers, compiles it when first asked.
@@ -134,6 +134,8 @@ class HostLaunch:
             ToolchainError: The emulator is chosen and there is no C++ compiler.
         """
         device = host_device()
+        if device == "eager":
+            return device  # nothing is compiled
         settings = self.settings
         options: dict[str, Any] = {
             "num_warps": settings.num_warps,
@@ -154,12 +156,21 @@ class HostLaunch:
             self.emulation = Program(emitted)
         return device
 
-    def fast_path(self) -> HostLaunch:
-        """This object: what a launch costs in Python is nothing beside running the kernel."""
-        return self
+    def fast_path(self) -> HostLaunch | None:
+        """This object: what a launch costs in Python is nothing beside running the kernel.
+
+        None in eager mode: those launches take the path that keeps frames of this package out of tracebacks.
+        """
+        return None if chosen_device() == "eager" else self
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
-        if self.prepare() == "emulator":
+        device = self.prepare()
+        if device == "eager":
+            from tle2cuda import eager
+
+            eager.run(self.kernel.fn, grid, self.bound.specialization, self.pick(values), self.settings.cluster_dims)
+            return self
+        if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
             emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
