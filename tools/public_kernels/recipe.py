@@ -58,11 +58,13 @@ class Values:
         free: Elements that may differ between two right answers, such as the order of equal keys: True there. The
             array is compared where it is False.
         sorted_rows: Whether only the set of values along the last axis is determined.
+        parts: Makes of the array what is compared in its place, such as the bits of integers that lie among floats.
     """
 
     fill: Contents
     free: Array | None = None
     sorted_rows: bool = False
+    parts: Callable[[Array], Mapping[str, Array]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +336,11 @@ def compare(before: Concrete, got: Mapping[str, Array], want: Mapping[str, Array
         given = before.launch.arguments[name]
         values = given.values if isinstance(given, Descriptor) else given
         a, b = got[name], want[name]
+        if values.parts is not None:
+            pieces, others = values.parts(a), values.parts(b)
+            tolerance = before.launch.tolerance
+            found += [_difference(f"{name} {key}", pieces[key], others[key], None, tolerance) for key in pieces]
+            continue
         if values.sorted_rows:
             a, b = np.sort(a, axis=-1), np.sort(b, axis=-1)
         found.append(_difference(name, a, b, values.free, before.launch.tolerance))
