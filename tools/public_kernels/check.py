@@ -29,7 +29,7 @@ from typing import Any
 
 from tools.bench.common import Bench, format_table
 from tools.public_kernels import sides
-from tools.public_kernels.recipe import Array, compare, concrete, recipe_of
+from tools.public_kernels.recipe import Array, compare, concrete, expected_arrays, recipe_of
 from tools.public_kernels.records import Record, load_records, without_bf16
 
 DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
@@ -93,12 +93,15 @@ def check(job: Job) -> Result:
     except Exception as error:
         result.detail = _short(error)
         return result
-    if isinstance(job.expected, str):
+    rival = None
+    own = expected_arrays(before) if isinstance(job.expected, str) else None
+    if own is not None:
+        want: Mapping[str, Array] = own
+    elif isinstance(job.expected, str):
         result.status, result.detail = "no rival", job.expected
         return result
-    rival = None
-    if job.expected is not None:
-        want: Mapping[str, Array] = job.expected
+    elif job.expected is not None:
+        want = job.expected
     else:
         try:
             rival = sides.run(job.against, kernel, record, before)
@@ -225,9 +228,8 @@ def expected_of(records: Sequence[Record], options: argparse.Namespace) -> dict[
         target = Path(folder) / "expected.pickle"
         environment = {**os.environ, "TRITON_INTERPRET": "1"}
         command = [options.oracle, "-m", "tools.public_kernels.oracle", str(target), str(options.packages)]
-        subprocess.run(
-            [*command, str(options.cut), str(options.seed), str(int(options.wide)), *(r.hash for r in records)], env=environment, check=True
-        )
+        command += [str(options.cut), str(options.seed), str(int(options.wide)), *(r.hash for r in records)]
+        subprocess.run(command, env=environment, check=True)
         answers: dict[str, Mapping[str, Array] | str] = pickle.loads(target.read_bytes())
     return answers
 

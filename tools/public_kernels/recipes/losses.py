@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,14 @@ def log_sum_exp_of_blocks(full: bool) -> Launch:
 @recipe("07646aaf")
 def squared_error(full: bool) -> Launch:
     n = 1 << 25 if full else 3000
-    return Launch((cdiv(n, 256),), in0_ptr=normal(n), in1_ptr=normal(n), out0_ptr=unwritten(n), n=n)
+    return Launch(
+        (cdiv(n, 256),),
+        expected=lambda before: {"out0_ptr": np.square(before["in0_ptr"] - before["in1_ptr"])},
+        in0_ptr=normal(n),
+        in1_ptr=normal(n),
+        out0_ptr=unwritten(n),
+        n=n,
+    )
 
 
 @recipe("635d49f2")
@@ -153,9 +161,33 @@ def softmax_backward(full: bool) -> Launch:
 @recipe("1359220f")
 def cross_entropy_with_softcap(full: bool) -> Launch:
     rows, classes = (1024, 8192) if full else (6, 200)
+    cap, square_scale = 30.0, 0.125
+    taught, weights_taught = rows - 1, rows + 1
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        x, y, weight = before["X_ptr"].astype(np.float64), before["Y_ptr"], before["weight_ptr"].astype(np.float64)
+        capped = cap * np.tanh(x / cap)
+        largest = capped.max(1, keepdims=True)
+        log_sum = (largest + np.log(np.exp(capped - largest).sum(1, keepdims=True)))[:, 0]
+        kept = y != IGNORED
+        chosen = np.where(kept, y, 0)
+        is_chosen = np.arange(classes) == chosen[:, None]
+        share = np.exp(capped - log_sum[:, None])
+        gradient = (share - is_chosen) * weight[chosen][:, None] / weights_taught
+        gradient += 2 * square_scale * log_sum[:, None] * share / taught
+        gradient *= 1 - np.square(capped / cap)
+        square_loss = square_scale * np.square(log_sum) / taught
+        loss = weight[chosen] * (log_sum - capped[np.arange(rows), chosen]) / weights_taught + square_loss
+        return {
+            "X_ptr": np.where(kept[:, None], gradient, 0.0),
+            "loss_ptr": np.where(kept, loss, 0.0),
+            "z_loss_ptr": np.where(kept, square_loss, 0.0),
+        }
+
     return Launch(
         (rows,),
         tolerance=Tolerance(1e-4, 1e-5),
+        expected=expected,
         X_ptr=normal(rows, classes, scale=3.0),
         X_stride=classes,
         Y_ptr=labels(rows, classes),
@@ -167,11 +199,11 @@ def cross_entropy_with_softcap(full: bool) -> Launch:
         predicted_tokens_ptr=unwritten(1),
         predicted_tokens_stride=1,
         n_cols=classes,
-        n_non_ignore=rows - 1,
-        sum_non_ignore_weight=rows + 1,
+        n_non_ignore=taught,
+        sum_non_ignore_weight=weights_taught,
         weight_sum=float(classes),
         ignore_index=IGNORED,
-        softcap=30.0,
+        softcap=cap,
     )
 
 

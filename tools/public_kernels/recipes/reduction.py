@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import ml_dtypes
 import numpy as np
 
 from tools.public_kernels.recipe import (
@@ -108,14 +111,27 @@ def weighted_restore(full: bool) -> Launch:
 
 @recipe("c03a5112", timed=False)
 def largest_of_partial_results(full: bool) -> Launch:
-    return Launch((1,), mid=normal(50, mean=-9.0), out=unwritten(1), mid_size=50)
+    return Launch(
+        (1,),
+        expected=lambda before: {"out": [before["mid"].max()]},
+        mid=normal(50, mean=-9.0),
+        out=unwritten(1),
+        mid_size=50,
+    )
 
 
 @recipe("19621167")
 def clamp_to_a_tensor(full: bool) -> Launch:
     n = 1 << 25 if full else 3000
     holes = made(lambda rng: np.where(rng.random(n) < 0.1, np.nan, rng.standard_normal(n)))
-    return Launch((cdiv(n, 256),), in0_ptr=normal(n), in1_ptr=holes, out0_ptr=unwritten(n), n=n)
+    return Launch(
+        (cdiv(n, 256),),
+        expected=lambda before: {"out0_ptr": np.fmin(before["in0_ptr"], before["in1_ptr"])},
+        in0_ptr=normal(n),
+        in1_ptr=holes,
+        out0_ptr=unwritten(n),
+        n=n,
+    )
 
 
 @recipe("771e9413", timed=False)
@@ -186,7 +202,25 @@ def compress_keys_and_values(full: bool) -> Launch:
 def minifloat_of_float(full: bool) -> Launch:
     n = 1 << 25 if full else 2000
     holes = made(lambda rng: np.where(rng.random(n) < 0.05, 0.0, rng.standard_normal(n) * 2.0 ** rng.integers(-9, 12, n)))
-    return Launch((cdiv(n, 256),), x_ptr=holes, element_ptr=unwritten(n), n_elements=n)
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        """Four bits of exponent, the largest without infinities, and four of fraction, rounded to zero."""
+        x = before["x_ptr"].astype(np.float64)
+        fraction, exponent = np.frexp(np.abs(x))  # of 0.5 to 1
+        biased = exponent - 1 + 7
+        digits = np.trunc((2 * fraction - 1) * 16).astype(np.int64)
+        digits = np.where((biased == 0) & (digits != 0), (digits + 16) // 2, digits)
+        code = np.where(biased < 0, 0, np.where(biased > 15, 15 * 16 + 15, biased * 16 + digits))
+        return {"element_ptr": np.where(x == 0, 0, code + np.where(x < 0, 256, 0))}
+
+    return Launch(
+        (cdiv(n, 256),),
+        tolerance=Tolerance(0.0, 0.0),
+        expected=expected,
+        x_ptr=holes,
+        element_ptr=unwritten(n),
+        n_elements=n,
+    )
 
 
 @recipe("a2cc4ca1")
@@ -355,9 +389,27 @@ def summarize_regions(full: bool) -> Launch:
         where[:1] = -1
         return where
 
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        ring, mean = before["Ring"].copy(), before["Mean"].copy().reshape(-1, size)
+        starts, slots, seen = before["QueryStart"], before["Slots"], before["SeqLens"]
+        for request, base in ((i, before["RingBase"][start]) for i, start in enumerate(starts[:-1]) if new[i]):
+            for row in range(starts[request], starts[request + 1]):
+                if slots[row] < 0 or base < 0:
+                    continue
+                position = seen[request] - (starts[request + 1] - row)
+                ring[base + position % capacity] = before["Key"][row], before["Z"][row]
+                if position % 8 == 7:
+                    rows = ring[base + np.arange(position - 7, position + 1) % capacity].astype(np.float64)
+                    weights = np.exp(rows[:, 1] - rows[:, 1].max())
+                    summary = ((weights * rows[:, 0]).sum(0) / weights.sum(0)).astype(ml_dtypes.bfloat16)
+                    codes = summary.astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+                    mean[slots[row] // 8] = codes
+        return {"Ring": ring, "Mean": mean.reshape(before["Mean"].shape)}
+
     return Launch(
         (len(new),),
         tolerance=Tolerance(0.0, 1.0),
+        expected=expected,
         why="an fp8 number's code, which differs by one where the quotient lies between two of them",
         Key=normal(rows, size),
         Z=normal(rows, size),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -170,8 +170,24 @@ def running_minima(full: bool) -> Launch:
         numbers = np.rint(rng.standard_normal(n) * 4.0 + np.resize(drift, n))  # with ties
         return np.where(rng.random(n) < 2e-4, np.nan, numbers)
 
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        """NaN stays once it was met; of equal ones the last counts."""
+        padded = np.full(blocks * 1024, np.inf)
+        padded[:n] = before["inp"]
+        padded = padded.reshape(blocks, 1024)
+        least = np.minimum.accumulate(padded, axis=1)
+        takes = (padded == least) | np.isnan(padded)
+        where = np.maximum.accumulate(np.where(takes, np.arange(blocks * 1024).reshape(blocks, 1024), 0), axis=1)
+        return {
+            "out": least.reshape(-1)[:n],
+            "out_indices": where.reshape(-1)[:n],
+            "partial_min": least[:, -1],
+            "partial_min_indices": where[:, -1],
+        }
+
     return Launch(
         (blocks,),
+        expected=expected,
         inp=made(values),
         out=unwritten(n),
         in_indices=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,11 @@ def blocks_that_matter(full: bool) -> Launch:
     total, parts = sum(queries), [cdiv(length, 32) for length in keys]
     return Launch(
         (total, heads),
-        why="sums of exponentials order the blocks; two that are closer than rounding could change places",
-        q=normal(total, heads * group, size),
-        k=normal(sum(parts), heads, size),
+        why="whole numbers, whose products are exact in fp16: which block is larger must not depend on rounding",
+        q=integers(total, heads * group, size, low=-2, high=3),
+        k=integers(sum(parts), heads, size, low=-2, high=3),
         lse=uniform(total, heads * group, low=3.0, high=6.0),
-        scale=size**-0.5,
+        scale=0.125,
         block_indices=unwritten(total, heads, 32),
         cu_seqlens_q=offsets(queries),
         cu_seqlens_k=offsets(keys),
@@ -192,8 +193,17 @@ def routes_by_radix(full: bool) -> Launch:
     kept = np.random.default_rng(0).integers(1, blocks // 4, heads)
     total, first = int(kept.sum()), 1
     scores = made(lambda rng: np.rint(rng.standard_normal((batch, heads, queries, blocks)) * 64) / 16)  # with ties
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        routes, starts = before["routes_ptr"].copy(), np.cumsum(kept) - kept
+        order = np.argsort(-before["scores_ptr"], axis=-1, kind="stable")
+        for head, (start, count) in enumerate(zip(starts, kept, strict=True)):
+            routes[:, first:, start : start + count] = np.sort(order[:, head, :, :count], axis=-1)
+        return {"routes_ptr": routes}
+
     return Launch(
         (queries, heads, batch),
+        expected=expected,
         scores_ptr=scores,
         routes_ptr=unwritten(batch, queries + first, total),
         head_keep_blocks_ptr=array(kept),
