@@ -549,7 +549,7 @@ def run_script(tmp_path: Path, *arguments: str, text: str = SCRIPT, **environmen
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
 
 
-@pytest.mark.parametrize("device", ["emulator", "interpreter"])
+@pytest.mark.parametrize("device", ["emulator", "interpreter", "eager"])
 def test_run_on_a_device(tmp_path: Path, device: str) -> None:
     done = run_script(tmp_path, "--on", device, "script.py", "--on", "7")
     assert done.stdout == f"{device} 62 ['--on', '7'] __main__\n"

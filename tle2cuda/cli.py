@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
+from tle2cuda.levels import LEVELS
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 from tle2cuda.version import __version__
 
@@ -133,6 +134,7 @@ def _add_compile(commands: Any) -> None:
     )
     parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
     parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
+    parser.add_argument("--language", choices=LEVELS, help="read the kernel by the rules of this Triton (default: 3.6)")
     parser.add_argument(
         "--headers",
         choices=("toolkit", "minimal"),
@@ -182,9 +184,9 @@ def _add_run(commands: Any) -> None:
     parser.set_defaults(command=_run)
     parser.add_argument(
         "--on",
-        choices=("cuda", "emulator", "interpreter"),
-        help="where kernels run: on the GPU, as emitted CUDA on the CPU, or in the interpreter (default: where their "
-        "arrays lie; NumPy arrays in the emulator)",
+        choices=("cuda", "emulator", "interpreter", "eager"),
+        help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
+        "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
     parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")
@@ -222,6 +224,7 @@ def _compile(options: argparse.Namespace) -> int:
         constants=constants,
         num_warps=options.num_warps,
         arch=options.arch,
+        language=options.language,
         dump_ir=_ALL_PASSES if options.dump_ir else None,
         **extra,
     )

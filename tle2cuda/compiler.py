@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tle2cuda.errors import ArgumentError, InternalError, KernelError
+from tle2cuda.levels import check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
 from tle2cuda.runtime.options import check_num_warps
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
@@ -85,6 +86,18 @@ def kernel_parameters(fn: Any) -> tuple[Parameter, ...]:
     return parameters_of(kernel_function(fn))
 
 
+def level_of(fn: Any, language: str | None = None) -> str:
+    """Level of the language that a kernel is read by: what was asked for, else the jit object's, else the default.
+
+    Raises:
+        InvalidArgument: There is no such level.
+    """
+    own = getattr(fn, "language", None)
+    if language is not None or own is not None:
+        return check_level(own if language is None else language)
+    return default_level()
+
+
 def emit_specialized(
     fn: Any,
     specialization: Specialization,
@@ -95,6 +108,7 @@ def emit_specialized(
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    language: str | None = None,
 ) -> EmittedKernel:
     """Emit a kernel for types and constants that are settled already; see `emit`."""
     if headers not in HEADERS:
@@ -106,6 +120,7 @@ def emit_specialized(
         arch=arch,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
+        language=language,
     )
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
@@ -123,6 +138,7 @@ def trace_specialized(
     arch: str = DEFAULT_TARGET,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    language: str | None = None,
 ) -> Kernel:
     """Trace a kernel into IR, before any pass.
 
@@ -139,6 +155,7 @@ def trace_specialized(
         parse_target(arch).name,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
+        language=level_of(fn, language),
     )
 
 
@@ -154,6 +171,7 @@ def emit(
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    language: str | None = None,
 ) -> EmittedKernel:
     """Emit the CUDA file of a kernel. Needs no CUDA.
 
@@ -169,6 +187,8 @@ def emit(
             them, ``all`` keeps every one.
         cluster_dims: Cluster shape to launch with; None leaves it to the kernel's meshes.
         cooperative: Launch cooperatively although the kernel does not ask for it.
+        language: Level of the language, ``3.6`` or ``3.9``; None takes the jit object's, then that of
+            `TLE2CUDA_LANGUAGE`, then 3.6.
 
     Raises:
         CompilationError: The kernel is wrong.
@@ -187,6 +207,7 @@ def emit(
         dump_ir=dump_ir,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
+        language=language,
     )
 
 
@@ -203,6 +224,7 @@ def compile(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     options: Any = None,
+    language: str | None = None,
 ) -> Any:
     """Compile a kernel to machine code. Needs CuPy and NVRTC, but no GPU.
 
@@ -217,6 +239,7 @@ def compile(
         cluster_dims: As for `emit`.
         cooperative: As for `emit`.
         options: `tle2cuda.runtime.CompileOptions` for the same architecture; None takes the defaults.
+        language: As for `emit`.
 
     Returns:
         A `cupy.RawKernel` that is launched like any other, with `.source`, `.contract`, `.report`,
@@ -240,6 +263,7 @@ def compile(
         dump_ir=dump_ir,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
+        language=language,
     )
     return build(emitted, options=options)
 

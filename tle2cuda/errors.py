@@ -164,6 +164,10 @@ class OutOfBounds(InterpreterError, IndexError):
     """An access outside an argument or a shared-memory buffer."""
 
 
+class OffsetOverflow(InterpreterError, OverflowError):
+    """An offset that wrapped in 32 bits before it reached a pointer that was accessed."""
+
+
 class Deadlock(InterpreterError):
     """CTAs wait for each other and none can go on."""
 
@@ -184,6 +188,10 @@ class EmulationError(KernelError, RuntimeError):
     ) -> None:
         super().__init__(message, span, facts, help)
         self.kind = kind
+
+
+class KernelWarning(UserWarning):
+    """Something in a kernel that is accepted and hardly meant."""
 
 
 class InternalError(KernelError):

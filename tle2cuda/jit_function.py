@@ -13,20 +13,20 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from tle2cuda.compiler import current_arch, emit_specialized, pointer_spec, public
+from tle2cuda.compiler import current_arch, emit_specialized, public
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
-from tle2cuda.ir.types import DType
+from tle2cuda.levels import check_level
 from tle2cuda.runtime.args import (
     HOST,
     BoundArguments,
-    array_dtype,
     describe,
     launch_key,
     make_launcher,
     passed_arguments,
     specialize,
 )
-from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device
+from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
+from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
@@ -69,6 +69,7 @@ class JitFunction(KernelInterface[Any]):
         do_not_specialize: Parameters that always stay run-time values without hints.
         do_not_specialize_on_alignment: Parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; device functions are always inlined.
+        language: Level of the language that a kernel and what it calls are read by; None leaves it to the environment.
         debug: Accepted for compatibility.
         launch_metadata: Function from grid, metadata and arguments to what launch hooks learn.
         pre_run_hooks: Functions that are called with the arguments before every launch.
@@ -83,17 +84,21 @@ class JitFunction(KernelInterface[Any]):
         debug: bool | None = None,
         repr: Callable[[Any], str] | None = None,
         launch_metadata: Callable[..., Any] | None = None,
+        language: str | None = None,
     ) -> None:
         self.fn = fn
         self.do_not_specialize = tuple(do_not_specialize or ())
         self.do_not_specialize_on_alignment = tuple(do_not_specialize_on_alignment or ())
         self.noinline = bool(noinline)
         self.debug = debug
+        self.language = None if language is None else check_level(language)
         self.launch_metadata = launch_metadata
         self.pre_run_hooks: list[Callable[..., Any]] = []
         self._repr = repr
-        self._launches: dict[Any, Any] = {}
-        self._lock = threading.RLock()
+        self._launches: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}  # what the generated function calls
+        self._prepared: dict[Any, GPULaunch | HostLaunch] = {}
+        self._compiling: dict[Any, threading.Lock] = {}
+        self._lock = threading.Lock()
         functools.update_wrapper(self, fn)
 
     def __repr__(self) -> str:
@@ -110,6 +115,11 @@ class JitFunction(KernelInterface[Any]):
 
     def __getitem__(self, grid: Grid) -> Callable[..., Any]:
         return functools.partial(self._launch, grid)
+
+    @property
+    def eager(self) -> _EagerKernel:
+        """``kernel.eager[grid](...)`` runs the kernel as ordinary Python on host arrays, for `breakpoint` and `print`."""
+        return _EagerKernel(self)
 
     # -- what packages read of a jit object --
 
@@ -175,7 +185,7 @@ class JitFunction(KernelInterface[Any]):
     def device_caches(self) -> dict[int, tuple[dict[Any, Any]]]:
         """For each device a tuple whose first element holds the compiled kernels by key."""
         found: dict[int, tuple[dict[Any, Any]]] = {}
-        for key, launch in list(self._launches.items()):
+        for key, launch in list(self._prepared.items()):
             device = 0 if launch.device in (None, HOST) else launch.device
             found.setdefault(device, ({},))[0][key] = launch.compiled if isinstance(launch, GPULaunch) else launch
         return found
@@ -192,6 +202,12 @@ class JitFunction(KernelInterface[Any]):
         """Lets a function be called with the arguments before every launch."""
         self.pre_run_hooks.append(hook)
         self.__dict__.pop("_launch", None)
+
+    def forget(self) -> None:
+        """Forgets every specialisation, so that the next launch compiles anew, or finds the disk cache."""
+        with self._lock:
+            self._prepared.clear()
+            self._launches.clear()
 
     # -- compiling --
 
@@ -225,28 +241,20 @@ class JitFunction(KernelInterface[Any]):
             The compiled kernel, with `.metadata` and `.asm`; `compiled[grid](...)` launches it.
         """
         options = self._take_options(kwargs)
-        values = self._in_order(args, kwargs)
-        mocks = {
-            p.name: dtype
-            for p, value in zip(self.parameters, values, strict=True)
-            if not p.is_constexpr and (dtype := _dtype_argument(value))
-        }
-        rest = [(p, value) for p, value in zip(self.parameters, values, strict=True) if p.name not in mocks]
-        bound = specialize([p for p, _ in rest], [value for _, value in rest], self.fn.__name__)
-        specs = {spec.name: spec for spec in bound.specialization.args}
-        specs |= {name: pointer_spec(name, dtype) for name, dtype in mocks.items()}
-        ordered = tuple(specs[p.name] for p in self.parameters if p.name in specs)
-        indices = tuple(index for index, p in enumerate(self.parameters) if p.name in specs)
-        whole = BoundArguments(
-            Specialization(ordered, bound.specialization.constants), bound.device, bound.library, indices
-        )
-        settings = LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET)
+        values = [
+            value if p.is_constexpr else MockTensor.wrap_dtype(value)
+            for p, value in zip(self.parameters, self._in_order(args, kwargs), strict=True)
+        ]
+        bound = specialize(self.parameters, values, self.fn.__name__)
+        if not any(isinstance(value, MockTensor) for value in values):
+            launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
+            return launch.compiled if isinstance(launch, GPULaunch) else launch
         if bound.device == HOST:
-            launch = HostLaunch(self, whole, settings)
+            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
             launch.prepare()
             return launch
-        compiled = self.compile_specialization(whole.specialization, options, None, bound.device)
-        compiled.bind_launch(lambda args: self.passed_values(whole, args), whole)
+        compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
+        compiled.bind_launch(lambda args: self.passed_values(bound, args), bound)
         return compiled
 
     @public
@@ -348,29 +356,47 @@ class JitFunction(KernelInterface[Any]):
             options = self._take_options(kwargs)
             values = self._in_order(args, kwargs)
             own = {name: value for name, value in given.items() if name not in self._shared_names}
-            key = launch_key(self.parameters, values, own)
+            key = launch_key(self.parameters, values, own.items())
+            self._refuse_mocks(values)
             bound = specialize(self.parameters, values, self.fn.__name__)
-            launch = self._prepare(key, bound, options)
+            launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
             named = dict(zip(self.arg_names, values, strict=True))
             if callable(grid):
                 grid = grid(named)
             passed = tuple(describe(p, value)[1] for p, value in zip(self.parameters, values, strict=True))
-            if not HOOKS.active:
-                return launch(grid, passed)
             metadata = LaunchMetadata(self.fn.__name__, launch, grid, named, self.launch_metadata)
-            HOOKS.enter(metadata)
+            if HOOKS.active:
+                HOOKS.enter(metadata)
             compiled = launch(grid, passed)
-            HOOKS.exit(metadata)
+            if HOOKS.active:
+                HOOKS.exit(metadata)
+            fast = launch.fast_path()
+            if key is not None and fast is not None:  # what is slow is done
+                self._launches[key] = fast
             return compiled
         except InternalError:
             raise
         except KernelError as error:
-            raise error.with_traceback(None) from error.__cause__
+            # In eager mode the kernel's own frames are the user's place.
+            raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+
+    def _refuse_mocks(self, values: Sequence[Any]) -> None:
+        """A launch needs memory.
+
+        Raises:
+            ArgumentError: An argument only stands for an array.
+        """
+        for parameter, value in zip(self.parameters, values, strict=True):
+            if isinstance(value, MockTensor):
+                raise ArgumentError(
+                    f"{self.fn.__name__}: `{parameter.name}` stands for a tensor and has no memory",
+                    help="pass it to warmup, which compiles without launching",
+                )
 
     def passed_values(self, bound: BoundArguments, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the launcher takes, from the arguments of a compiled kernel's launch."""
         values = values_for_all(self.arg_names, bound.runtime_indices, self.fn.__name__, args)
-        indices = set(bound.runtime_indices)
+        indices = {place if isinstance(place, int) else place[0] for place in bound.runtime_indices}
         return tuple(
             describe(p, value)[1] if index in indices else None
             for index, (p, value) in enumerate(zip(self.parameters, values, strict=True))
@@ -404,14 +430,19 @@ class JitFunction(KernelInterface[Any]):
         return [values[parameter] for parameter in known]
 
     def _prepare(self, key: Any, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> Any:
-        """Compiles for a key that is new; later launches with this key find the result."""
+        """Compiles for a key that is new; several threads compile several keys at once, and each only once."""
         with self._lock:
-            known = self._launches.get(key) if key is not None else None
+            known = self._prepared.get(key)
+            if known is not None:
+                return known
+            one_at_a_time = self._compiling.setdefault(key, threading.Lock())
+        with one_at_a_time:
+            known = self._prepared.get(key)
             if known is None:
-                known = self._make_launch(bound, options)
-                if key is not None:
-                    self._launches[key] = known
-            return known
+                known = self._prepared[key] = self._make_launch(bound, options)
+        with self._lock:
+            self._compiling.pop(key, None)
+        return known
 
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> GPULaunch | HostLaunch:
         chosen = chosen_device()
@@ -429,22 +460,31 @@ class JitFunction(KernelInterface[Any]):
         return GPULaunch(compiled, bound)
 
 
+class _EagerKernel:
+    """A kernel whose launches run in eager mode.
+
+    Args:
+        kernel: The jit object.
+    """
+
+    def __init__(self, kernel: JitFunction) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, grid: Grid) -> Callable[..., Any]:
+        def launch(*args: Any, **kwargs: Any) -> Any:
+            try:
+                with on_device("eager"):
+                    return self._kernel._launch(grid, *args, **kwargs)
+            except Exception as error:
+                raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+
+        return launch
+
+
 def _has_gpu() -> bool:
     from tle2cuda.runtime.active import uses_gpu
 
     return uses_gpu()
-
-
-def _dtype_argument(value: Any) -> str:
-    """Element type when an argument of `warmup` is a dtype that stands for an array of it; else empty."""
-    if isinstance(value, MockTensor):
-        return _dtype_argument(value.dtype)
-    if isinstance(value, DType):
-        return value.short
-    module = type(value).__module__.partition(".")[0]
-    if module in ("torch", "numpy") and type(value).__name__.lower().endswith("dtype"):
-        return array_dtype(str(value))
-    return ""
 
 
 @overload
@@ -461,6 +501,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    language: str | None = None,
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
 
@@ -475,6 +516,7 @@ def jit(
     do_not_specialize_on_alignment: Sequence[int | str] | None = None,
     debug: bool | None = None,
     noinline: bool | None = None,
+    language: str | None = None,
 ) -> JitFunction | Callable[[Callable[..., Any]], JitFunction]:
     """Makes a Python function a kernel, or a function that kernels call.
 
@@ -488,6 +530,8 @@ def jit(
         do_not_specialize_on_alignment: Names or indices of parameters whose divisibility by 16 is ignored.
         debug: Accepted for compatibility.
         noinline: Accepted for compatibility; functions are always inlined.
+        language: Level of the language that the kernel is read by, ``3.6`` or ``3.9``: that of Triton. The functions
+            that it calls are read by the same. None takes `TLE2CUDA_LANGUAGE`, else 3.6.
 
     Example:
         >>> @tle2cuda.jit
@@ -509,6 +553,7 @@ def jit(
             debug,
             repr,
             launch_metadata,
+            language,
         )
 
     return wrap if fn is None else wrap(fn)

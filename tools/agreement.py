@@ -34,7 +34,7 @@ from tle2cuda.errors import ToolchainError
 from tools.agreement_jobs import Job, Output, Values, jobs
 from tools.launching import EXIT_MACHINE, EmulatorDevice, GpuDevice, Hang, InterpreterDevice, workers
 
-DEFAULT_OPS = 24
+DEFAULT_OPS = 16
 MANY_JOBS = 8  # fewer are not worth a pool of processes
 GPU, INTERPRETER = "gpu", "interpreter"
 

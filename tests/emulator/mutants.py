@@ -153,11 +153,6 @@ def _cluster() -> Iterator[Mutant]:
     yield fault("mask of routed slots admits -1", _swap("id[k] >= 0", "id[k] >= -1"))
     yield fault("search <= made <", _swap("start_value <= place", "start_value < place"))
     yield fault("vector guard of the slots one too large", _swap("numel - slot", "numel - slot + 1"))
-    yield fault(
-        "mask of padding elements < made <=",
-        _swap("element < 1600", "element <= 1600"),
-        "25 tiles of 64 end with element 1599: the mask never decides",
-    )
     yield fault("owner guard of the total removed", _swap("if (thread == 0) *num", "*num"), SAME_VALUE)
 
 

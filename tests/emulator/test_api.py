@@ -184,7 +184,7 @@ def test_without_a_compiler_launches_run_in_the_interpreter_and_say_so_once(monk
     assert len(caught) == 1
     assert (args["out"] == 3 * args["x"]).all()
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
-    scale._launches.clear()
+    scale.forget()
     with pytest.raises(ToolchainError, match=r"no-such-compiler.*not installed"):
         scale[(4,)](**args)
 

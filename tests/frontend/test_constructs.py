@@ -1,7 +1,8 @@
 """What each accepted construct computes: kernels run in the interpreter, results compared with Python's.
 
 A case of `constructs.txt` is the body of a kernel `k(out, n, m)` called with n = 7 and m = 3, below what it needs at
-module level, and the values that it stores to the first elements of `out`.
+module level, and the values that it stores to the first elements of `out`. `at 3.9` behind its name reads it by the rules
+of that version.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ SIZE = tl.constexpr(8)
 """
 
 _SECTION = re.compile(
-    r"=== (?P<name>\w+) \| (?P<values>.*?)\n(?:(?P<before>.*?)^---\n)?(?P<body>.*)", re.DOTALL | re.MULTILINE
+    r"=== (?P<name>\w+)(?: at (?P<level>[\d.]+))? \| (?P<values>.*?)\n(?:(?P<before>.*?)^---\n)?(?P<body>.*)",
+    re.DOTALL | re.MULTILINE,
 )
 
 
@@ -98,7 +100,8 @@ def read_cases() -> list[tuple[str, str, list[float]]]:
         found = _SECTION.fullmatch(section)
         assert found, section
         body = textwrap.indent(found["body"].strip("\n"), "    ")
-        source = f"{found['before'] or ''}\n{HELPERS}\n\n@tle2cuda.jit\ndef k(out, n, m):\n{body}\n"
+        level = f"(language={found['level']!r})" if found["level"] else ""
+        source = f"{found['before'] or ''}\n{HELPERS}\n\n@tle2cuda.jit{level}\ndef k(out, n, m):\n{body}\n"
         cases.append((found["name"], source, [float(value) for value in found["values"].split(",")]))
     return cases
 

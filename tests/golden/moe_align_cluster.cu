@@ -124,14 +124,12 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
         const int element = tile * 512 + thread;
         // group = first_group + element // BLOCK_SIZE                                  parts.py:109
         const int group = element / 16;
-        // has_group = element < num_elements                                           parts.py:108
-        const bool has_group = element < 8192;
         // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:110
-        const int group_end = has_group ? shared.end[group] : 0;
+        const int group_end = shared.end[group];
         // place = group_end + element % BLOCK_SIZE                                     parts.py:111
         const int place = group_end + element % 16;
         // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:112
-        const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
+        const bool is_padding = place < (group_end + 15) / 16 * 16;
         // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:113
         if (is_padding) sorted_ids[place] = numel;
     }

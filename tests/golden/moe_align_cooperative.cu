@@ -184,13 +184,10 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
 
     // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                          cooperative.py:99
     const int mine = shared.count[thread];
-    // has_group = group < NUM_GROUPS                                              cooperative.py:83
-    const bool has_group = thread < 512;
     // old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relax ...  cooperative.py:50
-    int old = 0;
-    if (has_group) old = atomicAdd(workspace + (epoch & 1) * 512 + thread, mine + 4194304);
+    const int old = atomicAdd(workspace + (epoch & 1) * 512 + thread, mine + 4194304);
     // counted = tl.where(has_group, old + mine + ONE_CTA, complete)               cooperative.py:51
-    const int counted = has_group ? old + mine + 4194304 : complete;
+    const int counted = old + mine + 4194304;
 
     // while tl.reduce_or(counted < complete, axis=0):                             cooperative.py:52
     int counted_2 = counted;
@@ -201,7 +198,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
         if (!any) break;
 
         // counted = tl.load(totals, mask=has_group, other=complete, volatile ...  cooperative.py:53
-        counted_2 = has_group ? load_cv(workspace + (epoch & 1) * 512 + thread) : complete;
+        counted_2 = load_cv(workspace + (epoch & 1) * 512 + thread);
     }
     // return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)                         cooperative.py:54
     const int total = counted_2 & 4194303;
@@ -253,13 +250,13 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
         // group = first_group + element // BLOCK_SIZE                                  parts.py:109
         const int group = element / 16;
         // has_group = element < num_elements                                           parts.py:108
-        const bool has_group_2 = element < 8192;
+        const bool has_group = element < 8192;
         // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:110
-        const int group_end = has_group_2 ? shared.end[group] : 0;
+        const int group_end = has_group ? shared.end[group] : 0;
         // place = group_end + element % BLOCK_SIZE                                     parts.py:111
         const int place = group_end + element % 16;
         // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:112
-        const bool is_padding = has_group_2 && place < (group_end + 15) / 16 * 16;
+        const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
         // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:113
         if (is_padding) sorted_ids[place] = numel;
     }

@@ -23,7 +23,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 
 // The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
 template <int MASK, typename T>
-__device__ __forceinline__ T shuffle_xor(const T& value)
+__device__ __forceinline__ T shuffle_xor(T value)
 {
     return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
 }
@@ -45,7 +45,7 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
 // The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
 // where there is none. Called by whole warps.
 template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
 {
     return shuffle_words(value, [distance](unsigned word) {
         return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)

@@ -68,7 +68,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 // The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
 // where there is none. Called by whole warps.
 template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
 {
     return shuffle_words(value, [distance](unsigned word) {
         return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
@@ -91,29 +91,11 @@ __device__ __forceinline__ T lanes_scan(T value, Combine combine)
     return value;
 }
 
-// The 8 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -141,7 +123,7 @@ moe_align_starts(const int* __restrict__ totals, int* starts, int* num_post_pad)
     // group = tl.arange(0, GROUP_TILE)                                                 staged.py:77
     const int group = 2 * thread;
     // total = tl.load(totals + group, mask=group < NUM_GROUPS, other=0)                staged.py:78
-    const Vector<int, 2> total = load_vector_nc_if<uint2>(group < 512, totals + group, fill_vector<2>(0));
+    const Vector<int, 2> total = load_vector<2>(totals + group);
 
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     Vector<int, 2> padded;

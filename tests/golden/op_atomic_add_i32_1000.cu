@@ -79,7 +79,7 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
 
         // before = OP(out + i, value, (i < n) & (i % 3 != 1))                         atomics.py:21
         const bool m = inside && (i + k) % 3 != 1;
-        // return tl.atomic_add(p, v, mask=m)                                          atomics.py:40
+        // return tl.atomic_add(p, v, mask=m)                                          atomics.py:48
         before[k] = 0;
         if (m) before[k] = atomicAdd(out + i + k, value[k]);
     }

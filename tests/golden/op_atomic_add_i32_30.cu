@@ -23,7 +23,7 @@ __device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, in
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int before_broadcast[32];     // scratch of atomics.py:40
+    alignas(16) int before_broadcast[32];     // scratch of atomics.py:48
 };
 static_assert(sizeof(Shared) <= 128, "the launch contract gives the CTA this much shared memory");
 
@@ -41,7 +41,7 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
     // value = tl.load(x + i, mask=i < n, other=0)                                     atomics.py:20
     const bool inside = i < n;
     const int value = load_nc_if(inside, x + i, 0);
-    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:40
+    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:48
     int before;
     fence_gpu();  // release: what this thread wrote comes before the atomics
 

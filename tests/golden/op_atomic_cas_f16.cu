@@ -1,4 +1,4 @@
-// compare_and_swap.cu: emitted by tle2cuda from atomics.py:89 (compare_and_swap). Do not edit.
+// compare_and_swap.cu: emitted by tle2cuda from atomics.py:97 (compare_and_swap). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 128 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -15,7 +15,7 @@ __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half before_broadcast[64];  // scratch of atomics.py:91
+    alignas(16) __half before_broadcast[64];  // scratch of atomics.py:99
 };
 static_assert(sizeof(Shared) <= 128, "the launch contract gives the CTA this much shared memory");
 
@@ -28,10 +28,10 @@ compare_and_swap(const __half* __restrict__ x, const __half* __restrict__ expect
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                         atomics.py:90
+    // i = tl.arange(0, BLOCK)                                                         atomics.py:98
     const int i = thread % 64;
 
-    // before = tl.atomic_cas(out + i, tl.load(expected + i), tl.load(x + i))          atomics.py:91
+    // before = tl.atomic_cas(out + i, tl.load(expected + i), tl.load(x + i))          atomics.py:99
     const __half expected_value = expected[i];
     const __half x_value = x[i];
     __half before;
@@ -41,6 +41,6 @@ compare_and_swap(const __half* __restrict__ x, const __half* __restrict__ expect
     __syncthreads();  // the old values are in shared memory
     before = shared.before_broadcast[thread % 64];
 
-    // tl.store(old + i, before)                                                       atomics.py:92
+    // tl.store(old + i, before)                                                      atomics.py:100
     if (thread < 64) old[i] = before;
 }

@@ -51,7 +51,7 @@ own_places_no_old(const float* __restrict__ x, float* out, const int n)
     // OP(out + i, tl.load(x + i, mask=i < n, other=0), (i < n) & (i % 3 != 1))        atomics.py:28
     const Vector<float, 2> v = load_edge<2>(x + i, n - i, 0.0f);
 
-    // return tl.atomic_max(p, v, mask=m)                                              atomics.py:60
+    // return tl.atomic_max(p, v, mask=m)                                              atomics.py:68
     Vector<int, 2> value;
     Vector<bool, 2> value_2;
     Vector<bool, 2> value_3;
@@ -68,7 +68,7 @@ own_places_no_old(const float* __restrict__ x, float* out, const int n)
     fence_gpu();  // release: what this thread wrote comes before the atomics
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        // return tl.atomic_max(p, v, mask=m)                                          atomics.py:60
+        // return tl.atomic_max(p, v, mask=m)                                          atomics.py:68
         if (value_2[k]) atomicMax(reinterpret_cast<int*>(out + i + k), value[k]);
         if (value_3[k]) atomicMin(reinterpret_cast<unsigned*>(out + i + k), __float_as_uint(v[k]));
     }

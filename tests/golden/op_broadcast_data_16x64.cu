@@ -39,7 +39,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 
 // The value that lane `source` of the warp holds. Called by whole warps.
 template <typename T>
-__device__ __forceinline__ T shuffle_from(const T& value, int source)
+__device__ __forceinline__ T shuffle_from(T value, int source)
 {
     return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
 }

@@ -59,7 +59,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 
 // The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
 template <int MASK, typename T>
-__device__ __forceinline__ T shuffle_xor(const T& value)
+__device__ __forceinline__ T shuffle_xor(T value)
 {
     return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
 }
@@ -274,17 +274,17 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int k = 0; k < 4; ++k) acc[run][k] = acc[run][k] * share[run];
         }
-        __half value_2[8];
+        __half weight_2[8];
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
             // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:103
-            value_2[run] = __float2half(weight[run]);
+            weight_2[run] = __float2half(weight[run]);
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:103
         #pragma unroll
         for (int run = 0; run < 8; ++run)
-            shared.weight_tile[thread / 8 + run / 4 * 16][thread % 8 + run % 4 * 8] = value_2[run];
+            shared.weight_tile[thread / 8 + run / 4 * 16][thread % 8 + run % 4 * 8] = weight_2[run];
         store_vector(&shared.value_tile[thread / 4][thread % 4 * 8], value);
         __syncthreads();  // the left operand and `value` are in shared memory
         #pragma unroll 4

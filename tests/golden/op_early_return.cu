@@ -1,4 +1,4 @@
-// early_return.cu: emitted by tle2cuda from control.py:239 (early_return). Do not edit.
+// early_return.cu: emitted by tle2cuda from control.py:253 (early_return). Do not edit.
 //
 //   target    sm_90a, 64 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -24,26 +24,26 @@ early_return(const int* x, int* out, const int n)
 {
     const int thread = threadIdx.x;
 
-    // p = tl.program_id(0)                                                           control.py:240
+    // p = tl.program_id(0)                                                           control.py:254
     const int p = blockIdx.x;
-    // if p * N >= n:                                                                 control.py:241
+    // if p * N >= n:                                                                 control.py:255
     if (p * 32 >= n) {
-        // tl.store(out + p, -1)                                                      control.py:242
+        // tl.store(out + p, -1)                                                      control.py:256
         if (thread == 0) out[p] = -1;
         return;
     }
 
-    // value = tl.load(x + p)                                                         control.py:244
+    // value = tl.load(x + p)                                                         control.py:258
     const int value = x[p];
-    // if value < 0:                                                                  control.py:245
+    // if value < 0:                                                                  control.py:259
     if (value >= 0) {
-        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
-        // i = tl.arange(0, N)                                                        control.py:247
+        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:262
+        // i = tl.arange(0, N)                                                        control.py:261
         const int i = thread % 32;
         int i_sum = i;
         i_sum = warp_all_reduce(i_sum, [](int a, int b) { return a + b; });
 
-        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:248
+        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:262
         if (thread == 0) out[p] = value + i_sum;
     }
 }

@@ -1,4 +1,4 @@
-// last_one_sums.cu: emitted by tle2cuda from atomics.py:129 (last_one_sums). Do not edit.
+// last_one_sums.cu: emitted by tle2cuda from atomics.py:137 (last_one_sums). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -116,8 +116,8 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int sum_slots[4];             // scratch of atomics.py:133
-    alignas(16) int arrived_broadcast[1];     // scratch of atomics.py:134
+    alignas(16) int sum_slots[4];             // scratch of atomics.py:141
+    alignas(16) int arrived_broadcast[1];     // scratch of atomics.py:142
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -129,12 +129,12 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // p = tl.program_id(0)                                                           atomics.py:131
+    // p = tl.program_id(0)                                                           atomics.py:139
     const int p = blockIdx.x;
-    // i = tl.arange(0, N)                                                            atomics.py:132
+    // i = tl.arange(0, N)                                                            atomics.py:140
     const int i = 2 * thread;
 
-    // tl.store(partial + p, tl.sum(tl.load(x + p * N + i), axis=0))                  atomics.py:133
+    // tl.store(partial + p, tl.sum(tl.load(x + p * N + i), axis=0))                  atomics.py:141
     const Vector<int, 2> x_value = load_vector<2>(x + p * 256 + i);
     int x_sum = 0;
     #pragma unroll
@@ -142,7 +142,7 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
     x_sum = cta_all_reduce(x_sum, shared.sum_slots, [](int a, int b) { return a + b; });
     if (thread == 0) partial[p] = x_sum;
 
-    // arrived = tl.atomic_add(ticket, 1, sem="acq_rel")                              atomics.py:134
+    // arrived = tl.atomic_add(ticket, 1, sem="acq_rel")                              atomics.py:142
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
@@ -152,18 +152,18 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
     __syncthreads();  // every thread reads the value that one thread obtained
     const int arrived = shared.arrived_broadcast[0];
 
-    // if arrived == tl.num_programs(0) - 1:                                          atomics.py:135
+    // if arrived == tl.num_programs(0) - 1:                                          atomics.py:143
     const int num_programs_x = gridDim.x;
     if (arrived == num_programs_x - 1) {
-        // for k in range(tl.num_programs(0)):                                        atomics.py:137
+        // for k in range(tl.num_programs(0)):                                        atomics.py:145
         int total = 0;
         for (int k_ = 0; k_ < num_programs_x; ++k_) {
-            // total += tl.load(partial + k, cache_modifier=".cg")                    atomics.py:138
+            // total += tl.load(partial + k, cache_modifier=".cg")                    atomics.py:146
             const int partial_value = load_cg(partial + k_);
             total += partial_value;
         }
 
-        // tl.store(out, total)                                                       atomics.py:139
+        // tl.store(out, total)                                                       atomics.py:147
         if (thread == 0) *out = total;
     }
 }

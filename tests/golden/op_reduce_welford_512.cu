@@ -52,7 +52,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 
 // The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
 template <int MASK, typename T>
-__device__ __forceinline__ T shuffle_xor(const T& value)
+__device__ __forceinline__ T shuffle_xor(T value)
 {
     return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
 }

@@ -1,4 +1,4 @@
-// scalar_atomics.cu: emitted by tle2cuda from atomics.py:104 (scalar_atomics). Do not edit.
+// scalar_atomics.cu: emitted by tle2cuda from atomics.py:112 (scalar_atomics). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -20,8 +20,8 @@ __device__ __forceinline__ T shift_left(T value, T amount)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int ticket_broadcast[1];      // scratch of atomics.py:107
-    alignas(16) int skipped_broadcast[1];     // scratch of atomics.py:112
+    alignas(16) int ticket_broadcast[1];      // scratch of atomics.py:115
+    alignas(16) int skipped_broadcast[1];     // scratch of atomics.py:120
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -33,10 +33,10 @@ scalar_atomics(int* counter, int* out, const int n)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // p = tl.program_id(0)                                                           atomics.py:106
+    // p = tl.program_id(0)                                                           atomics.py:114
     const int p = blockIdx.x;
 
-    // ticket = tl.atomic_add(counter, 1)                                             atomics.py:107
+    // ticket = tl.atomic_add(counter, 1)                                             atomics.py:115
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
@@ -46,26 +46,26 @@ scalar_atomics(int* counter, int* out, const int n)
     __syncthreads();  // every thread reads the value that one thread obtained
     const int ticket = shared.ticket_broadcast[0];
 
-    // i = tl.arange(0, 64)                                                           atomics.py:108
+    // i = tl.arange(0, 64)                                                           atomics.py:116
     const int i = thread % 64;
-    // tl.store(out + ticket * 64 + i, i + ticket)                                    atomics.py:109
+    // tl.store(out + ticket * 64 + i, i + ticket)                                    atomics.py:117
     if (thread < 64) *(out + ticket * 64 + i) = i + ticket;
 
-    // tl.atomic_max(counter + 1, p * 10)                                             atomics.py:110
+    // tl.atomic_max(counter + 1, p * 10)                                             atomics.py:118
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicMax(counter + 1, p * 10);
     }
 
-    // tl.atomic_add(counter + 2, 5, mask=p < n)                                      atomics.py:111
+    // tl.atomic_add(counter + 2, 5, mask=p < n)                                      atomics.py:119
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
         if (p < n) atomicAdd(counter + 2, 5);
     }
 
-    // skipped = tl.atomic_add(counter + 3, 7, mask=p > 100)                          atomics.py:112
+    // skipped = tl.atomic_add(counter + 3, 7, mask=p > 100)                          atomics.py:120
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
@@ -75,10 +75,10 @@ scalar_atomics(int* counter, int* out, const int n)
     __syncthreads();  // every thread reads the value that one thread obtained
     const int skipped = shared.skipped_broadcast[0];
 
-    // tl.atomic_or(counter + 4, 1 << p, sem="relaxed")                               atomics.py:113
+    // tl.atomic_or(counter + 4, 1 << p, sem="relaxed")                               atomics.py:121
     if (thread == 0) atomicOr(counter + 4, shift_left<int>(1, p));
 
-    // tl.atomic_add(counter + 5, skipped + 1)                                        atomics.py:114
+    // tl.atomic_add(counter + 5, skipped + 1)                                        atomics.py:122
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics

@@ -24,7 +24,7 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
 // The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
 // where there is none. Called by whole warps.
 template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T shuffle_previous(const T& value, int distance)
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
 {
     return shuffle_words(value, [distance](unsigned word) {
         return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)

@@ -104,7 +104,7 @@ copies(const int* x, int* out, const int n)
     const Vector<int, 4> buf_value = load_vector<4>(&shared.buf[thread / 8][thread % 8 * 4]);
     store_vector(out + at, buf_value);
     // tle.gpu.copy(x + at, buf, [M, N], mask=(r[:, None] < n) & (c[None, :] >= 0))    shared.py:212
-    const Vector<int, 4> x_value_2 = load_vector_if<uint4>(r < n && c >= 0, x + at, fill_vector<4>(0));
+    const Vector<int, 4> x_value_2 = load_vector_if<uint4>(r < n, x + at, fill_vector<4>(0));
     store_vector(&shared.buf[thread / 8][thread % 8 * 4], x_value_2);
     // tle.gpu.copy(buf, out + M * N + at, (M, N), mask=c[None, :] < n)                shared.py:213
     const Vector<int, 4> buf_value_2 = load_vector<4>(&shared.buf[thread / 8][thread % 8 * 4]);

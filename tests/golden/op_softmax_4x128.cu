@@ -71,7 +71,7 @@ softmax_rows(const float* __restrict__ x, float* out)
     // at = rows[:, None] * N + cols[None, :]                                     collectives.py:141
     const int at = rows * 128 + cols;
 
-    // tl.store(out + at, tl.softmax(tl.load(x + at), dim=1))                     collectives.py:142
+    // tl.store(out + at, tl.softmax(tl.load(x + at), dim=1, keep_dims=True))     collectives.py:142
     const Vector<float, 4> x_value = load_vector<4>(x + at);
     float x_max = x_value[0];
     #pragma unroll

@@ -1,4 +1,4 @@
-// spin_lock.cu: emitted by tle2cuda from atomics.py:118 (spin_lock). Do not edit.
+// spin_lock.cu: emitted by tle2cuda from atomics.py:126 (spin_lock). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -91,7 +91,7 @@ __device__ __forceinline__ T load_cv(const T* pointer)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int broadcast[1];             // scratch of atomics.py:121
+    alignas(16) int broadcast[1];             // scratch of atomics.py:129
 };
 static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
 
@@ -103,7 +103,7 @@ spin_lock(int* lock, int* out)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // while tl.atomic_cas(lock, 0, 1) == 1:                                          atomics.py:121
+    // while tl.atomic_cas(lock, 0, 1) == 1:                                          atomics.py:129
     while (true) {
         __syncthreads();  // orders the loads of the scratch `broadcast` before the stores to it; all writes come before the release
         if (thread == 0) {
@@ -116,19 +116,19 @@ spin_lock(int* lock, int* out)
         if (lock_before != 1) break;
     }
 
-    // i = tl.arange(0, N)                                                            atomics.py:120
+    // i = tl.arange(0, N)                                                            atomics.py:128
     const int i = thread % 64;
 
-    // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:123
+    // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:131
     const int out_value = load_cv(out + i);
     const int sum = out_value + i;
     __syncthreads();  // orders the loads of `out` before the stores to it
     if (thread < 64) out[i] = sum;
 
-    // tl.debug_barrier()                                                             atomics.py:124
+    // tl.debug_barrier()                                                             atomics.py:132
     __syncthreads();  // all writes come before the release
 
-    // tl.atomic_xchg(lock, 0, sem="release")                                         atomics.py:125
+    // tl.atomic_xchg(lock, 0, sem="release")                                         atomics.py:133
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicExch(lock, 0);

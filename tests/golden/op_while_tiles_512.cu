@@ -1,4 +1,4 @@
-// while_tiles.cu: emitted by tle2cuda from control.py:174 (while_tiles). Do not edit.
+// while_tiles.cu: emitted by tle2cuda from control.py:188 (while_tiles). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -67,7 +67,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int max_slots[4];             // scratch of control.py:179
+    alignas(16) int max_slots[4];             // scratch of control.py:193
 };
 static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
 
@@ -79,12 +79,12 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, N)                                                            control.py:176
+    // i = tl.arange(0, N)                                                            control.py:190
     const int i = 4 * thread;
-    // value = tl.load(x + i)                                                         control.py:177
+    // value = tl.load(x + i)                                                         control.py:191
     const Vector<int, 4> value = load_vector<4>(x + i);
 
-    // while tl.max(value, axis=0) > limit:                                           control.py:179
+    // while tl.max(value, axis=0) > limit:                                           control.py:193
     Vector<int, 4> value_2;
     #pragma unroll
     for (int k = 0; k < 4; ++k)
@@ -98,14 +98,14 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
         value_max = cta_all_reduce(value_max, shared.max_slots, [](int a, int b) { return max(a, b); });
         if (value_max <= limit) break;
 
-        // rounds += 1                                                                control.py:181
+        // rounds += 1                                                                control.py:195
         rounds += 1;
-        // value = tl.where(value > limit, value // 2, value)                         control.py:180
+        // value = tl.where(value > limit, value // 2, value)                         control.py:194
         #pragma unroll
         for (int k = 0; k < 4; ++k) value_2[k] = value_2[k] > limit ? value_2[k] / 2 : value_2[k];
     }
 
-    // tl.store(out + i, value + rounds * 1000)                                       control.py:182
+    // tl.store(out + i, value + rounds * 1000)                                       control.py:196
     Vector<int, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) out_value[k] = value_2[k] + rounds * 1000;

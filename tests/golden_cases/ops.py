@@ -30,6 +30,12 @@ SHOWN = (
     "reshape_chain_16x64",
     "broadcast_data_16x64",
     "permute_210_i32_4x8x32",
+    "interleave_f16_1000",
+    "split_quads_512",
+    "cat_16x64_axis1",
+    "flip_i32_16x64_axis1",
+    "extract_tile_64x32_16x8_dynamic",
+    "insert_tile_32x64_16x16_form2",
     # Collectives.
     "reduce_sum_f32_1000",
     "reduce_max_64x16_axis0",
@@ -48,6 +54,11 @@ SHOWN = (
     "dot_turned_f32_tt",
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
+    # Tiles described by base, extents and strides.
+    "block_matmul_50x70x40",
+    "block_turn_70x50",
+    "descriptor_copy_edge",
+    "descriptor_rows",
     # Control flow and what it carries.
     "accumulate_1024",
     "swap_tiles_1024_2",

@@ -139,6 +139,31 @@ CASES = {
         "%o = splat %n : i32[2, 4] %x = trans %o {perm = (1, 1)} : i32[4, 4]",
         "perm (1, 1) is no permutation of 2 axes",
     ),
+    "concat": (
+        "%x = concat %r, %r {axis = 0} : i32[16]",
+        "%x = concat %r, %r {axis = 1} : i32[16]",
+        "axis 1 is out of range for rank 1",
+    ),
+    "extract": (
+        "%x = extract %r {start = (4,)} : i32[4]",
+        "%x = extract %r {start = (2,)} : i32[4]",
+        "start [2] is no multiple of [4] inside of [8]",
+    ),
+    "extract_at": (
+        "%x = extract_at %r, %n : i32[2]",
+        "%x = extract_at %r, %n : i32[16]",
+        "[16] does not divide [8]",
+    ),
+    "insert": (
+        "%q4 = extract %r {start = (4,)} : i32[4] %x = insert %r, %q4, %n : i32[8]",
+        "%x = insert %r, %t, %n : i32[8]",
+        "the element type changes",
+    ),
+    "flip": (
+        "%x = flip %t {axis = 0} : fp32[8]",
+        "%x = flip %t {axis = 0} : fp32[4]",
+        "result 0 is fp32[4] instead of fp32[8]",
+    ),
     "reduce": (
         f"%x = reduce %r {{axis = 0, kind = 'custom'}} : i32 {SUM}",
         "%x = reduce %r {axis = 0, kind = 'argmax'} : i32",

@@ -237,8 +237,10 @@ def test_broadcast_and_back(layout, data):
 @settings(deadline=None)
 @given(layouts())
 def test_join_then_split(layout):
-    joined = layout.join()
-    assert joined.shape == (*layout.shape, 2) and joined.split() == layout
+    joined = layout.expand_dims(layout.rank).concat(layout.rank)
+    assert joined.shape == (*layout.shape, 2)
+    part = joined.extract((*layout.shape, 1))
+    assert part is not None and part.squeeze_axis(layout.rank) == layout
     for register, lane, warp in ((0, 9, 0), (layout.num_registers - 1, 31, layout.num_warps - 1)):
         for half in range(2):
             assert joined.coords(2 * register + half, lane, warp) == (
@@ -247,11 +249,32 @@ def test_join_then_split(layout):
             )
 
 
-def test_split_refuses_what_is_spread_over_threads():
+def test_no_part_by_registers_alone_of_what_is_spread_over_threads():
     layout = blocked((32, 2), 1, (1, 0), (1, 1))
-    with pytest.raises(LayoutError, match="no register bit alone"):
-        layout.split()
-    assert layout.joined_for_split().split().shape == (32,)
+    assert layout.extract((32, 1)) is None
+    swapped = layout.for_extract((32, 1))
+    assert not swapped.is_replicated and swapped.extract((32, 1)).shape == (32, 1)
+
+
+@settings(deadline=None)
+@given(layouts(), st.data())
+def test_parts_of_tiles(layout, data):
+    part = tuple(data.draw(st.sampled_from([1 << i for i in range(n.bit_length())])) for n in layout.shape)
+    whole = layout.for_extract(part)
+    assert whole.shape == layout.shape
+    inside = whole.extract(part)
+    assert inside is not None and inside.shape == part
+    projected = layout.part_of_axes(part)
+    for register, lane, warp in ((0, 9, 0), (layout.num_registers - 1, 31, layout.num_warps - 1)):
+        wanted = tuple(x % n for x, n in zip(layout.coords(register, lane, warp), part, strict=True))
+        assert any(projected.coords(r, lane, warp) == wanted for r in range(projected.num_registers))
+
+
+def test_concat_keeps_registers_together():
+    layout = blocked((64,), 1, (0,), (2,))
+    assert layout.concat(0).vector() == (0, 2)
+    with pytest.raises(LayoutError, match="no parts of shape"):
+        layout.extract((3,))
 
 
 # ---- register maps ------------------------------------------------------------------------------

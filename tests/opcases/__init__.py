@@ -14,6 +14,7 @@ from tests.opcases.case import OpCase, Tolerance, registered_cases
 FAMILIES = (
     "elementwise",
     "collectives",
+    "shapes",
     "memory",
     "control",
     "atomics",
@@ -21,6 +22,8 @@ FAMILIES = (
     "distributed",
     "device_functions",
     "dot",
+    "block_pointers",
+    "descriptors",
 )
 
 

@@ -29,6 +29,14 @@ def own_places_no_old(x, out, n, OP: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def addresses(x, out, N: tl.constexpr):
+    """Pointers made from integers, as in tables of pointers; what they lead to is written."""
+    i = tl.arange(0, N)
+    place = (out.to(tl.int64) + i * 4).to(tl.pointer_type(tl.int32))
+    tl.atomic_add(place, tl.load(x + i), sem="release", scope="sys")
+
+
+@tle2cuda.jit
 def one_place(x, out, n, OP: tl.constexpr, BLOCK: tl.constexpr):
     """All elements of all CTAs meet in a few places."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -192,6 +200,16 @@ _DTYPES: dict[str, Any] = {
 
 
 def _register() -> None:
+    for n in (16, 1024):
+        _case(
+            f"atomic_addresses_{n}",
+            addresses,
+            lambda rng, n=n: {"x": numbers(rng, n, "i4"), "out": numbers(rng, n, "i4")},
+            lambda inputs: {"out": inputs["x"] + inputs["out"]},
+            {"N": n},
+            4,
+            (1,),
+        )
     for label, fn, combine, kinds in _OPERATIONS:
         for name, dtype in _DTYPES.items():
             kind = name[0] if name[0] in "iu" else "F" if name in ("f32", "f64") else "f"

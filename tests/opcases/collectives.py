@@ -139,7 +139,7 @@ def reduce_in_loop(x, out, n, BLOCK: tl.constexpr):
 def softmax_rows(x, out, M: tl.constexpr, N: tl.constexpr):
     rows, cols = tl.arange(0, M), tl.arange(0, N)
     at = rows[:, None] * N + cols[None, :]
-    tl.store(out + at, tl.softmax(tl.load(x + at), dim=1))
+    tl.store(out + at, tl.softmax(tl.load(x + at), dim=1, keep_dims=True))
 
 
 @tle2cuda.jit

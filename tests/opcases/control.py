@@ -111,6 +111,20 @@ def carried_pointers(x, out, rows, stride, N: tl.constexpr):
 
 
 @tle2cuda.jit
+def carried_from_an_offset(x, out, rows, stride, N: tl.constexpr):
+    """A tile of pointers that starts behind a scalar pointer with an offset, and moves backwards."""
+    i = tl.arange(0, N)
+    source = x + (rows - 1) * stride + i
+    target = out + (rows - 1) * N + i
+    row = rows
+    while row > 0:
+        tl.store(target, tl.load(source) + row)
+        source -= stride
+        target -= N
+        row -= 1
+
+
+@tle2cuda.jit
 def loop_bounds(out, low, high, step, N: tl.constexpr):
     """Run-time bounds and steps, negative ones, loops that never run, and values after the loop."""
     i = tl.arange(0, N)
@@ -385,6 +399,19 @@ def _register_loops() -> None:
             folded_accumulator,
             lambda rng, n=n: {"x": rng.integers(-50, 50, n, "i4"), "out": poison(n, "i4"), "rounds": 3},
             _folded,
+            {"N": n},
+            warps,
+        )
+        _case(
+            f"carried_from_an_offset_{n}",
+            carried_from_an_offset,
+            lambda rng, n=n: {
+                "x": numbers(rng, (4, n + 5), "i4"),
+                "out": poison((4, n), "i4"),
+                "rows": 4,
+                "stride": n + 5,
+            },
+            lambda inputs, n=n: {"out": inputs["x"][:, :n] + np.arange(1, 5, dtype="i4")[:, None]},
             {"N": n},
             warps,
         )

@@ -285,7 +285,7 @@ def test_integer_abs_wraps():
 def test_softmax(dim):
     x = RNG.normal(size=(4, 8)).astype(np.float32)
     e = np.exp(x - x.max(dim, keepdims=True))
-    got = run(lambda v: tl.softmax(v, dim=dim), (x, tl.float32))
+    got = run(lambda v: tl.softmax(v, dim=dim, keep_dims=True), (x, tl.float32))
     np.testing.assert_allclose(got, e / e.sum(dim, keepdims=True), rtol=1e-6)
 
 

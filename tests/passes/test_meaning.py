@@ -12,7 +12,7 @@ from tests.opcases.case import TARGET
 from tle2cuda.compiler import trace_specialized
 from tle2cuda.interpreter import run
 from tle2cuda.ir.legality import verify
-from tle2cuda.ir.nodes import Kernel
+from tle2cuda.ir.nodes import Kernel, walk
 from tle2cuda.passes.pipeline import PASSES
 from tle2cuda.runtime.args import specialize
 
@@ -51,6 +51,10 @@ def test_each_pass_keeps_the_meaning(group: str) -> None:
             kernel = importlib.import_module(f"tle2cuda.passes.{each.name}").run(kernel)
             verify(kernel)
             after = outcome(case, kernel)
+            if each.name == "canonicalise" and any(op.name == "dot" for op in walk(kernel.body)):
+                # Sums move into products, which then round once instead of twice; from here on every bit stays.
+                assert not case.differences(after, before), case.name
+                before = after
             for name, value in before.items():
                 same = after[name].view(np.uint8) == value.view(np.uint8) if value.size else np.ones(0, bool)
                 if case.any_order and name in case.any_order:

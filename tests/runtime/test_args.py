@@ -159,9 +159,9 @@ def test_equal_keys_mean_equal_specializations() -> None:
 def test_the_key_is_that_of_the_slow_path() -> None:
     for n in (0, 1, 2, 15, 16, 17, -1, 2**31, 2**63, True, 1.0, None):
         arguments = (FakeTensor(256), n, 64)
-        assert binder()(*arguments)[0] == launch_key(PARAMETERS, arguments, {})
+        assert binder()(*arguments)[0] == launch_key(PARAMETERS, arguments)
         key = binder()(*arguments, num_warps=8, debug=True)[0]
-        assert key == launch_key(PARAMETERS, arguments, {"num_warps": 8, "debug": True})
+        assert key == launch_key(PARAMETERS, arguments, (("num_warps", 8), ("debug", True)))
 
 
 def test_what_does_not_fit_is_left_to_the_slow_path() -> None:
@@ -272,7 +272,7 @@ def test_arrays_on_different_devices() -> None:
         (
             "text",
             "argument `p`: a value of type builtins.str cannot be a run-time argument\n"
-            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None\n"
+            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these\n"
             "  help: annotate the parameter tl.constexpr if the value is known at compile time",
         ),
         (2**64, "argument `p`: the integer 18446744073709551616 does not fit in 64 bits"),

@@ -271,3 +271,37 @@ def test_missing_disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
         "  help: pip install nvidia-cuda-nvdisasm or nvidia-cuda-cuobjdump, "
         "or put a CUDA toolkit's bin directory on PATH"
     )
+
+
+def test_compiling_apart_gives_the_same(tmp_path: Path, kernel_file: Path) -> None:
+    here = compile_source(samples.ADD_SOURCE, "add.cu", OPTIONS)
+    with nvrtc.compile_apart(60):
+        apart = compile_source(samples.ADD_SOURCE, "add.cu", OPTIONS)
+        assert (apart.cubin, apart.ptx) == (here.cubin, here.ptx)
+        with pytest.raises(DeviceCodeError, match='identifier "z" is undefined'):
+            compile_source(samples.ADD_SOURCE.replace("x[i] + y[i]", "x[i] + z[i]"), "add.cu", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("worker", "message"),
+    [
+        ("import time\ntime.sleep(60)\n", "compiling took longer than 0.5 s and was given up"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "the compiler was ended by signal 11"),
+    ],
+    ids=["slow", "crashing"],
+)
+def test_compilers_that_hang_or_crash_are_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str, message: str
+) -> None:
+    (tmp_path / "worker.py").write_text(worker)
+    monkeypatch.setattr(nvrtc, "_WORKER", tmp_path / "worker.py")
+    with nvrtc.compile_apart(0.5 if "sleep" in worker else 30), pytest.raises(DeviceCodeError) as caught:
+        compile_source(samples.ADD_SOURCE, "add.cu", OPTIONS)
+    assert str(caught.value) == f"{message}\n  emitted file: add.cu"
+
+
+def test_without_a_helper_process_this_one_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "worker.py").write_text("print('no reply')\n")
+    monkeypatch.setattr(nvrtc, "_WORKER", tmp_path / "worker.py")
+    with nvrtc.compile_apart(30):
+        assert compile_source(samples.ADD_SOURCE, "add.cu", OPTIONS).cubin

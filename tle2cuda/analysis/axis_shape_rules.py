@@ -20,6 +20,7 @@ from tle2cuda.analysis.axis_domain import (
     extents,
     finish,
     ints,
+    join,
     power_of_two_divisor,
     range_of,
     unknown,
@@ -137,6 +138,33 @@ def _hint(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
         contiguity=tuple(map(min, promised("contiguity", a.contiguity), shape)),
         divisibility=promised("divisibility", a.divisibility),
         constancy=tuple(map(min, promised("constancy", a.constancy), shape)),
+    )
+
+
+@SHAPE_RULES("concat", "insert")
+def _either(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
+    info = join(operands[0], operands[1], op.result.type)
+    return replace(info, constancy=extents(op.result.type)) if info.constant is not None else info
+
+
+@SHAPE_RULES("extract", "extract_at")
+def _extract(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
+    a = operands[0]
+    shape, unit = extents(op.result.type), address_unit(op.result.type)
+    runs = tuple(map(min, a.contiguity, shape))
+    divisors = tuple(at(a, d, run, unit) for d, run in enumerate(runs))
+    return replace(a, contiguity=runs, divisibility=divisors, constancy=tuple(map(min, a.constancy, shape)))
+
+
+@SHAPE_RULES("flip")
+def _flip(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
+    a = operands[0]
+    axis, divisor = op.attrs["axis"], everywhere(a, address_unit(op.result.type))
+    dims = range(len(a.contiguity))
+    return replace(
+        a,
+        contiguity=tuple(1 if d == axis else a.contiguity[d] for d in dims),
+        divisibility=tuple(divisor if d == axis else a.divisibility[d] for d in dims),
     )
 
 

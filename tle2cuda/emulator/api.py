@@ -15,7 +15,7 @@ from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import Emulation, EmulationRun
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
-from tle2cuda.runtime.args import specialize
+from tle2cuda.runtime.args import picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.targets import DEFAULT_TARGET
 
@@ -217,4 +217,4 @@ def _emit(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
     )
-    return emitted, [values[index] for index in bound.runtime_indices]
+    return emitted, list(picker(bound.runtime_indices)(tuple(values)))

@@ -376,9 +376,24 @@ class Branches(Calls):
 
     # -- conditional expressions --
 
+    def refuse_named(self, node: ast.expr, where: str) -> None:
+        """Refuses assignments inside an expression that may be computed often or not at all.
+
+        Raises:
+            UnsupportedSyntax: There is one.
+        """
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.NamedExpr):
+                raise UnsupportedSyntax(
+                    f"`:=` in {where} is not supported in a kernel",
+                    self.span(inner),
+                    help="assign in a statement of its own",
+                )
+
     def dynamic_ternary(self, node: ast.IfExp, test: tensor) -> Any:
         """``a if test else b`` with a run-time scalar condition: only one side is computed."""
         span = self.span(node)
+        self.refuse_named(node, "one side of a conditional expression")
         arms = []
         for expression in (node.body, node.orelse):
             with self.builder.region() as ops:

@@ -19,12 +19,15 @@ from tle2cuda.errors import (
     KernelError,
     UnsupportedSyntax,
 )
+from tle2cuda.frontend.aggregates import AggregateClass, BoundMethod, aggregate_class, construct
 from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import range_of
-from tle2cuda.frontend.names import device_function
+from tle2cuda.frontend.liveness import constexpr_names
+from tle2cuda.frontend.names import device_function, host_function, translate
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
-from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors, TracingBuilder
+from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
+from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.span import Span
 from tle2cuda.ops.arithmetic import maximum, minimum
 from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
@@ -44,6 +47,7 @@ _INSTEAD = {
     sum: "use tl.sum",
 }
 _ARRAY_LIBRARIES = frozenset({"cmath", "cupy", "jax", "math", "numpy", "torch"})
+_MOST_POSITIONAL = 3  # pointer, mask and other; pointer, value and mask
 _NAMES_IN_LANGUAGE = {
     "absolute": "abs",
     "clip": "clamp",
@@ -81,6 +85,11 @@ class Calls(Expressions):
             function = unwrap(function)
         args, kwargs = self._arguments(node)
         name = self.span(node.func).text()
+        if isinstance(function, BoundMethod):
+            return self.call_method(node, function, args, kwargs)
+        made = aggregate_class(function)
+        if made is not None:
+            return self._construct(node, made, args, kwargs)
         if is_builtin(function) or is_handle(getattr(function, "__self__", None)):
             return self._call_language(node, name, function, args, kwargs)
         inner = device_function(function)
@@ -88,6 +97,7 @@ class Calls(Expressions):
             return self.call_device(inner, args, kwargs, self.span(node))
         if _is_python_builtin(function):
             return self._call_python(node, name, function, args, kwargs)
+        function = host_function(function)
         if not callable(function):
             raise InvalidType(f"`{name}` is not a function: {describe_value(function)}", self.span(node))
         return self._call_host(node, name, function, args, kwargs)
@@ -123,13 +133,14 @@ class Calls(Expressions):
         self, node: ast.Call, name: str, function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
         span = self.span(node)
+        _check_positional(name, function, args, span)
         token = current_scope.set(self)
         try:
             with self.builder.at(span):
                 return wrap(function(*args, **kwargs))
         except KernelError as error:
             operands = self._operands(node, args, kwargs)
-            _explain_decay(error, operands, self.builder)
+            self._explain_run_time(error, operands)
             raise located(error, span, self.operand_facts(operands)) from error.__cause__
         except TypeError as error:
             problem = _binding_problem(function, args, kwargs)
@@ -140,6 +151,39 @@ class Calls(Expressions):
             raise
         except Exception as error:
             raise foreign_error(name, error, span, ours=True) from error
+        finally:
+            current_scope.reset(token)
+
+    # -- aggregates --
+
+    def _construct(self, node: ast.Call, cls: AggregateClass, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """A new value of an aggregate; its `__init__` may set fields of `self`, on the host or in traced code."""
+
+        def run(init: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
+            return self._call_function(node, f"{cls.name}.__init__", init, arguments, named)
+
+        with self.at(node):
+            return construct(cls, args, kwargs, run)
+
+    def call_method(self, node: ast.expr, method: BoundMethod, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a method of an aggregate."""
+        name = f"{method.owner._class_.name}.{method.name}"
+        return self._call_function(node, name, method.function, [method.owner, *args], kwargs)
+
+    def _call_function(self, node: ast.expr, name: str, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a jit object by inlining it, or a Python function with the values as names hold them."""
+        inner = device_function(function)
+        if inner is not None:
+            return self.call_device(inner, args, kwargs, self.span(node))
+        host = host_function(function)
+        token = current_scope.set(self)
+        try:
+            with self.at(node) as span:
+                return wrap(host(*args, **kwargs))
+        except (KernelError, PoisonUsed, TooManyErrors):
+            raise
+        except Exception as error:
+            raise foreign_error(name, error, span, ours=False) from error
         finally:
             current_scope.reset(token)
 
@@ -156,24 +200,22 @@ class Calls(Expressions):
             raise InvalidArgument(f"{name}: {error}", call_site, (f"parameters: {parameters}",)) from None
         values: dict[str, Any] = {}
         for parameter in signature.parameters.values():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            if parameter.kind is parameter.VAR_KEYWORD:
                 raise UnsupportedSyntax(
-                    f"{name}: a device function cannot take `*{parameter.name}`",
-                    call_site,
-                    help="pass a tuple as one argument",
+                    f"{name}: a device function cannot take `**{parameter.name}`", call_site, help="name every parameter"
                 )
-            if parameter.name in bound.arguments:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                if not reads_3_9():
+                    raise UnsupportedSyntax(
+                        f"{name}: a device function cannot take `*{parameter.name}`",
+                        call_site,
+                        help='pass a tuple as one argument, or read the kernel by the rules of Triton 3.9 (language="3.9")',
+                    )
+                value = tuple(bound.arguments.get(parameter.name, ()))
+            elif parameter.name in bound.arguments:
                 value = bound.arguments[parameter.name]
             else:
-                value = wrap(parameter.default)
-            if is_constexpr_annotation(parameter.annotation) and not is_static(value):
-                raise ConstexprRequired(
-                    f"{name}: parameter `{parameter.name}` is a tl.constexpr, got a run-time value "
-                    f"({describe_value(value)})",
-                    call_site,
-                    (self.fact(parameter.name, value),),
-                    help="pass a constant, or remove the annotation from the parameter",
-                )
+                value = wrap(translate(parameter.default))
             values[parameter.name] = value
         if self.session.depth >= MAX_INLINE_DEPTH:
             raise CompilationError(
@@ -209,6 +251,9 @@ class Calls(Expressions):
                 return constexpr(_is_instance(args[0], args[1]))
             if function is hasattr and is_handle(args[0]):
                 return constexpr(hasattr(args[0], unwrap(args[1])))
+            if function is getattr and len(args) == 2 and not kwargs and is_static(args[1]):
+                named = ast.Attribute(node.args[0], str(unwrap(args[1])), ast.Load())
+                return self.evaluate(ast.copy_location(named, node))
             if function in (tuple, list) and len(args) == 1 and isinstance(args[0], tuple):
                 return args[0]
             if function is len and isinstance(args[0], tuple):
@@ -245,6 +290,34 @@ class Calls(Expressions):
             result = self._call_language(node, name, function, [result, item], {})
         return result
 
+    def _explain_run_time(self, error: KernelError, operands: Sequence[tuple[ast.expr, Any]]) -> None:
+        """Says why a name is not a constant, where a constant is needed."""
+        if not isinstance(error, ConstexprRequired) or error.span is not None:
+            return
+        annotated = constexpr_names(self.source.node.body)
+        for node, value in operands:
+            if not isinstance(node, ast.Name) or not isinstance(value, tensor):
+                continue
+            if self._is_constexpr_parameter(node.id):
+                where = self.call_site.short() if self.call_site is not None else "the launch"
+                error.help = f"`{node.id}` is a tl.constexpr parameter, but {where} passes a run-time value for it"
+            elif node.id in annotated:
+                error.help = (
+                    f"the annotation makes no constant of a run-time value: compute `{node.id}` from constants only"
+                )
+            elif self.builder.maker.get(value.value) == "constant":
+                error.help = (
+                    f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
+                    "where it is assigned"
+                )
+
+    def _is_constexpr_parameter(self, name: str) -> bool:
+        binding = self.env.get(name)
+        parameter = signature_of(self.fn).parameters.get(name)
+        if binding is None or parameter is None or not is_constexpr_annotation(parameter.annotation):
+            return False
+        return all(binding.span != self.span(n) for n in ast.walk(self.source.node) if isinstance(n, ast.Name))
+
     # -- host functions --
 
     def _call_host(
@@ -252,6 +325,8 @@ class Calls(Expressions):
     ) -> Any:
         """Calls a Python function or class on compile-time values, now."""
         span = self.span(node)
+        if function is constexpr and len(args) == 1 and not is_static(args[0]):
+            return args[0]  # as in Triton, no constant comes of it
         if _takes_run_time_values(function):
             plain_args, plain_kwargs = list(args), dict(kwargs)
         else:
@@ -270,23 +345,24 @@ class Calls(Expressions):
             with self.builder.at(span):
                 return wrap(function(*plain_args, **plain_kwargs))
         except KernelError as error:
-            _explain_decay(error, self._operands(node, args, kwargs), self.builder)
+            self._explain_run_time(error, self._operands(node, args, kwargs))
             raise located(error, span) from error.__cause__
         except Exception as error:
             raise foreign_error(name, error, span, ours=False) from error
 
 
-def _explain_decay(error: KernelError, operands: Sequence[tuple[ast.expr, Any]], builder: TracingBuilder) -> None:
-    """Says why a name that was given a number is not a constant, where a constant is needed."""
-    if not isinstance(error, ConstexprRequired) or error.span is not None:
-        return
-    for node, value in operands:
-        is_constant = isinstance(value, tensor) and builder.maker.get(value.value) == "constant"
-        if isinstance(node, ast.Name) and is_constant:
-            error.help = (
-                f"plain assignment makes a number a run-time scalar; write `{node.id}: tl.constexpr = ...` "
-                "where it is assigned"
-            )
+def _check_positional(name: str, function: Callable[..., Any], args: Sequence[Any], span: Span) -> None:
+    """Refuses positional arguments of loads and stores that are keyword-only from Triton 3.9 on.
+
+    Raises:
+        InvalidArgument: There are some.
+    """
+    if getattr(function, "__name__", "") in ("load", "store") and len(args) > _MOST_POSITIONAL and reads_3_9():
+        raise InvalidArgument(
+            f"{name} takes at most {_MOST_POSITIONAL} positional arguments by the rules of Triton 3.9, got {len(args)}",
+            span,
+            help="name the others, such as cache_modifier=",
+        )
 
 
 def _usage(name: str, function: Callable[..., Any]) -> tuple[str, ...]:

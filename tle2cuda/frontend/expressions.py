@@ -15,10 +15,12 @@ from tle2cuda.errors import (
     UndefinedName,
     UnsupportedSyntax,
 )
+from tle2cuda.frontend.aggregates import Aggregate, BoundMethod, bound_member
 from tle2cuda.frontend.names import close_name, device_function, translate
 from tle2cuda.frontend.scope import Scope, foreign_error, located
 from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import describe_value, is_handle, is_static, wrap
+from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ops.compare import condition, logical_and, logical_not, logical_or
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 
@@ -93,7 +95,19 @@ class Expressions(Scope):
                     return tuple(self.elements(node.elts))
                 case ast.JoinedStr():
                     return constexpr("".join(self._string_part(part) for part in node.values))
+                case ast.ListComp() | ast.GeneratorExp():
+                    return self.comprehension(node)
+                case ast.NamedExpr() if reads_3_9():
+                    return self.named(node)
             raise unsupported(node, self.span(node))
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+        """Evaluates a comprehension (in `FunctionTracer`)."""
+        raise NotImplementedError
+
+    def named(self, node: ast.NamedExpr) -> Any:
+        """Evaluates ``name := value`` (in `FunctionTracer`)."""
+        raise NotImplementedError
 
     def elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
         """Values of a list of expressions; ``*tuple`` is expanded."""
@@ -216,20 +230,46 @@ class Expressions(Scope):
             raise foreign_error("bool()", error, self.builder.span, ours=False) from error
 
     def _compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) > 1 and reads_3_9():
+            return self._chain(node)
         if len(node.ops) > 1:
             parts = [node.left, *node.comparators]
             texts = [self.span(part).text() for part in parts]
             symbols = [_COMPARE[type(op)][0] if type(op) in _COMPARE else "in" for op in node.ops]
             split = [f"({a} {s} {b})" for a, s, b in zip(texts, symbols, texts[1:], strict=False)]
-            raise UnsupportedSyntax("a chained comparison is not supported in a kernel", help=f"write {' & '.join(split)}")
-        op, right = node.ops[0], node.comparators[0]
-        a, b = self.evaluate(node.left), self.evaluate(right)
+            raise UnsupportedSyntax(
+                "a chained comparison is not supported in a kernel",
+                help=f'write {" & ".join(split)}, or read the kernel by the rules of Triton 3.9 (language="3.9")',
+            )
+        a, b = self.evaluate(node.left), self.evaluate(node.comparators[0])
+        return self._compare_two(node, node.ops[0], (node.left, a), (node.comparators[0], b))
+
+    def _chain(self, node: ast.Compare) -> Any:
+        """``a < b < c``: each operand is evaluated once, the comparisons are combined as `and` does."""
+        values = [self.evaluate(operand) for operand in (node.left, *node.comparators)]
+        operands = list(zip([node.left, *node.comparators], values, strict=True))
+        result: Any = constexpr(True)
+        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+            part = self._compare_two(node, op, left, right)
+            if is_static(part):
+                if not self.truth(part):
+                    return part
+            elif is_static(result):
+                result = part
+            else:
+                result = self.apply(node, "and", logical_and, [(node, result), (node, part)])
+        return result
+
+    def _compare_two(
+        self, node: ast.Compare, op: ast.cmpop, left: tuple[ast.expr, Any], right: tuple[ast.expr, Any]
+    ) -> Any:
+        (_, a), (_, b) = left, right
         if isinstance(op, (ast.Is, ast.IsNot)):
             return constexpr(self._is_same(a, b) != isinstance(op, ast.IsNot))
         if isinstance(op, (ast.In, ast.NotIn)):
             return self._contains(a, b, isinstance(op, ast.NotIn))
         symbol, function = _COMPARE[type(op)]
-        return self.apply(node, symbol, function, [(node.left, a), (right, b)])
+        return self.apply(node, symbol, function, [left, right])
 
     def _is_same(self, a: Any, b: Any) -> bool:
         if is_static(a) and is_static(b):
@@ -278,6 +318,8 @@ class Expressions(Scope):
             if name == "value":
                 return base
             base = unwrap(base)
+        if isinstance(base, Aggregate):
+            return self._member(node, base)
         # A constant that is kept as a plain object still answers `.value` with itself.
         if name == "value" and not is_handle(base) and not hasattr(base, name):
             return base
@@ -292,6 +334,26 @@ class Expressions(Scope):
         if is_handle(base) and name == "value":
             raise self._no_attribute(node, base)
         return wrap(translate(value))
+
+    def _member(self, node: ast.Attribute, base: Aggregate) -> Any:
+        """A field of an aggregate, or a method of it; properties are computed."""
+        try:
+            member = bound_member(base, node.attr)
+        except AttributeError:
+            names = [n for n in (*base._fields_, *vars(base._class_.plain)) if not n.startswith("__")]
+            what = f"`{self.span(node.value).text()}` ({base._class_.name})"
+            raise UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names)) from None
+        if not isinstance(member, BoundMethod):
+            return wrap(translate(member))
+        if isinstance(member.function, property):
+            return self.call_method(node, BoundMethod(base, node.attr, member.function.fget), [], {})
+        if callable(member.function) or device_function(member.function) is not None:
+            return member
+        return wrap(translate(member.function))
+
+    def call_method(self, node: ast.expr, method: BoundMethod, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a method of an aggregate (in `Calls`)."""
+        raise NotImplementedError
 
     def _no_attribute(self, node: ast.Attribute, base: Any) -> CompilationError:
         text = self.span(node.value).text()

@@ -69,6 +69,23 @@ def loop_of(iterable: Any) -> CountedLoop | UnrolledLoop:
     )
 
 
+def unrolled_values(iterable: Any) -> tuple[Any, ...]:
+    """The values that a comprehension goes over, all known while tracing.
+
+    Raises:
+        ConstexprRequired: A range with run-time bounds.
+        InvalidType: The object cannot be iterated over in a kernel, or too often.
+    """
+    loop = loop_of(iterable)
+    if isinstance(loop, UnrolledLoop):
+        return loop.values
+    bounds = (static_int(getattr(loop, name), f"range: {name}") for name in ("start", "end", "step"))
+    values = range(*bounds)
+    if len(values) > MAX_UNROLLED:
+        raise InvalidType(f"a comprehension would have {len(values)} elements, the limit is {MAX_UNROLLED}")
+    return tuple(values)
+
+
 def _unrolled(loop: loops.static_range) -> UnrolledLoop:
     bounds = (static_int(getattr(loop, name), f"tl.static_range: {name}") for name in ("start", "end", "step"))
     values = range(*bounds)

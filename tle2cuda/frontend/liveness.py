@@ -90,6 +90,10 @@ def assigned_names(nodes: Iterable[ast.AST]) -> list[str]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.setdefault(node.name)
                 return  # what is assigned in there is not assigned here
+            case ast.ListComp() | ast.GeneratorExp():
+                for part in (node.elt, *(inner for g in node.generators for inner in (g.iter, *g.ifs))):
+                    visit(part)
+                return  # the names of its loops end with it
             case ast.alias():
                 names.setdefault(node.asname or node.name.partition(".")[0])
         for child in ast.iter_child_nodes(node):

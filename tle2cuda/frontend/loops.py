@@ -33,8 +33,11 @@ from tle2cuda.frontend.values import (
     is_number,
     is_static,
     leaves,
+    part_names,
+    parts_of,
     rebuild,
     replace_leaves,
+    same_make,
     same_value,
     set_name,
 )
@@ -130,6 +133,7 @@ class Loops(Branches):
     def while_loop(self, node: ast.While) -> None:
         """``while condition:``; the condition is computed before each iteration."""
         span = self.header_span(node)
+        self.refuse_named(node.test, "the condition of a `while`")
         # Whether the loop exists at all must be known before its body is traced, which may not even be valid.
         if self._while_condition(node, self._carried_names(node, set())) is None:
             return
@@ -197,8 +201,7 @@ class Loops(Branches):
         """Fresh region parameters, one a carried value."""
         params = []
         for item in carried:
-            for position, leaf in enumerate(leaves(item.before)):
-                name = item.name if not isinstance(item.before, tuple) else f"{item.name}_{position}"
+            for name, leaf in zip(part_names(item.before, item.name), leaves(item.before), strict=True):
                 params.append(Value(leaf.value.type, name, span))
         return params
 
@@ -303,10 +306,11 @@ class Loops(Branches):
         Raises:
             Mismatch: The two have different types or structures.
         """
-        if isinstance(before, tuple):
-            if not isinstance(after, tuple) or len(after) != len(before):
+        parts = parts_of(before)
+        if parts is not None:
+            if not same_make(before, after):
                 raise Mismatch(before, after)
-            for pair in zip(before, after, strict=True):
+            for pair in zip(parts, parts_of(after) or (), strict=True):
                 self._match(*pair, handed)
             return
         if not is_handle(before):
@@ -375,8 +379,7 @@ class Loops(Branches):
             if self.env[item.name].value is POISON:
                 continue
             value = self._rebuilt(item, results)
-            for position, leaf in enumerate(leaves(value)):
-                name = item.name if not isinstance(value, tuple) else f"{item.name}_{position}"
+            for name, leaf in zip(part_names(value, item.name), leaves(value), strict=True):
                 set_name(leaf, name)
             self.env[item.name] = Binding(value, span)
 

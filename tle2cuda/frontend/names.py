@@ -30,6 +30,7 @@ _TRITON_MODULES = (
     ("triton.language", "tle2cuda.language", ""),
     ("triton", "tle2cuda", ""),
 )
+_HOST_FUNCTION = "ConstexprFunction"  # Triton's; what it wraps runs on compile-time values
 _HOST_DATA = (bool, int, float, complex, str, bytes, list, dict, set, tuple)
 
 
@@ -106,10 +107,17 @@ def device_function(thing: Any) -> Callable[..., Any] | None:
     """The Python function inside a `jit` object (ours, Triton's, and tuners around them); None for others."""
     if inspect.isfunction(thing) or inspect.isclass(thing) or isinstance(thing, (types.ModuleType, constexpr)):
         return None
+    if type(thing).__name__ == _HOST_FUNCTION:
+        return None
     seen = 0
     while hasattr(thing, "fn") and seen < 8:
         thing, seen = thing.fn, seen + 1
     return thing if seen and inspect.isfunction(thing) else None
+
+
+def host_function(thing: Any) -> Any:
+    """The Python function inside what Triton's `constexpr_function` made; anything else unchanged."""
+    return thing.fn if type(thing).__name__ == _HOST_FUNCTION and inspect.isfunction(thing.fn) else thing
 
 
 class OuterNames:

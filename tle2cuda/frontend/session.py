@@ -9,6 +9,7 @@ from tle2cuda.errors import CompilationError, CompilationErrors
 from tle2cuda.ir.builder import Builder
 from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.types import Type
+from tle2cuda.levels import DEFAULT_LEVEL
 
 MAX_ERRORS = 10
 MAX_INLINE_DEPTH = 64
@@ -33,8 +34,8 @@ class PoisonUsed(Exception):
 class TracingBuilder(Builder):
     """A builder that remembers which operation made each value, for messages."""
 
-    def __init__(self, num_warps: int, target: str) -> None:
-        super().__init__(num_warps, target)
+    def __init__(self, num_warps: int, target: str, language: str = DEFAULT_LEVEL) -> None:
+        super().__init__(num_warps, target, language)
         self.maker: dict[Value, str] = {}
 
     def emit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +20,27 @@ from tle2cuda.errors import (
     StaticAssertFailed,
     UnsupportedSyntax,
 )
+from tle2cuda.frontend.aggregates import Aggregate
 from tle2cuda.frontend.branches import FALLS, NO_VALUE, Arm, NoValue, Outcome
 from tle2cuda.frontend.calls import bind_parameters, signature_of
 from tle2cuda.frontend.expressions import BINARY
-from tle2cuda.frontend.iterators import UnrolledLoop, loop_of
+from tle2cuda.frontend.iterators import UnrolledLoop, loop_of, unrolled_values
 from tle2cuda.frontend.loops import Loops
+from tle2cuda.frontend.names import translate
 from tle2cuda.frontend.scope import current_scope
 from tle2cuda.frontend.session import PoisonUsed, Session, TooManyErrors, TracingBuilder
 from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_handle, is_static, wrap
+from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.levels import DEFAULT_LEVEL
 from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.signature import TupleArgument
 from tle2cuda.targets import parse_target
 
 
@@ -131,7 +136,7 @@ class FunctionTracer(Loops):
             value = self.evaluate(node.value)
             if is_static(value) and unwrap(value) is None:
                 return NO_VALUE
-            return decay(value, deep=True)
+            return value if reads_3_9() else decay(value, deep=True)
         except CompilationError as error:
             self._recover(node, error)
         except PoisonUsed:
@@ -169,6 +174,51 @@ class FunctionTracer(Loops):
             return Arm([*arm.ops, *ops], self.env, outcome)
         finally:
             self.env = outer
+
+    # -- expressions that bind names --
+
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+        """A tuple of the element for each value of compile-time loops; the loop's names end with it."""
+        outer = self.env
+        self.env = dict(outer)
+        try:
+            return tuple(self._generated(node, node.generators))
+        finally:
+            self.env = outer
+
+    def _generated(self, node: ast.ListComp | ast.GeneratorExp, generators: Sequence[ast.comprehension]) -> Iterator[Any]:
+        if not generators:
+            yield self.evaluate(node.elt)
+            return
+        first, rest = generators[0], generators[1:]
+        iterable = self.evaluate(first.iter)
+        with self.at(first.iter):
+            values = unrolled_values(iterable)
+        if first.ifs and not reads_3_9():
+            raise UnsupportedSyntax(
+                "the `if` of a comprehension is not supported in a kernel: Triton 3.6 ignores it",
+                self.span(first.ifs[0]),
+                help='leave it out, or read the kernel by the rules of Triton 3.9 (language="3.9")',
+            )
+        for value in values:
+            self.assign(first.target, wrap(value), keep_constants=True)
+            if all(self._is_kept(test) for test in first.ifs):
+                yield from self._generated(node, rest)
+
+    def _is_kept(self, test: ast.expr) -> bool:
+        kept = self.condition(test, "`if` of a comprehension")
+        if isinstance(kept, bool):
+            return kept
+        raise ConstexprRequired(
+            "the `if` of a comprehension must be known at compile time, got a run-time value",
+            self.span(test),
+            help="keep every element, and choose with tl.where",
+        )
+
+    def named(self, node: ast.NamedExpr) -> Any:
+        """``name := value``: assigns as a statement would, and is the value."""
+        self.assign(node.target, self.evaluate(node.value))
+        return self.read(node.target.id)
 
     # -- statements that always fall through --
 
@@ -218,11 +268,17 @@ class FunctionTracer(Loops):
             case ast.Subscript():
                 raise self._element_assignment(target, span)
             case ast.Attribute():
-                raise UnsupportedSyntax(
-                    "assigning to an attribute is not supported in a kernel", span, help="assign to a name"
-                )
+                self._assign_field(target, value, span)
             case _:
                 raise unsupported(target, span)
+
+    def _assign_field(self, target: ast.Attribute, value: Any, span: Span) -> None:
+        """``self.x = value`` in the `__init__` of an aggregate."""
+        owner = self.evaluate(target.value)
+        if not isinstance(owner, Aggregate):
+            raise UnsupportedSyntax("assigning to an attribute is not supported in a kernel", span, help="assign to a name")
+        with self.at(target):
+            setattr(owner, target.attr, value)
 
     def _element_assignment(self, target: ast.Subscript, span: Span) -> UnsupportedSyntax:
         """The error for `x[i] = value`, which says how to write that for what `x` is."""
@@ -271,24 +327,13 @@ class FunctionTracer(Loops):
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is None:
-            raise UnsupportedSyntax(
-                "an annotation without a value is not supported in a kernel",
-                help="assign a value, or remove it",
-            )
+            return  # `x: int` declares and does nothing
         text = ast.unparse(node.annotation).strip("'\"")
         value = self.evaluate(node.value)
         if text.rpartition(".")[2] != "constexpr":
             self.assign(node.target, value)
             return
-        if not is_static(value):
-            label = self.span(node.value).text()
-            raise ConstexprRequired(
-                f"`{self.span(node.target).text()}` is a tl.constexpr, but its value is a run-time value "
-                f"({describe_value(value)})",
-                self.span(node.value),
-                (self.fact(label, value),) if is_handle(value) else (),
-                help="remove the annotation, or compute it from constants only",
-            )
+        # As in Triton, the annotation keeps constants constant and makes no constant of a run-time value.
         self.assign(node.target, value, keep_constants=True)
 
     def _assert(self, node: ast.Assert) -> None:
@@ -345,6 +390,7 @@ def trace(
     *,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    language: str = DEFAULT_LEVEL,
 ) -> Kernel:
     """Trace a Python function into a kernel.
 
@@ -356,13 +402,14 @@ def trace(
         target: Architecture such as ``sm_90a``.
         cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
         cooperative: The launch asks for all CTAs to be resident.
+        language: Level of the language (`tle2cuda.levels`).
 
     Raises:
         CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
         ArgumentError: A parameter has neither a type nor a value.
     """
     specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
-    builder = TracingBuilder(num_warps, target)
+    builder = TracingBuilder(num_warps, target, language)
     builder.cluster_dims = cluster_dims
     session = Session(builder)
     tracer = FunctionTracer(session, fn)
@@ -433,24 +480,44 @@ def _bind_kernel(
     args: list[Argument] = []
     bound: dict[str, Any] = {}
     signature = signature_of(tracer.fn)
+    inside = {leaf.name for value in constants.values() if isinstance(value, TupleArgument) for leaf in value.leaves()}
     for name in (*specs, *constants):
-        if name not in signature.parameters:
+        if name not in signature.parameters and name not in inside:
             raise ArgumentError(f"{tracer.source.name} has no parameter {name!r}")
     for name, parameter in signature.parameters.items():
         span = _parameter_span(tracer, name)
+        given = constants.get(name)
+        if isinstance(given, TupleArgument):
+            tracer.env[name] = Binding(_bind_tuple(given, span, args), span)
+            continue
         if name in specs:
             value = Value(_ir_type(specs[name]), name, span)
             args.append(Argument(value, specs[name].divisibility))
             tracer.env[name] = Binding(tensor(value), span)
             continue
         if name in constants:
-            bound[name] = unwrap(constants[name])
+            bound[name] = unwrap(translate(constants[name]))
         elif parameter.default is not parameter.empty:
-            bound[name] = unwrap(parameter.default)
+            bound[name] = unwrap(translate(parameter.default))
         else:
             raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
         tracer.env[name] = Binding(wrap(bound[name]), span)
     return tuple(args), bound
+
+
+def _bind_tuple(argument: TupleArgument, span: Span, args: list[Argument]) -> Any:
+    """A tuple parameter: its run-time elements become arguments of their own."""
+    items: list[Any] = []
+    for item in argument.items:
+        if isinstance(item, TupleArgument):
+            items.append(_bind_tuple(item, span, args))
+        elif isinstance(item, ArgSpec):
+            value = Value(_ir_type(item), item.name, span)
+            args.append(Argument(value, item.divisibility))
+            items.append(tensor(value))
+        else:
+            items.append(wrap(item))
+    return argument.kind(*items) if hasattr(argument.kind, "_fields") else tuple(items)
 
 
 def _ir_type(spec: ArgSpec) -> DType | PointerType:

@@ -1,15 +1,16 @@
 """What Python names hold while a kernel is traced, and how such values cross branches and loops.
 
 Names hold `constexpr` (numbers, strings, None), `tensor`, buffers and other handles on IR values, tuples of
-all these, and any other compile-time Python object as it is (dtypes, functions, modules, meshes).
+all these, aggregates, and any other compile-time Python object as it is (dtypes, functions, modules, meshes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tle2cuda.frontend.aggregates import Aggregate
 from tle2cuda.ir.nodes import Value
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, Type
@@ -51,9 +52,47 @@ def is_handle(value: Any) -> bool:
 
 def is_static(value: Any) -> bool:
     """Whether `value` is known while tracing, through and through."""
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, list):
         return all(is_static(item) for item in value)
+    parts = parts_of(value)
+    if parts is not None:
+        return all(is_static(item) for item in parts)
     return not is_handle(value)
+
+
+def parts_of(value: Any) -> tuple[Any, ...] | None:
+    """The values that a tuple or an aggregate is made of; None when `value` is one thing."""
+    if isinstance(value, tuple):
+        return value
+    return value.parts if isinstance(value, Aggregate) else None
+
+
+def with_parts(like: Any, parts: Sequence[Any]) -> Any:
+    """A value made like `like` of other parts; named tuples and aggregates keep their class."""
+    if isinstance(like, Aggregate):
+        return like.with_parts(parts)
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+
+
+def same_make(a: Any, b: Any) -> bool:
+    """Whether two values are made of as many parts in the same way."""
+    first, second = parts_of(a), parts_of(b)
+    if first is None or second is None or len(first) != len(second):
+        return False
+    if isinstance(a, Aggregate) or isinstance(b, Aggregate):
+        return isinstance(a, Aggregate) and isinstance(b, Aggregate) and a._class_.cls is b._class_.cls
+    return True
+
+
+def part_names(value: Any, name: str) -> list[str]:
+    """Names for the handles inside the value that is called `name`, in the order of `leaves`."""
+    if hasattr(type(value), "part_names"):  # block pointers and descriptors
+        return list(value.part_names(name))
+    parts = parts_of(value)
+    if parts is None:
+        return [name] if is_handle(value) else []
+    labels = list(value._fields_) if isinstance(value, Aggregate) else range(len(parts))
+    return [inner for label, part in zip(labels, parts, strict=True) for inner in part_names(part, f"{name}_{label}")]
 
 
 def is_number(value: Any) -> bool:
@@ -91,22 +130,16 @@ def decay(value: Any, deep: bool = False) -> Any:
     """
     if is_number(value):
         return to_tensor(value)
-    if deep and isinstance(value, tuple):
-        return _like_tuple(value, [decay(item, deep=True) for item in value])
+    if deep and isinstance(value, tuple):  # an aggregate's constants are annotated so
+        return with_parts(value, [decay(item, deep=True) for item in value])
     return value
-
-
-def _like_tuple(like: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
-    """A tuple of the class of `like` (named tuples keep theirs)."""
-    if hasattr(like, "_fields"):
-        return type(like)(*items)
-    return tuple(items)
 
 
 def leaves(value: Any) -> Iterator[Any]:
     """The handles inside a value, in order."""
-    if isinstance(value, tuple):
-        for item in value:
+    parts = parts_of(value)
+    if parts is not None:
+        for item in parts:
             yield from leaves(item)
     elif is_handle(value):
         yield value
@@ -114,8 +147,9 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def replace_leaves(value: Any, replacements: Iterator[Any]) -> Any:
     """`value` with its handles, in order, exchanged for those of `replacements`."""
-    if isinstance(value, tuple):
-        return _like_tuple(value, [replace_leaves(item, replacements) for item in value])
+    parts = parts_of(value)
+    if parts is not None:
+        return with_parts(value, [replace_leaves(item, replacements) for item in parts])
     return next(replacements) if is_handle(value) else value
 
 
@@ -136,8 +170,9 @@ def same_static(a: Any, b: Any) -> bool:
 
 def same_value(a: Any, b: Any) -> bool:
     """Whether two values are the same: equal constants or handles on one IR value."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(same_value(x, y) for x, y in zip(a, b, strict=True))
+    first, second = parts_of(a), parts_of(b)
+    if first is not None and second is not None:
+        return same_make(a, b) and all(same_value(x, y) for x, y in zip(first, second, strict=True))
     if is_handle(a) or is_handle(b):
         return is_handle(a) and is_handle(b) and a.value is b.value
     return same_static(a, b)
@@ -165,9 +200,9 @@ def unify(values: tuple[Any, Any]) -> tuple[Any, list[tuple[Any, Any]]]:
     first, second = values
     if same_value(first, second):
         return _Same(first), []
-    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
+    if same_make(first, second):
         items, pairs = [], []
-        for pair in zip(first, second, strict=True):
+        for pair in zip(parts_of(first) or (), parts_of(second) or (), strict=True):
             item, inner = unify(pair)
             items.append(item)
             pairs += inner
@@ -189,7 +224,7 @@ class _Different:
 
 @dataclass(frozen=True, slots=True)
 class _Tuple:
-    like: tuple[Any, ...]
+    like: Any
     items: tuple[Any, ...]
 
 
@@ -200,7 +235,7 @@ def fill(template: Any, results: Iterator[Any]) -> Any:
     if isinstance(template, _Different):
         return next(results)
     assert isinstance(template, _Tuple)
-    return _like_tuple(template.like, [fill(item, results) for item in template.items])
+    return with_parts(template.like, [fill(item, results) for item in template.items])
 
 
 def set_name(value: Any, name: str, span: Span | None = None) -> None:
@@ -230,9 +265,14 @@ def describe_value(value: Any) -> str:
         return describe_ir_type(value.value.type)
     if isinstance(value, Undefined):
         return "no value"
+    if hasattr(type(value), "described"):  # block pointers and descriptors
+        return str(value.described)
     if isinstance(value, tuple):
         inner = ", ".join(describe_value(item) for item in value)
         return f"tuple ({inner})"
+    if isinstance(value, Aggregate):
+        inner = ", ".join(f"{name}: {describe_value(item)}" for name, item in value._fields_.items())
+        return f"{value._class_.name}({inner})"
     plain = unwrap(value)
     if isinstance(plain, (bool, int, float)):
         return f"the constant {plain!r}"

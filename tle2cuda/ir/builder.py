@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from tle2cuda.errors import InternalError, MeshError
+from tle2cuda.errors import InternalError, KernelWarning, MeshError
 from tle2cuda.ir.nodes import Op, Region, Value, make_op
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import Type
+from tle2cuda.levels import DEFAULT_LEVEL
 
 _current: ContextVar[Builder | None] = ContextVar("tle2cuda_builder", default=None)
 
@@ -24,12 +26,14 @@ class Builder:
         target: Architecture such as ``sm_90a``.
         cluster_dims: Cluster shape asked for so far, None when nothing asked.
         cooperative: True once a grid barrier was traced.
+        language: Level of the language that the kernel is read by (`tle2cuda.levels`).
     """
 
-    def __init__(self, num_warps: int = 4, target: str = "sm_90a") -> None:
+    def __init__(self, num_warps: int = 4, target: str = "sm_90a", language: str = DEFAULT_LEVEL) -> None:
         self.span: Span = UNKNOWN
         self.num_warps = num_warps
         self.target = target
+        self.language = language
         self.cluster_dims: tuple[int, int, int] | None = None
         self.cluster_span: Span | None = None
         self.cooperative = False
@@ -109,6 +113,18 @@ def current() -> Builder:
     if builder is None:
         raise RuntimeError("language functions can be called only inside a kernel (@tle2cuda.jit)")
     return builder
+
+
+def reads_3_9() -> bool:
+    """Whether the kernel being traced is read by the rules of Triton 3.9, not 3.6."""
+    builder = _current.get()
+    return builder is not None and builder.language == "3.9"
+
+
+def warn(message: str) -> None:
+    """Warns of what is traced right now, at the user's line."""
+    span = current().span
+    warnings.warn_explicit(message, KernelWarning, span.file, span.line)
 
 
 def is_tracing() -> bool:

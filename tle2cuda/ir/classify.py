@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, PointerType, TileType, element_of
 
@@ -14,6 +16,12 @@ ELEMENTWISE = frozenset(
 
 SHAPE = frozenset("splat broadcast expand_dims reshape trans".split())
 """Operations that only rename elements."""
+
+VIEWS = frozenset("extract flip".split())
+"""Operations whose result is part of the operand's elements, or all of them in another order."""
+
+CHOICES = frozenset("concat insert".split())
+"""Operations each element of whose result is an element of one of the operands."""
 
 CHEAP = frozenset(
     "add sub mul idiv rem and or xor shl shr min max cmp select cast bitcast ptr_add hint local_ptr remote".split()
@@ -39,20 +47,39 @@ def is_index_like(op: Op) -> bool:
     return op.name in ("cast", "hint", "select", "bitcast", "add", "sub", "mul")
 
 
-def lazy_values(ops: tuple[Op, ...], known: set[Value] | None = None) -> set[Value]:
+def lazy_values(ops: tuple[Op, ...]) -> set[Value]:
     """Tile values that need no registers of their own: constants, index tiles and what is cheap to make of them.
 
     D4: they are recomputed from (register, thread) where they are used. A broadcast of any tile counts too, since it
-    only renames elements.
+    only renames elements, and so does a choice between the elements of tiles; but not choices among many tiles, nor what
+    is computed of choices.
     """
-    lazy = known if known is not None else set()
+    found: dict[Value, _Lazy] = {}
+    _find_lazy(ops, found)
+    return set(found)
+
+
+class _Lazy(NamedTuple):
+    """What a lazy value is made of.
+
+    Attributes:
+        choices: How many choices lie one in the other.
+        is_index: Made of constants, indices and scalars alone, none of it in registers of single threads.
+    """
+
+    choices: int
+    is_index: bool
+
+
+def _find_lazy(ops: tuple[Op, ...], found: dict[Value, _Lazy]) -> None:
     folded = _only_folded(ops)
     for op in ops:
-        if op.results and is_tile(op.results[0]) and (op in folded or _is_lazy(op, lazy)):
-            lazy.add(op.results[0])
+        if op.results and is_tile(op.results[0]):
+            lazy = _Lazy(0, False) if op in folded else _lazy(op, found)
+            if lazy is not None:
+                found[op.results[0]] = lazy
         for region in op.regions:
-            lazy_values(region.ops, lazy)
-    return lazy
+            _find_lazy(region.ops, found)
 
 
 def _only_folded(ops: tuple[Op, ...]) -> set[Op]:
@@ -78,13 +105,23 @@ def _only_folded(ops: tuple[Op, ...]) -> set[Op]:
     return folded
 
 
-def _is_lazy(op: Op, lazy: set[Value]) -> bool:
-    if op.name in ("constant", "arange", "splat", "broadcast"):
-        return True
+_MOST_CHOICES = 2  # one in the other, before they are written to registers
+
+
+def _lazy(op: Op, found: dict[Value, _Lazy]) -> _Lazy | None:
+    """What the result is made of, or None when it gets registers."""
     tiles = [v for v in op.operands if is_tile(v)]
-    if op.name in SHAPE or is_index_like(op):
-        return all(v in lazy for v in tiles)
-    return False
+    choices = max((found[v].choices for v in tiles if v in found), default=0)
+    is_index = all(v in found and found[v].is_index for v in tiles)
+    if op.name in ("constant", "arange", "splat", "broadcast"):
+        return _Lazy(choices, is_index)
+    if op.name in CHOICES:
+        return _Lazy(choices + 1, is_index) if choices < _MOST_CHOICES else None
+    if op.name in VIEWS:  # of what has registers, other elements lie in other threads
+        return _Lazy(choices, True) if is_index else None
+    if op.name in SHAPE or (is_index_like(op) and not choices):
+        return _Lazy(choices, is_index) if all(v in found for v in tiles) else None
+    return None
 
 
 def element_bytes(value: Value) -> int:

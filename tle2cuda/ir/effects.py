@@ -46,6 +46,8 @@ _SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
     "scan": (WRITE, READ),
     "exclusive_sum": (WRITE, READ),
     "convert_layout": (WRITE, READ),
+    "flip": (WRITE, READ),
+    "extract_at": (WRITE, READ),
     "atomic_rmw": (WRITE, READ),
     "atomic_cas": (WRITE, READ),
     "load": (WRITE, READ),

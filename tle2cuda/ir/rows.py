@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tle2cuda.ir import rules
+from tle2cuda.ir import rules, tile_rules
 from tle2cuda.ir.kinds import (
     ANY,
     ARITHMETIC,
@@ -167,6 +167,28 @@ _row(
 _row("reshape", "tile -> tile of equal size", (TILE,), rules.check_reshape)
 _row("tile_to_scalar", "tile of one element -> its scalar", (TILE,), rules.check_tile_to_scalar)
 _row("trans", "tile -> tile with permuted axes", (TILE,), rules.check_trans, attrs={"perm": INTS})
+_row(
+    "concat",
+    "tiles a, b of one type -> the same with twice the extent at axis, a in front",
+    (TILE, TILE),
+    tile_rules.check_concat,
+    attrs={"axis": INT},
+)
+_row(
+    "extract",
+    "tile -> its part from start on",
+    (TILE,),
+    tile_rules.check_extract,
+    attrs={"start": INTS},
+)
+_row("extract_at", "tile, i32 number -> the part of that number", (TILE, I32_SCALAR), tile_rules.check_extract_at)
+_row(
+    "insert",
+    "tile, part, i32 number -> tile with that part replaced",
+    (TILE, TILE, I32_SCALAR),
+    tile_rules.check_insert,
+)
+_row("flip", "tile -> the same, axis reversed", (TILE,), tile_rules.check_flip, attrs={"axis": INT})
 _row(
     "reduce",
     "tiles of one shape -> the same without axis",

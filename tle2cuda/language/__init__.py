@@ -47,6 +47,7 @@ from tle2cuda.ops.atomics import (
     atomic_xchg,
     atomic_xor,
 )
+from tle2cuda.ops.block_pointers import advance, make_block_ptr
 from tle2cuda.ops.casts import cast
 from tle2cuda.ops.compare import logical_and, logical_not, logical_or
 from tle2cuda.ops.copy import unsupported
@@ -63,8 +64,25 @@ from tle2cuda.ops.debug import (
     static_assert,
     static_print,
 )
+from tle2cuda.ops.descriptors import (
+    _experimental_descriptor_load as _experimental_descriptor_load,
+)
+from tle2cuda.ops.descriptors import (
+    _experimental_descriptor_store as _experimental_descriptor_store,
+)
+from tle2cuda.ops.descriptors import (
+    _experimental_make_tensor_descriptor as _experimental_make_tensor_descriptor,
+)
+from tle2cuda.ops.descriptors import (
+    load_tensor_descriptor,
+    make_tensor_descriptor,
+    store_tensor_descriptor,
+    tensor_descriptor,
+    tensor_descriptor_type,
+)
 from tle2cuda.ops.dot import dot
 from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
     abs,
@@ -83,7 +101,7 @@ from tle2cuda.ops.math import (
     sqrt_rn,
 )
 from tle2cuda.ops.memory import load, store
-from tle2cuda.ops.program import num_programs, program_id
+from tle2cuda.ops.program import num_programs, program_id, swizzle2d
 from tle2cuda.ops.random import (
     pair_uniform_to_normal,
     philox,
@@ -112,6 +130,7 @@ from tle2cuda.ops.shape import (
     broadcast,
     broadcast_to,
     expand_dims,
+    flip,
     permute,
     ravel,
     reshape,
@@ -124,27 +143,14 @@ int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
-_POINTERS = "use tiles of pointers with mask=, pointer + rows[:, None] * stride + cols[None, :]"
 _DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
-_BUFFER = "store to a tle.gpu buffer and load from the places wanted, through tle.gpu.local_ptr"
 _SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
 
-make_block_ptr = unsupported("tl.make_block_ptr", _POINTERS)
-advance = unsupported("tl.advance", _POINTERS)
-make_tensor_descriptor = unsupported("tl.make_tensor_descriptor", _POINTERS)
-load_tensor_descriptor = unsupported("tl.load_tensor_descriptor", _POINTERS)
-store_tensor_descriptor = unsupported("tl.store_tensor_descriptor", _POINTERS)
 dot_scaled = unsupported("tl.dot_scaled", _DOT)
-cat = unsupported("tl.cat", _BUFFER)
-join = unsupported("tl.join", _BUFFER)
-split = unsupported("tl.split", _BUFFER)
-interleave = unsupported("tl.interleave", _BUFFER)
-flip = unsupported("tl.flip", _BUFFER)
 gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
 sort = unsupported("tl.sort", _SORT)
 topk = unsupported("tl.topk", _SORT)
 bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
-swizzle2d = unsupported("tl.swizzle2d", "compute the two indices from tl.program_id with // and %")
 inline_asm_elementwise = unsupported(
     "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
 )
@@ -272,6 +278,8 @@ __all__ = [
     "sum",
     "swizzle2d",
     "tensor",
+    "tensor_descriptor",
+    "tensor_descriptor_type",
     "tle",
     "topk",
     "trans",

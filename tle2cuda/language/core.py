@@ -6,6 +6,8 @@ import importlib
 from typing import Any
 
 from tle2cuda.ir.types import DType as dtype
+from tle2cuda.ops.aggregates import aggregate
+from tle2cuda.ops.aggregates import aggregate as _aggregate
 from tle2cuda.ops.core import block_type, builtin, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.loops import range, static_range
 
@@ -22,6 +24,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "_aggregate",
+    "aggregate",
     "block_type",
     "builtin",
     "constexpr",

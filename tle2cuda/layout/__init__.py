@@ -7,7 +7,7 @@ machine words (`f2`).
 
 from __future__ import annotations
 
-from .blocked import blocked, coalesced, scan_layout
+from .blocked import blocked, coalesced, scan_layout, sort_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
 from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
@@ -82,6 +82,7 @@ __all__ = [
     "register_map",
     "scan_layout",
     "shared_offset_map",
+    "sort_layout",
     "swizzle_address",
     "unflatten",
     "vector_groups",

@@ -116,6 +116,36 @@ def coalesced(shape: Sequence[int], num_warps: int, element_bits: int, order: Se
     return blocked(tile, num_warps, axes, size)
 
 
+_MOST_SORTED_IN_THREAD_BITS = 5
+_LEAST_SORTED_IN_THREAD_BITS = 2
+
+
+def sort_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
+    """Return the layout for a sorting network along an axis: lowest bits in registers, then lanes, the highest in warps.
+
+    The lowest bits take part in most comparisons, so the cheapest exchanges are theirs. Registers hold what
+    does not fit on the threads, and at least a few bits rather than to cross warps; warps take other axes first.
+    """
+    tile = tuple(shape)
+    at = normalize_axis(axis, len(tile))
+    others = [other for other in reversed(range(len(tile))) if other != at]
+    warp_bits = log2_exact(num_warps, "num_warps")
+    filler = Filler(tile)
+    along, all_bits = log2_exact(tile[at], "tile extent"), flat_bits(tile)
+    register_bits = min(along, max(0, all_bits - LANE_BITS - warp_bits), _MOST_SORTED_IN_THREAD_BITS)
+    register_bits = max(register_bits, min(_LEAST_SORTED_IN_THREAD_BITS, along - LANE_BITS))
+    lane_bits = min(LANE_BITS, along - register_bits)
+    other_warp_bits = min(warp_bits, max(0, all_bits - along - (LANE_BITS - lane_bits)))
+    register_bits += max(0, along - register_bits - lane_bits - (warp_bits - other_warp_bits))
+    registers = filler.take(at, register_bits)
+    lanes = filler.take(at, lane_bits)
+    lanes += filler.take_in_order(others, LANE_BITS - lane_bits)
+    warps = filler.take_in_order(others, other_warp_bits)
+    warps += filler.take(at, warp_bits)
+    registers += filler.take_in_order(others, all_bits)
+    return Layout.from_flat(tile, registers, padded(lanes, LANE_BITS), padded(warps, warp_bits))
+
+
 def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     """Return the layout for a scan: the axis inside a thread first, then along lanes, then along warps.
 

@@ -342,49 +342,77 @@ class Layout:
             raise LayoutError(f"a tile of shape {self.shape} cannot be reshaped to {wanted}")
         return Layout.from_flat(wanted, self.flat_registers, self.flat_lanes, self.flat_warps)
 
-    def join(self) -> Layout:
-        """Return the layout of two such tiles joined along a new last axis of extent 2.
+    def concat(self, axis: int) -> Layout:
+        """Return the layout of two such tiles put together along an axis, in registers of their own.
 
-        Register r of operand i becomes register 2 * r + i.
+        Along a last axis of extent 1 the two elements become neighbours; otherwise the operands' registers
+        stay together.
         """
-        shape = (*self.shape, 2)
-        which = axis_unit(shape, self.rank, 1)
-        expanded = self.expand_dims(self.rank)
-        return Layout(shape, (which, *expanded.registers), expanded.lanes, expanded.warps)
+        at = normalize_axis(axis, self.rank)
+        extent = self.shape[at]
+        shape = (*self.shape[:at], 2 * extent, *self.shape[at + 1 :])
+        which = axis_unit(shape, at, extent)
+        neighbours = extent == 1 and at == self.rank - 1
+        registers = (which, *self.registers) if neighbours else (*self.registers, which)
+        return Layout(shape, registers, self.lanes, self.warps)
 
-    def split_bit(self) -> int | None:
-        """Return the register bit that alone tells the halves of the last axis apart, or None."""
-        if not self.shape or self.shape[-1] != 2:
-            raise LayoutError(f"split needs a last axis of extent 2, but the shape is {self.shape}")
-        which = axis_unit(self.shape, self.rank - 1, 1)
-        if which not in self.registers:
+    def part_of_axes(self, shape: Sequence[int]) -> Layout:
+        """Return the layout wanted of a part with the extents `shape` where it meets a tile of this layout.
+
+        The coordinates are those inside of the part: threads whose elements lie in other parts hold copies.
+        """
+        part = self._check_part(shape)
+        mapped = self._map(part, lambda image: tuple(x % n for x, n in zip(image, part, strict=True)))
+        return Layout.from_flat(part, f2.independent(mapped.flat_registers), mapped.flat_lanes, mapped.flat_warps)
+
+    def whole_of_part(self, shape: Sequence[int]) -> Layout:
+        """Return the layout of a tile of extents `shape` whose parts of this layout's shape all lie alike."""
+        wanted = tuple(shape)
+        extra = []
+        for axis in reversed(range(self.rank)):
+            for bit in range(log2_exact(wanted[axis] // self.shape[axis], "extent of the whole tile")):
+                extra.append(axis_unit(wanted, axis, self.shape[axis] << bit))
+        return Layout(wanted, (*self.registers, *extra), self.lanes, self.warps)
+
+    def extract(self, shape: Sequence[int]) -> Layout | None:
+        """Return the layout of an aligned part of the tile, or None when parts are not told apart by registers alone."""
+        part = self._check_part(shape)
+        kept = []
+        for image in self.registers:
+            if all(x < n for x, n in zip(image, part, strict=True)):
+                kept.append(image)
+            elif any(x % n for x, n in zip(image, part, strict=True)):
+                return None
+        if any(x >= n for image in (*self.lanes, *self.warps) for x, n in zip(image, part, strict=True)):
             return None
-        bit = self.registers.index(which)
-        others = (*self.registers[:bit], *self.registers[bit + 1 :], *self.lanes, *self.warps)
-        return None if any(image[-1] for image in others) else bit
+        return Layout(part, tuple(kept), self.lanes, self.warps)
 
-    def split(self) -> Layout:
-        """Return the layout of either half of a tile split along its last axis, of extent 2.
+    def for_extract(self, shape: Sequence[int]) -> Layout:
+        """Return the nearest layout of this tile that `extract` accepts: parts told apart by registers alone.
 
-        Raises:
-            LayoutError: the halves are not told apart by one register bit (see `split_bit`); convert the tile
-                first, for instance to `joined_for_split()`.
+        Thread bits that lead to other parts change places with register bits that do not, while there are any.
         """
-        bit = self.split_bit()
-        if bit is None:
-            raise LayoutError(f"no register bit alone tells the halves apart in {self}")
-        shape = self.shape[:-1]
-        registers = (*self.registers[:bit], *self.registers[bit + 1 :])
-        return Layout(
-            shape,
-            tuple(image[:-1] for image in registers),
-            tuple(image[:-1] for image in self.lanes),
-            tuple(image[:-1] for image in self.warps),
-        )
+        part = self._check_part(shape)
+        if self.extract(part) is not None:
+            return self
+        inside = [image for image in self.registers if all(x < n for x, n in zip(image, part, strict=True))]
+        nothing = (0,) * self.rank
 
-    def joined_for_split(self) -> Layout:
-        """Return the nearest layout of this tile that `split` accepts: the last axis in a register bit."""
-        return self if self.split_bit() is not None else self.reduce_axis(self.rank - 1).join()
+        def thread(image: Coordinate) -> Coordinate:
+            if all(x < n for x, n in zip(image, part, strict=True)):
+                return image
+            return inside.pop() if inside else nothing
+
+        lanes, warps = tuple(map(thread, self.lanes)), tuple(map(thread, self.warps))
+        if f2.rank(flatten(image, part) for image in (*inside, *lanes, *warps)) < flat_bits(part):
+            return self.part_of_axes(part).whole_of_part(self.shape)
+        return Layout(part, tuple(inside), lanes, warps).whole_of_part(self.shape)
+
+    def _check_part(self, shape: Sequence[int]) -> tuple[int, ...]:
+        part = tuple(shape)
+        if len(part) != self.rank or any(whole % extent for whole, extent in zip(self.shape, part, strict=True)):
+            raise LayoutError(f"a tile of shape {self.shape} has no parts of shape {part}")
+        return part
 
     # ---- text -----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle2cuda.errors import NotSupported
-from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
@@ -186,7 +186,7 @@ def _stage(state: State, value: Value, target_name: str) -> None:
     name = state.names.fresh(f"{target_name}_next")
     if isinstance(value.type, BufferType):
         pointer = f"{value.type.element.cuda}*"
-        statements.constant_pointer(state.block, pointer, name, _text(state, value).text)
+        statements.constant(state.block, pointer, name, _text(state, value).text)
         starts = (Affine(),) * len(value.type.shape)
         state.buffers[value] = BufferRef(name, value.type.shape, starts, True, state.buffers[value].strides)
         return
@@ -309,7 +309,8 @@ def _scalar_readers(state: State, value: Value, maker: Op) -> list[Op]:
     return found
 
 
-_SPELLED_LATER = ELEMENTWISE | SHAPE | frozenset(("local_ptr", "remote", "convert_layout", "buffer_view"))
+_RENAMING = SHAPE | VIEWS | CHOICES
+_SPELLED_LATER = ELEMENTWISE | _RENAMING | frozenset(("local_ptr", "remote", "convert_layout", "buffer_view"))
 
 
 def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, value: Value) -> bool:
@@ -325,7 +326,7 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
     inner = dict(zip(maker.results, maker.regions[0].terminator.operands, strict=True))[value]
     made_at = next(i for i, op in enumerate(inner_ops) if inner in op.results)
     for i, op in enumerate(inner_ops):
-        if op in readers and (i > made_at or op.name in SHAPE):
+        if op in readers and (i > made_at or op.name in _RENAMING):
             return False
     # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
     direct = set(state.uses.get(param, ()))
@@ -339,7 +340,7 @@ def _readers(state: State, value: Value) -> list[Op]:
     while stack:
         for op in state.uses.get(stack.pop(), ()):
             found.append(op)
-            renamed = op.name in ("ptr_add", "local_ptr", "remote", "convert_layout")
+            renamed = op.name in _RENAMING or op.name in ("ptr_add", "local_ptr", "remote", "convert_layout")
             if op.results and (renamed or op.results[0] in state.lazy) and op.results[0] not in seen:
                 seen.add(op.results[0])
                 stack.append(op.results[0])

@@ -14,17 +14,20 @@ from tle2cuda.lowering import (
     dot,
     fused,
     histogram,
+    join,
     program,
     reduction,
     scalars,
     scan,
     shape,
     shared,
+    tiles,
 )
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import operation
 
 Emitter = Callable[[State, Op], None]
+_REGISTERING = (join,)  # modules that only register rules
 
 _EMITTERS: dict[str, Emitter] = {
     "alloc": shared.emit_alloc,
@@ -45,13 +48,15 @@ _EMITTERS: dict[str, Emitter] = {
     "dot": dot.emit_dot,
     "histogram": histogram.emit_histogram,
     "convert_layout": shape.emit_convert_layout,
+    "flip": shape.emit_flip,
+    "extract_at": tiles.emit_extract_at,
     "tile_to_scalar": shape.emit_tile_to_scalar,
     "for": control.emit_for,
     "while": control.emit_while,
     "if": control.emit_if,
 }
 
-_RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans")
+_RENAMED = ("ptr_add", "local_ptr", "remote", "expand_dims", "reshape", "trans", "extract")
 
 
 def emit_op(state: State, op: Op) -> None:

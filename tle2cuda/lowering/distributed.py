@@ -80,7 +80,7 @@ def emit_remote(state: State, op: Op) -> None:
         state.comment(op.span)
         name = state.names.fresh(result.name or "peer_pointer")
         text = map_shared_rank(state, local, rank).text
-        statements.constant_pointer(state.block, state.declare_type(result.type), name, text, op.span)
+        statements.constant(state.block, state.declare_type(result.type), name, text, op.span)
         state.scalars[result] = C(name)
         return
     source = state.buffers[op.operands[0]]
@@ -90,7 +90,7 @@ def emit_remote(state: State, op: Op) -> None:
     base = source.text.rsplit(".", 1)[-1].split("[")[0]
     name = state.names.fresh(result.name if result.name and result.name != base else f"peer_{base}")
     text = map_shared_rank(state, local, rank).text
-    statements.constant_pointer(state.block, f"{result.type.element.cuda}*", name, text, op.span)
+    statements.constant(state.block, f"{result.type.element.cuda}*", name, text, op.span)
     shape = result.type.shape
     state.buffers[result] = BufferRef(name, shape, (Affine(),) * len(shape), True, row_major_strides(shape))
 

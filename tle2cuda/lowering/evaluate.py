@@ -7,31 +7,51 @@ registers become element accesses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import SHAPE, is_tile
+from tle2cuda.ir.classify import CHOICES, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import DType, TileType
-from tle2cuda.layout import Layout, Term, f2, flatten, format_index, linear_terms, unflatten
+from tle2cuda.ir.types import DType, PointerType, TileType
+from tle2cuda.layout import Layout, Term, axis_unit, f2, flatten, format_index, format_xor, linear_terms, unflatten
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import PRIMARY, RUN, THREAD, Affine, C, Expr, K
+from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, RELATIONAL, RUN, THREAD, Affine, C, Expr, K, deps_of, ternary
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.state import Registers, State, is_bool
 from tle2cuda.lowering.writer import Block
 
 Coordinate = tuple[int, ...]
+_RENAMING = SHAPE | VIEWS | CHOICES
+
+
+def _normal(base: Coordinate) -> Coordinate:
+    return base if any(base) else ()
+
+
+def _sources(terms: Iterable[Term]) -> frozenset[str]:
+    """Loop variables in terms."""
+    return frozenset(t.source for t in terms if t.source in (K, RUN))
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Images of the bits of k, run and thread in the coordinates of one value."""
+    """Images of the bits of k, run and thread in the coordinates of one value.
+
+    Attributes:
+        shape: The value's shape.
+        k: Image of each bit of k.
+        run: Image of each bit of run.
+        threads: Image of each bit of the thread index.
+        base: Coordinate of k = run = thread = 0, to be XORed with the images; () stands for zeros.
+    """
 
     shape: tuple[int, ...]
     k: tuple[Coordinate, ...]
     run: tuple[Coordinate, ...]
     threads: tuple[Coordinate, ...]
+    base: Coordinate = ()
 
     @classmethod
     def of(cls, layout: Layout, vec: int) -> Grid:
@@ -45,7 +65,26 @@ class Grid:
             tuple(map(function, self.k)),
             tuple(map(function, self.run)),
             tuple(map(function, self.threads)),
+            _normal(function(self.base)) if self.base else (),
         )
+
+    def moved(self, shape: tuple[int, ...], by: Coordinate) -> Grid:
+        """The grid with `by` XORed to all coordinates, in a value of another shape."""
+        base = tuple(x ^ y for x, y in zip(self.base or (0,) * len(by), by, strict=True))
+        return Grid(shape, self.k, self.run, self.threads, _normal(base))
+
+    def part(self, shape: tuple[int, ...]) -> Grid:
+        """The grid of the coordinates inside of parts with the extents `shape`."""
+        return self._map(shape, lambda c: tuple(x % n for x, n in zip(c, shape, strict=True)))
+
+    def which_part(self, shape: tuple[int, ...]) -> Grid:
+        """The grid of the parts with the extents `shape`: which of them, along each axis."""
+        counts = tuple(n // m for n, m in zip(self.shape, shape, strict=True))
+        return self._map(counts, lambda c: tuple(x // n for x, n in zip(c, shape, strict=True)))
+
+    def start(self, axis: int) -> int:
+        """Coordinate along one axis where k, run and thread are zero."""
+        return self.base[axis] if self.base else 0
 
     def operand(self, op: Op, value: Value) -> Grid:
         """The grid of an operand, given the grid of the result of a shape operation."""
@@ -61,12 +100,44 @@ class Grid:
             return self._map(shape, lambda c: tuple(c[perm.index(i)] for i in range(len(shape))))
         if op.name == "reshape":
             return self._map(shape, lambda c: unflatten(flatten(c, self.shape), shape))
+        if op.name == "extract":
+            return self.moved(shape, op.attrs["start"])
+        if op.name == "flip":
+            return self.moved(shape, axis_unit(shape, op.attrs["axis"], shape[op.attrs["axis"]] - 1))
         return self
 
     def sources(self, axis: int, k_zero: bool) -> tuple[tuple[str, list[int]], ...]:
         """Bit images along one axis, by input."""
         parts = [] if k_zero else [(K, [c[axis] for c in self.k])]
         return (*parts, (RUN, [c[axis] for c in self.run]), (THREAD, [c[axis] for c in self.threads]))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Elements to choose from.
+
+    Attributes:
+        condition: The first one is taken where it holds; None when there is only one.
+        arms: Tiles, and the grids in which they are read.
+    """
+
+    condition: C | None
+    arms: tuple[tuple[Value, Grid], ...]
+
+
+Arms = tuple[tuple[Value, Grid], ...]
+ChoiceRule = Callable[["Evaluator", Op, Grid, bool], Choice]
+_CHOICE_RULES: dict[str, ChoiceRule] = {}
+
+
+def choice_rule(name: str) -> Callable[[ChoiceRule], ChoiceRule]:
+    """Register how an operation of `CHOICES` finds the tile that it takes an element of."""
+
+    def register(rule: ChoiceRule) -> ChoiceRule:
+        _CHOICE_RULES[name] = rule
+        return rule
+
+    return register
 
 
 class Evaluator:
@@ -115,7 +186,7 @@ class Evaluator:
     def value(self, value: Value, grid: Grid | None = None, k_zero: bool = False) -> Expr:
         """Element of a value: a sum of fields where it is an index, C text otherwise."""
         if not is_tile(value):
-            return self._uniform(value)
+            return self.uniform(value)
         grid = grid if grid is not None else self.grid
         if value in self.locals:
             return self.locals[value]
@@ -150,11 +221,17 @@ class Evaluator:
         neighbours = all(image[axis] == 1 << bit for bit, image in enumerate(grid.k))
         return neighbours and info.constancy[axis] >= self.vec
 
-    def _uniform(self, value: Value) -> Expr:
+    def uniform(self, value: Value) -> Expr:
+        """A scalar: a number where it is a known constant."""
         op = self.state.definitions.get(value)
         if op is not None and op.name == "constant" and isinstance(value.type, DType) and value.type.is_int():
             if not value.type.is_bool() and value.type.bits <= 32 and value.type.kind == "int":
                 return Affine(int(op.attrs["value"]))
+        if isinstance(value.type, PointerType) and value not in self.state.scalars:
+            from tle2cuda.lowering.places import Places  # places are spelled by evaluators
+
+            places = Places(self.state, self)
+            return places.address(places.of(value))
         return self.state.scalar(value)
 
     def _compute(self, value: Value, grid: Grid, k_zero: bool) -> Expr:
@@ -167,12 +244,12 @@ class Evaluator:
                 return Affine(int(op.attrs["value"]))
             return literal(self.state, op.attrs["value"], value.type.element)
         if op.name == "splat":
-            return self._uniform(op.operands[0])
-        if op.name in SHAPE:
+            return self.uniform(op.operands[0])
+        if op.name in SHAPE or op.name in VIEWS or op.name == "convert_layout":
             operand = op.operands[0]
             return self.value(operand, grid.operand(op, operand), k_zero)
-        if op.name == "convert_layout":
-            return self.value(op.operands[0], grid, k_zero)
+        if op.name in CHOICES:
+            return self.chosen(op, grid, k_zero)
         arguments = [self.value(v, grid, k_zero) for v in op.operands]
         return elementwise(self.state, op, arguments, self.text)
 
@@ -181,14 +258,44 @@ class Evaluator:
         expression = linear_terms(grid.sources(axis, k_zero))
         if any(t.source == THREAD for t in expression.terms):
             self.state.uses_thread = True
-        if expression.disjoint:
-            return Affine(0, (), expression.terms)
+        start = grid.start(axis)
+        if expression.disjoint and all(t.result_bits & start in (0, t.result_bits) for t in expression.terms):
+            # A field that XOR turns round counts down.
+            terms = (replace(t, scale=-t.scale) if t.result_bits & start else t for t in expression.terms)
+            return Affine(start, (), tuple(terms))
+        if start:
+            text = C(f"({format_xor(expression, start, self.state.index_names)})", PRIMARY)
+            return Affine(0, ((replace(text, deps=_sources(expression.terms)), 1),))
         # Fields that share bits with others become one opaque part; the rest, such as `k` in a vector, stay fields.
         alone = [t for t in expression.terms if not any(_overlap(t, o) for o in expression.terms if o is not t)]
         mixed = [t for t in expression.terms if t not in alone]
-        text = format_index(mixed, self.state.index_names)
-        deps = frozenset(t.source for t in mixed if t.source in (K, RUN))
-        return Affine(0, ((C(f"({text})", PRIMARY, deps), 1),), tuple(alone))
+        mixed_text = format_index(mixed, self.state.index_names)
+        return Affine(0, ((C(f"({mixed_text})", PRIMARY, _sources(mixed)), 1),), tuple(alone))
+
+    def chosen(self, op: Op, grid: Grid, k_zero: bool) -> C:
+        """Element of one of the tiles that `concat` and `insert` choose from."""
+        choice = self.choice(op, grid, k_zero)
+        texts = [self.c(value, inner, k_zero) for value, inner in choice.arms]
+        return ternary(choice.condition, texts[0], texts[1]) if choice.condition is not None else texts[0]
+
+    def choice(self, op: Op, grid: Grid, k_zero: bool) -> Choice:
+        """Which tile `concat` or `insert` takes its element of."""
+        return _CHOICE_RULES[op.name](self, op, grid, k_zero)
+
+    def choose(self, number: Affine, wanted: Affine, arms: Arms) -> Choice:
+        """The first of two arms where the numbers are equal."""
+        if number.constant is not None and wanted.constant is not None:
+            return Choice(None, arms[:1] if number.constant == wanted.constant else arms[1:])
+        left, right = self.text(number), self.text(wanted)
+        condition = C(f"{left.at(RELATIONAL)} == {right.at(RELATIONAL)}", EQUALITY, deps_of(left, right))
+        return Choice(condition, arms)
+
+    def row_major(self, grid: Grid, k_zero: bool = False) -> Affine:
+        """Row-major index of a coordinate."""
+        total = Affine()
+        for axis, extent in enumerate(grid.shape):
+            total = total.times(extent).plus(self.coordinate(grid, axis, k_zero))
+        return total
 
     def _register(self, registers: Registers, grid: Grid, k_zero: bool, value: Value) -> C:
         """Element of a tile in registers, at the register that holds this grid's coordinate."""
@@ -204,19 +311,22 @@ class Evaluator:
             if register is None:
                 raise InternalError(f"{value!r} lies in other registers than it is read in", value.span)
             images.append(register)
+        first = f2.solve(columns, flatten(grid.base, grid.shape)) if grid.base else 0
+        if first is None:
+            raise InternalError(f"{value!r} lies in other registers than it is read in", value.span)
         k_images, run_images = images[: len(grid.k)], images[len(grid.k) :]
         bits = registers.vec.bit_length() - 1
         low, high = (1 << bits) - 1, bits
-        run, run_deps = self._index([i >> high for i in k_images], [i >> high for i in run_images], k_zero)
-        k, k_deps = self._index([i & low for i in k_images], [i & low for i in run_images], k_zero)
+        run, run_deps = self._index(first >> high, [i >> high for i in k_images], [i >> high for i in run_images], k_zero)
+        k, k_deps = self._index(first & low, [i & low for i in k_images], [i & low for i in run_images], k_zero)
         deps = (run_deps if registers.runs > 1 else frozenset()) | (k_deps if registers.vec > 1 else frozenset())
         if registers.single_run and self.runs > 1:
             deps |= {RUN}
         return C(registers.element(run, k), PRIMARY, deps)
 
-    def _index(self, k_images: list[int], run_images: list[int], k_zero: bool) -> tuple[str, frozenset[str]]:
+    def _index(self, first: int, k_images: list[int], run_images: list[int], k_zero: bool) -> tuple[str, frozenset[str]]:
         expression = linear_terms((*(() if k_zero else ((K, k_images),)), (RUN, run_images)))
-        text = format_index(expression, self.state.index_names)
+        text = format_xor(expression, first, self.state.index_names)
         return text, frozenset(t.source for t in expression.terms)
 
     # ---- naming -----------------------------------------------------------------------------------------------------
@@ -248,7 +358,7 @@ class Evaluator:
 
     def _deserves_name(self, value: Value, expr: Expr) -> bool:
         op = self.state.definitions[value]
-        if op.name in SHAPE or op.name in ("constant", "hint") or (isinstance(expr, C) and expr.is_simple):
+        if op.name in _RENAMING or op.name in ("constant", "hint") or (isinstance(expr, C) and expr.is_simple):
             return False
         assert isinstance(value.type, TileType)
         if not isinstance(value.type.element, DType):
@@ -275,10 +385,7 @@ class Evaluator:
 
 def linear_index(ev: Evaluator) -> Affine:
     """Row-major index, in its tile, of the element that a loop is at."""
-    total = Affine()
-    for axis, extent in enumerate(ev.grid.shape):
-        total = total.times(extent).plus(ev.coordinate(ev.grid, axis))
-    return total
+    return ev.row_major(ev.grid)
 
 
 def is_index(value: Value) -> bool:
@@ -291,4 +398,4 @@ def _overlap(a: Term, b: Term) -> bool:
     return bool(a.result_bits & b.result_bits)
 
 
-__all__ = ["Evaluator", "Grid"]
+__all__ = ["Choice", "Evaluator", "Grid", "choice_rule"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements
@@ -284,6 +284,8 @@ class FusedLoop:
             arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
             expr = elementwise(self.state, op, arguments, self.ev.text)
             self._define(op.results[0], self.ev.text(expr), op)
+        elif op.name in CHOICES:
+            self._define(op.results[0], self.ev.chosen(op, self.ev.grid, k_zero=False), op)
         else:
             raise InternalError(f"{op.name} inside a fused region", op.span)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tle2cuda.ir.classify import SHAPE
+from tle2cuda.ir.classify import SHAPE, VIEWS
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import DType, element_of
 from tle2cuda.lowering.state import State
 
 _NOUNS: Mapping[str, str] = {
@@ -28,7 +29,7 @@ _NOUNS: Mapping[str, str] = {
 _REDUCED: Mapping[str, str] = {"or": "any", "and": "all", "custom": "combined"}
 _UNNAMED: Mapping[str, str] = {"max": "largest", "min": "smallest", "prod": "product"}
 _SCANNED: Mapping[str, str] = {"sum": "cumsum", "prod": "cumprod"}
-_SAME_ELEMENTS = SHAPE | {"convert_layout", "cast", "hint"}
+_SAME_ELEMENTS = SHAPE | VIEWS | {"convert_layout", "cast", "hint"}
 
 
 def hint_for(state: State, value: Value, op: Op | None) -> str:
@@ -48,7 +49,14 @@ def hint_for(state: State, value: Value, op: Op | None) -> str:
             return f"{name}_value"
     if op.name in ("math", "libdevice") and (name := operand_name(state, op.operands[0])):
         return f"{name}_{op.attrs['fn']}"
+    if op.name == "cast" and (name := op.operands[0].name):
+        return f"{name}_wide" if _is_wider(op) else name
     return _NOUNS.get(op.name, "value")
+
+
+def _is_wider(op: Op) -> bool:
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    return isinstance(source, DType) and isinstance(target, DType) and target.bits > source.bits
 
 
 def memory_name(state: State, pointer: Value) -> str:
@@ -101,6 +109,11 @@ def scanned_name(state: State, op: Op) -> str:
 def converted_name(state: State, op: Op) -> str:
     """A name for a tile in another layout."""
     return _with_operand(state, op, "converted")
+
+
+def part_name(state: State, op: Op) -> str:
+    """A name for a part of a tile."""
+    return _with_operand(state, op, "part")
 
 
 def _with_operand(state: State, op: Op, what: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import SHAPE, is_tile
-from tle2cuda.ir.nodes import Value
+from tle2cuda.ir.classify import CHOICES, SHAPE, VIEWS, is_tile
+from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import PointerType, element_of
 from tle2cuda.lowering.cexpr import ADD, MUL, PRIMARY, UNARY, Affine, C, Expr, binary, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
@@ -74,14 +74,25 @@ class Places:
             return self._local(op.operands[0], op.operands[1:], grid, k_zero)
         if op.name == "hint" or (op.name == "bitcast" and _same_element(op.operands[0], pointer)):
             return self.of(op.operands[0], grid, k_zero)
-        if op.name in SHAPE or op.name == "convert_layout":
+        if op.name in SHAPE or op.name in VIEWS or op.name == "convert_layout":
             inner = grid.operand(op, op.operands[0]) if grid is not None else None
             return self.of(op.operands[0], inner, k_zero)
         return self._computed(pointer, grid, k_zero)
 
+    def _chosen(self, op: Op, grid: Grid | None, k_zero: bool) -> Place:
+        """A pointer out of one of several tiles."""
+        assert self.ev is not None and grid is not None
+        choice = self.ev.choice(op, grid, k_zero)
+        arms = [self.of(value, inner, k_zero) for value, inner in choice.arms]
+        if choice.condition is None:
+            return arms[0]
+        return Place(ternary(choice.condition, *(self.address(arm) for arm in arms)))
+
     def _computed(self, pointer: Value, grid: Grid | None, k_zero: bool) -> Place:
         """Pointers that other operations make: selects, remote pointers, reinterpretations."""
         op = self.state.definitions[pointer]
+        if op.name in CHOICES:
+            return self._chosen(op, grid, k_zero)
         if op.name == "select":
             condition, a, b = op.operands
             chosen = ternary(

@@ -7,15 +7,15 @@ overwritten in place before they do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
-from tle2cuda.layout import Layout, SharedLayout, ThreadMap, conversion, f2, format_index, linear_terms
+from tle2cuda.layout import Layout, SharedLayout, ThreadMap, axis_unit, conversion, f2, flatten, format_xor, linear_terms
 from tle2cuda.layout.conversions import ShuffleRound
 from tle2cuda.layout.shared import best_vector
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import RUN, THREAD, C
+from tle2cuda.lowering.cexpr import RUN, THREAD, C, K
 from tle2cuda.lowering.combine import elements_at, grid_of, register_element, thread_condition
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Grid
@@ -23,7 +23,8 @@ from tle2cuda.lowering.naming import converted_name
 from tle2cuda.lowering.scalars import define
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
-from tle2cuda.passes.collective_plan import conversion_way, element_bytes
+from tle2cuda.lowering.writer import Block
+from tle2cuda.passes.collective_plan import conversion_way, element_bytes, flip_in_warp
 
 TEMPLATE = "shape.cu.j2"
 _LANE_BITS = 5
@@ -90,6 +91,35 @@ def emit_convert_layout(state: State, op: Op) -> None:
         _emit_shared(state, op)
 
 
+def emit_flip(state: State, op: Op) -> None:
+    """Write a reversed axis and bind its result; nothing when each thread holds the mirrored elements itself."""
+    value, result = op.operands[0], op.results[0]
+    layout, axis = state.layout(value), op.attrs["axis"]
+    steps = flip_in_warp(layout, axis)
+    if steps is not None and not steps[1]:
+        if _may_change(state, value):
+            registers = _new(state, op)
+            assign_tile(state, registers, result)
+            state.registers[result] = registers
+        return
+    state.comment(op.span)
+    if steps is None:
+        _emit_shared(state, op, flatten(axis_unit(layout.shape, axis, layout.shape[axis] - 1), layout.shape))
+        return
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
+    source = _in_registers(state, value, op)
+    if result not in state.targets:
+        state.declare_registers(registers, result, op.span)
+    run_step, k_step = divmod(steps[0], registers.vec)
+    run, k = f"{RUN} ^ {run_step}" if run_step else RUN, f"{K} ^ {k_step}" if k_step else K
+    loops = [(index, count) for index, count in ((RUN, registers.runs), (K, registers.vec)) if count > 1]
+    body = Block(state.block.depth + len(loops))
+    mirrored = _exchanged(state, source.element(run, k), _OWN_LANE, steps[1])
+    statements.assign(body, registers.element(RUN, K), mirrored, op.span)
+    statements.loop_nest(state.block, loops, body, short=True)
+    state.registers[result] = registers
+
+
 def _may_change(state: State, value: Value) -> bool:
     """Whether the storage that a value is read from is a variable, which a loop may overwrite."""
     seen: set[Value] = set()
@@ -141,16 +171,21 @@ class _Access:
         k: Register combination of each bit of the place inside an access.
         run: Register combination of each bit of the access's number.
         offset: C text of the first element's offset.
+        within: C text of the place inside an access that `k` stands for.
     """
 
     width: int
     k: tuple[int, ...]
     run: tuple[int, ...]
     offset: str
+    within: str = "k"
 
 
-def _access(state: State, layout: Layout, offsets: SharedLayout) -> _Access:
-    """Plan the accesses of one side: the widest vectors, each element once per thread."""
+def _access(state: State, layout: Layout, offsets: SharedLayout, mirror: int = 0) -> _Access:
+    """Plan the accesses of one side: the widest vectors, each element once per thread.
+
+    `mirror` is XORed to all offsets.
+    """
     width = best_vector(layout, offsets)
     registers = f2.compose(offsets.flat_images, layout.flat_registers)
     threads = f2.compose(offsets.flat_images, layout.flat_threads)
@@ -174,22 +209,26 @@ def _access(state: State, layout: Layout, offsets: SharedLayout) -> _Access:
     expression = linear_terms(((RUN, images), (THREAD, threads)))
     if any(term.source == THREAD for term in expression.terms):
         state.thread()
-    return _Access(width, tuple(k), tuple(run), format_index(expression, state.index_names))
+    offset = format_xor(expression, mirror & -width, state.index_names)
+    turned = mirror & width - 1
+    return _Access(width, tuple(k), tuple(run), offset, f"k ^ {turned}" if turned else "k")
 
 
-def _emit_shared(state: State, op: Op) -> None:
+def _emit_shared(state: State, op: Op, mirror: int = 0) -> None:
+    """Write a tile to shared memory and read it in another layout; `mirror` is XORed to the row-major index read."""
     value, result = op.operands[0], op.results[0]
     assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
     source, target = value.type.layout, result.type.layout
     assert source is not None and target is not None
     offsets = conversion(source, target).offset_map(element_bytes(value.type))
     slots = state.buffers[op.operands[-1]].text
-    stored_type = _stored_type(state, value)
+    packed_type = stored_type(state, value)
     registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     type_ = "" if result in state.targets else state.declarator(registers, result)[0]
     defined = type_ if target.num_registers == 1 else ""  # declared where its only element is read
     depth = state.names.depth
-    writing, reading = _access(state, source, offsets), _access(state, target, offsets)
+    writing = _access(state, source, offsets)
+    reading = _access(state, target, offsets, f2.apply(offsets.flat_images, mirror))
     packed = _vector_name(state, "packed", writing.width)
     unpacked = _vector_name(state, "unpacked", reading.width)
     with state.names.scope():
@@ -203,20 +242,21 @@ def _emit_shared(state: State, op: Op) -> None:
         element = elements_at(state, (value,), grid, depth)
         mine = f"{slots}[{writing.offset}]"
         theirs = f"{slots}[{reading.offset}]"
-        unpack = _unpack(state, result, registers, reading, f"{unpacked}[k]" if unpacked else theirs)
+        inside = f"{unpacked}[{reading.within}]" if unpacked else theirs
+        unpack = _unpack(state, result, registers, reading, inside)
         view = SharedView(
             owner=thread_condition(state, source.replicated_lanes | source.replicated_warps << _LANE_BITS),
             writes=1 << len(writing.run),
             write_width=writing.width,
-            packed_type=f"Vector<{stored_type}, {writing.width}>",
+            packed_type=f"Vector<{packed_type}, {writing.width}>",
             packed=packed,
             element_lines=(*element.run_lines, *element.k_lines),
-            pack=f"{f'{packed}[k]' if packed else mine} = {_to_stored(state, value, element.texts[0])};",
+            pack=f"{f'{packed}[k]' if packed else mine} = {to_stored(state, value, element.texts[0])};",
             write=f"{state.helper('store_vector')}(&{mine}, {packed});" if packed else "",
             declaration=state.declaration(registers, result) if type_ and not defined else "",
             reads=1 << len(reading.run),
             read_width=reading.width,
-            read_type=f"Vector<{stored_type}, {reading.width}>",
+            read_type=f"Vector<{packed_type}, {reading.width}>",
             unpacked=unpacked,
             read=f"{state.helper('load_vector')}<{reading.width}>(&{theirs})" if unpacked else "",
             unpack=f"{defined} {unpack}" if defined else unpack,
@@ -236,7 +276,7 @@ def _vector_name(state: State, hint: str, width: int) -> str:
 
 def _unpack(state: State, result: Value, registers: Registers, access: _Access, text: str) -> str:
     element = register_element(registers, access.run, access.k)
-    return f"{element} = {_from_stored(state, result, text)};"
+    return f"{element} = {from_stored(state, result, text)};"
 
 
 def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) -> None:
@@ -252,11 +292,11 @@ def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) ->
             source = f2.apply(own, index)
             target, value = _register(registers, source ^ copy), _register(registers, source)
             statements.assign(state.block, target, value, op.span)
-        access = _Access(access.width, (*access.k, copy), access.run, access.offset)
+        access = replace(access, k=(*access.k, copy))
     assert len(access.k) + len(access.run) == size or not extra
 
 
-def _stored_type(state: State, value: Value) -> str:
+def stored_type(state: State, value: Value) -> str:
     """C type in which elements lie in shared memory."""
     element = element_of(value.type)
     if isinstance(element, PointerType):
@@ -265,11 +305,13 @@ def _stored_type(state: State, value: Value) -> str:
     return "unsigned char" if element is BOOL else element.cuda
 
 
-def _to_stored(state: State, value: Value, text: C) -> str:
+def to_stored(state: State, value: Value, text: C) -> str:
+    """An element as it lies in shared memory."""
     return f"reinterpret_cast<long long>({text.text})" if _is_pointer(value) else text.text
 
 
-def _from_stored(state: State, value: Value, text: str) -> str:
+def from_stored(state: State, value: Value, text: str) -> str:
+    """An element as it was before it went to shared memory."""
     if _is_pointer(value):
         return f"reinterpret_cast<{state.declare_type(value.type)}>({text})"
     return f"{text} != 0" if element_of(value.type) is BOOL else text
@@ -282,16 +324,25 @@ def _is_pointer(value: Value) -> bool:
 # ---- by shuffles ----------------------------------------------------------------------------------------------------
 
 
+_OWN_LANE = ThreadMap(0, ())
+
+
+def _in_registers(state: State, value: Value, op: Op) -> Registers:
+    """Registers that hold a tile as its layout says, written here where there are none."""
+    source = state.registers.get(value)
+    if source is None or source.layout != state.layout(value) or source.single_run:
+        source = state.new_registers(value, f"{op.results[0].name or 'tile'}_source")
+        state.declare_registers(source, value, op.span)
+        assign_tile(state, source, value)
+    return source
+
+
 def _emit_shuffles(state: State, op: Op) -> None:
     value, result = op.operands[0], op.results[0]
     assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
     source_layout, target_layout = value.type.layout, result.type.layout
     assert source_layout is not None and target_layout is not None
-    source = state.registers.get(value)
-    if source is None or source.layout != source_layout or source.single_run:
-        source = state.new_registers(value, f"{result.name or 'tile'}_source")
-        state.declare_registers(source, value, op.span)
-        assign_tile(state, source, value)
+    source = _in_registers(state, value, op)
     registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     rounds = conversion(source_layout, target_layout).rounds
     guarded = any(step.guard is not None for step in rounds)
@@ -383,4 +434,4 @@ def _register(registers: Registers, number: int) -> str:
     return registers.element(str(number // registers.vec), str(number % registers.vec))
 
 
-__all__ = ["emit_convert_layout", "emit_tile_to_scalar"]
+__all__ = ["emit_convert_layout", "emit_flip", "emit_tile_to_scalar", "from_stored", "stored_type", "to_stored"]

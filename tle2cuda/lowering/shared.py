@@ -158,7 +158,7 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
     else:
         text = f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
     state.comment(op.span)
-    statements.constant_pointer(state.block, f"{type_.element.cuda}*", name, text, op.span)
+    statements.constant(state.block, f"{type_.element.cuda}*", name, text, op.span)
     return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
 
 

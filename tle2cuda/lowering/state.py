@@ -288,8 +288,7 @@ class State:
 
     def define_constant(self, value: Value, name: str, text: str, span: Span | None = None) -> None:
         """Write `const int name = text;` for a scalar, `float* const name = text;` for a scalar pointer."""
-        form = statements.constant_pointer if isinstance(value.type, PointerType) else statements.constant
-        form(self.block, self.variable_type(value), name, text, span)
+        statements.constant(self.block, self.variable_type(value), name, text, span)
 
 
 def is_scalar(value: Value) -> bool:

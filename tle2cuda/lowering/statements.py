@@ -47,13 +47,12 @@ def started(block: Block, type_: str, name: str, value: str, span: Span | None =
 
 
 def constant(block: Block, type_: str, name: str, value: str, span: Span | None = None) -> None:
-    """`const int a = 1;`"""
-    write(block, TEMPLATE, "constant", StatementView(type_, name, value), span)
-
-
-def constant_pointer(block: Block, type_: str, name: str, value: str, span: Span | None = None) -> None:
-    """`float* const a = x + 1;`, the type being that of the pointer."""
-    write(block, TEMPLATE, "constant_pointer", StatementView(type_, name, value), span)
+    """`const int a = 1;`, or `float* const a = x + 1;` when the type is that of a pointer."""
+    view = StatementView(type_, name, value)
+    if type_.endswith("*"):
+        write(block, TEMPLATE, "constant_pointer", view, span)
+    else:
+        write(block, TEMPLATE, "constant", view, span)
 
 
 def assign(block: Block, name: str, value: str, span: Span | None = None, condition: str = "") -> None:

@@ -142,7 +142,7 @@ def power(left: Any, right: Any) -> tensor:
 def true_divide(left: Any, right: Any) -> tensor:
     """``left / right``: floats, 16-bit floats and integers in float32; at most 2 ulp off in float32."""
     a, b = binary_operands(left, right, "`/`", division=True)
-    if core.dtype_of(a).is_int():
+    if core.dtype_of(a).is_int() or (core.dtype_of(a).is_fp8() and builder.reads_3_9()):
         a, b = core.cast(a, F32), core.cast(b, F32)
     return emit_binary("div", a, b, {"rounding": "approx"})
 
@@ -157,7 +157,8 @@ def floor_divide(left: Any, right: Any) -> tensor:
             f"`//` takes integers, got {left_right(left, right)}",
             help="divide floats with / and round with tl.floor",
         )
-    _check_divisor(right, "`//`")
+    if _is_zero(right, "`//`"):
+        return constant(-1 if dtype.is_int_signed() else core.integer_range(dtype)[1], dtype, a.dims)
     return _as_integer_op("idiv", a, b)
 
 
@@ -167,24 +168,19 @@ def remainder(left: Any, right: Any) -> tensor:
     a, b = binary_operands(left, right, "`%`", division=True)
     dtype = core.dtype_of(a)
     if dtype.is_int():
-        _check_divisor(right, "`%`")
-        return _as_integer_op("rem", a, b)
+        return a if _is_zero(right, "`%`") else _as_integer_op("rem", a, b)
     if dtype.is_fp8():
         return core.cast(_float_remainder(core.cast(a, F32), core.cast(b, F32)), dtype)
     return _float_remainder(a, b)
 
 
-def _check_divisor(divisor: Any, what: str) -> None:
-    """Refuse to divide integers by a zero that is known already; one that turns up at run time gives what it gives.
-
-    Raises:
-        InvalidArgument: The divisor is the constant 0.
-    """
-    if is_literal(divisor) and unwrap(divisor) == 0:
-        raise InvalidArgument(
-            f"{what}: the divisor is the constant 0",
-            help="guard the line with `if` on the constant, which is decided at compile time",
-        )
+def _is_zero(divisor: Any, what: str) -> bool:
+    """Whether integers are divided by the constant 0, which gives what the hardware gives for any zero; warns then."""
+    if not is_literal(divisor) or unwrap(divisor) != 0:
+        return False
+    gives = "all ones" if what == "`//`" else "the dividend"
+    builder.warn(f"{what}: the divisor is the constant 0, which gives {gives}; guard the line with `if`")
+    return True
 
 
 def _as_integer_op(op: str, a: tensor, b: tensor) -> tensor:
@@ -230,10 +226,21 @@ def _without_bf16(x: Any, what: str) -> tensor:
     return core.cast(value, F32) if value.element is BF16 else value
 
 
+def _compared(operands: tuple[Any, ...], what: str) -> tuple[tensor, ...]:
+    """Operands of a minimum, maximum or clamp in their common dtype and shape.
+
+    By the rules of Triton 3.6 bfloat16 computes in float32 and numbers are int32 or float32; by those of 3.9 bfloat16 is
+    kept and numbers adapt.
+    """
+    if builder.reads_3_9():
+        return core.operands_with_weak(operands, what)
+    return core.operands_in_common(tuple(_without_bf16(x, what) for x in operands), what)
+
+
 def _extremum(op: str, x: Any, y: Any, propagate_nan: Any) -> tensor:
     what = f"tl.{'minimum' if op == 'min' else 'maximum'}"
     mode = nan_mode(propagate_nan, what)
-    a, b = core.operands_in_common((_without_bf16(x, what), _without_bf16(y, what)), what)
+    a, b = _compared((x, y), what)
     if a.element is BOOL:
         return emit_value("and" if op == "min" else "or", (a, b), BOOL, a.dims)
     return emit_binary(op, a, b, {"nan": mode})
@@ -293,9 +300,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
     """
     what = "tl.clamp"
     mode = nan_mode(propagate_nan, what)
-    value, low, high = core.operands_in_common(
-        (_without_bf16(x, what), _without_bf16(min, what), _without_bf16(max, what)), what
-    )
+    value, low, high = _compared((x, min, max), what)
     dtype = core.dtype_of(value)
     if not dtype.is_floating():
         raise DTypeMismatch(
@@ -354,7 +359,8 @@ def cdiv(x: Any, div: Any) -> Any:
     """
     if not builder.is_tracing():
         return -(-x // div)
-    _check_divisor(div, "tl.cdiv")
+    if builder.reads_3_9() and is_literal(x) and is_literal(div) and unwrap(div):
+        return core.constexpr((unwrap(x) + unwrap(div) - 1) // unwrap(div))
     numerator = x if is_literal(x) and not is_literal(div) else to_tensor(x)
     less_one = unwrap(div) - 1 if is_literal(div) else sub_operator(div, 1)
     return floor_divide(add_operator(numerator, less_one), div)
@@ -375,7 +381,10 @@ def fma(x: Any, y: Any, z: Any) -> tensor:
     Example:
         ``y = tl.fma(x, scale, bias)``
     """
-    a, b, c = core.operands_in_common(tuple(numeric(v, "tl.fma") for v in (x, y, z)), "tl.fma")
+    if builder.reads_3_9():
+        a, b, c = core.operands_with_weak((x, y, z), "tl.fma")
+    else:
+        a, b, c = core.operands_in_common(tuple(numeric(v, "tl.fma") for v in (x, y, z)), "tl.fma")
     dtype = core.dtype_of(a)
     if not dtype.is_floating():
         raise DTypeMismatch(f"tl.fma takes floats, got {', '.join(core.describe(v) for v in (x, y, z))}")
@@ -392,7 +401,7 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> tensor:
     Args:
         x: Tile, scalar or number.
         y: As `x`.
-        ieee_rounding: Accepted and ignored, as in Triton 3.6; `tl.div_rn` rounds correctly.
+        ieee_rounding: Round correctly; ignored by the rules of Triton 3.6, where `tl.div_rn` does so.
 
     Raises:
         DTypeMismatch: An operand is no float.
@@ -400,11 +409,11 @@ def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> tensor:
     Example:
         ``inverse = tl.fdiv(1.0, total)``
     """
-    core.static_bool(ieee_rounding, "tl.fdiv: ieee_rounding")
+    exact = core.static_bool(ieee_rounding, "tl.fdiv: ieee_rounding") and builder.reads_3_9()
     a, b = binary_operands(x, y, "tl.fdiv", weak=True)
     if not core.dtype_of(a).is_floating():
         raise DTypeMismatch(f"tl.fdiv takes floats, got {left_right(x, y)}", help="use / for integers")
-    return emit_binary("div", a, b, {"rounding": "approx"})
+    return emit_binary("div", a, b, {"rounding": "rn" if exact else "approx"})
 
 
 @builtin

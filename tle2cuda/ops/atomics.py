@@ -8,6 +8,7 @@ from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, CLUSTER, F16, F32, F64, SHARED, DType, PointerType
 from tle2cuda.ops import core
+from tle2cuda.ops.affine_tiles import pointee
 from tle2cuda.ops.core import (
     builtin,
     constant,
@@ -20,7 +21,7 @@ from tle2cuda.ops.core import (
     tensor_member,
 )
 from tle2cuda.ops.histogram import mask_operand
-from tle2cuda.ops.memory import optional_mask, pointee, pointer_operand, value_operand
+from tle2cuda.ops.memory import optional_mask, pointer_operand, value_operand
 
 SEMANTICS = ("acq_rel", "acquire", "release", "relaxed")
 SCOPES = ("gpu", "cta", "sys")
@@ -66,6 +67,16 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
     if dtype.is_floating() and kind in ("max", "min"):
         return _float_extremum(kind, address, value, enabled, attrs)
     return _emit_rmw(kind, address, value, enabled, attrs)
+
+
+def update(kind: str, address: tensor, value: tensor, mask: tensor, what: str) -> None:
+    """An atomic on addresses that are known to fit `value` and `mask`; the old values are not wanted."""
+    _check_dtype(kind, pointee(address), address, what)
+    attrs: dict[str, Any] = {"sem": "relaxed", "scope": "gpu"}
+    if pointee(address).is_floating() and kind in ("max", "min"):
+        _float_extremum(kind, address, value, mask, attrs)
+    else:
+        _emit_rmw(kind, address, value, mask, attrs)
 
 
 def _emit_rmw(kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]) -> tensor:

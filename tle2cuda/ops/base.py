@@ -12,6 +12,7 @@ from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
 from tle2cuda.ir.types import BOOL, F32, F64, I32, I64, U32, U64, DType, Element, with_shape
 from tle2cuda.ops.values import (
+    block_type,
     describe_type,
     num_elements,
     pointer_type,
@@ -36,6 +37,8 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         InvalidType: It is no dtype.
     """
     dtype = unwrap(dtype)
+    if isinstance(dtype, block_type):
+        dtype = dtype.element_ty  # the pointee of a block pointer
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
     raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}")
@@ -194,9 +197,9 @@ def static_value(x: Any, what: str) -> Any:
 
 
 def static_int(x: Any, what: str) -> int:
-    """An int argument; bool is refused."""
+    """An int argument; True and False count as 1 and 0."""
     value = static_value(x, what)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if not hasattr(value, "__index__"):
         raise InvalidType(f"{what} must be an int, got {value!r}")
     return python_operator.index(value)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle2cuda.errors import DTypeMismatch, InvalidArgument
+from tle2cuda.errors import DTypeMismatch
+from tle2cuda.ir.builder import warn
 from tle2cuda.ir.types import BOOL, I32, DType
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import left_right
@@ -69,18 +70,13 @@ def shift_right(left: Any, right: Any) -> tensor:
 
 
 def _check_amount(amount: Any, value: tensor, symbol: str) -> None:
-    """Refuse a shift by a constant that leaves nothing.
-
-    Raises:
-        InvalidArgument: The amount is negative, or the width or more.
-    """
+    """Warns of a shift by a constant that leaves nothing of the value."""
     dtype = core.dtype_of(value)
     bits = 32 if dtype.is_bool() else dtype.bits  # bools are shifted as int32
     if is_literal(amount) and not 0 <= unwrap(amount) < bits:
-        raise InvalidArgument(
-            f"`{symbol}`: {core.describe_type(value)} cannot be shifted by {unwrap(amount)}, only by 0 to {bits - 1}",
-            facts=(core.fact("value", value),),
-            help="convert to a wider type first, x.to(tl.int64)" if 0 < unwrap(amount) < 64 else "",
+        warn(
+            f"`{symbol}`: {core.describe_type(value)} is shifted by {unwrap(amount)}, only 0 to {bits - 1} leave "
+            "something of it; convert to a wider type first"
         )
 
 

@@ -10,7 +10,7 @@ from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import DType, PointerType, dtype_of, element_of
 from tle2cuda.ops import core
-from tle2cuda.ops.core import builtin, emit_value, meaning, resolve_dtype, tensor, tensor_member
+from tle2cuda.ops.core import builtin, dtype_to_ir, emit_value, meaning, resolve_dtype, tensor, tensor_member
 from tle2cuda.ops.numerics import convert, from_storage, storage_dtype, to_storage
 
 
@@ -42,7 +42,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     rounding = core.static_value(fp_downcast_rounding, "tl.cast: fp_downcast_rounding")
     if core.static_bool(bitcast, "tl.cast: bitcast"):
         return _bitcast(x, target)
-    if rounding is None:
+    if rounding is None or x.element == dtype_to_ir(target):
         return core.cast(x, target)
     if rounding not in ("rtne", "rtz"):
         raise InvalidArgument(f"tl.cast: fp_downcast_rounding must be 'rtne' or 'rtz', got {rounding!r}")
@@ -84,7 +84,7 @@ tensor_member(to)
 
 
 def _bitcast(x: tensor, target: DType | core.pointer_type) -> tensor:
-    element = core.dtype_to_ir(target)
+    element = dtype_to_ir(target)
     source = x.element
     if source == element:
         return x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.errors import DTypeMismatch
+from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BOOL, F32
 from tle2cuda.ops import core
@@ -16,9 +17,12 @@ _SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="
 
 
 def _compare(predicate: str, left: Any, right: Any) -> tensor:
-    """Bool result; a Python number becomes int32 or float32 first, floats compare ordered except ``!=``."""
+    """Bool result; floats compare ordered except ``!=``.
+
+    A Python number becomes int32 or float32 first; by the rules of Triton 3.9 it adapts to the other operand.
+    """
     symbol = _SYMBOLS[predicate]
-    a, b = binary_operands(left, right, f"`{symbol}`", weak=False)
+    a, b = binary_operands(left, right, f"`{symbol}`", weak=reads_3_9())
     if core.dtype_of(a).is_fp8():
         a, b = core.cast(a, F32), core.cast(b, F32)
     return emit_value("cmp", (a, b), BOOL, a.dims, {"predicate": predicate})
@@ -83,10 +87,10 @@ def as_bool(x: Any, what: str) -> tensor:
 
 
 def condition(x: Any, what: str) -> tensor:
-    """A scalar as an `if` or `while` condition: bool, or any integer or pointer by ``!= 0``.
+    """A scalar as an `if` or `while` condition: bool, or anything else by ``!= 0``.
 
     Raises:
-        DTypeMismatch: A float, or a tile of more than one element.
+        DTypeMismatch: A tile of more than one element, or the float condition of a `while`.
     """
     value = core.to_tensor(x)
     if value.dims:
@@ -95,7 +99,7 @@ def condition(x: Any, what: str) -> tensor:
         value = emit_value("tile_to_scalar", (value,), value.element, ())
     if value.element is BOOL:
         return value
-    if not value.is_pointer and core.dtype_of(value).is_floating():
+    if what == "`while`" and not value.is_pointer and core.dtype_of(value).is_floating():
         raise DTypeMismatch(
             f"{what}: the condition must be bool or an integer, got {core.describe_type(value)}",
             help="compare it with something, such as x != 0.0",

@@ -46,6 +46,7 @@ from tle2cuda.ops.promotion import (
     literal_as,
     numeric,
     operands_in_common,
+    operands_with_weak,
     promote,
     weak_dtype,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "num_elements",
     "numeric",
     "operands_in_common",
+    "operands_with_weak",
     "operator",
     "pointer_type",
     "promote",

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tle2cuda.errors import InvalidArgument, InvalidType, NotSupported, ShapeMismatch
+from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BufferType, DType, PointerType
+from tle2cuda.ir.types import BufferType, DType
 from tle2cuda.ops import core
+from tle2cuda.ops.affine_tiles import PADDINGS, padding_value, pointee
+from tle2cuda.ops.block_pointers import block_pointer, check_stored, checked_axes
 from tle2cuda.ops.core import (
     builtin,
     constant,
@@ -55,13 +57,6 @@ def pointer_operand(pointer: Any, what: str) -> tensor:
         facts=(fact("pointer", value),) if isinstance(value, tensor) else (),
         help="a kernel argument becomes a pointer by passing an array for it",
     )
-
-
-def pointee(pointer: tensor) -> DType:
-    """Element dtype behind a pointer."""
-    element = pointer.element
-    assert isinstance(element, PointerType)
-    return element.element
 
 
 def literal_constant(value: bool | int | float, dtype: DType) -> tensor:
@@ -111,18 +106,56 @@ def optional_mask(mask: Any) -> Any:
 
 
 def refuse_block_pointer_options(boundary_check: Any, padding_option: Any, what: str) -> None:
-    """`boundary_check` and `padding_option` belong to block pointers, which are not supported.
+    """`boundary_check` and `padding_option` belong to block pointers.
 
     Raises:
-        NotSupported: One of them is given.
+        InvalidArgument: One of them is given for another pointer.
     """
     checked = static_value(boundary_check, f"{what}: boundary_check")
     padding = static_value(padding_option, f"{what}: padding_option")
     for name, value in (("boundary_check", checked), ("padding_option", padding)):
         if value not in ((), [], None, ""):
-            raise NotSupported(
-                f"{what}: {name} belongs to block pointers, which are not supported",
-                help="use a tile of pointers and mask=, pointer + rows[:, None] * stride + cols[None, :]",
+            raise InvalidArgument(
+                f"{what}: {name} belongs to block pointers, this is a tile of pointers or a scalar",
+                help="use mask=, or make the pointer with tl.make_block_ptr",
+            )
+
+
+def _load_tile(pointer: block_pointer, checked: tuple[int, ...], padding: str, attrs: dict[str, Any]) -> tensor:
+    """Load what a block pointer points to; elements outside along the checked dimensions are not accessed."""
+    place = pointer.place()
+    operands = [place.pointers()]
+    dtype = pointee(pointer.base)
+    value = padding_value(padding, dtype, "tl.load")
+    mask = place.inside(checked)
+    if mask is not None:
+        operands.append(mask)
+        if value is not None:
+            operands.append(stretch(value, place.shape))
+    attrs = {**attrs, "has_mask": len(operands) > 1, "has_other": len(operands) > 2}
+    return emit_value("load", tuple(operands), dtype, place.shape, attrs)
+
+
+def _store_tile(pointer: block_pointer, value: Any, checked: tuple[int, ...], attrs: dict[str, Any]) -> None:
+    """Store to where a block pointer points; elements outside along the checked dimensions are dropped."""
+    what = "tl.store"
+    if not is_literal(value):
+        check_stored(core.numeric(value, f"{what}: value"), pointer, what)
+    place = pointer.place()
+    operands = [place.pointers(), value_operand(value, pointee(pointer.base), place.shape, "value", what)]
+    mask = place.inside(checked)
+    if mask is not None:
+        operands.append(mask)
+    attrs = {**attrs, "has_mask": mask is not None}
+    builder.current().emit("store", tuple(x.value for x in operands), (), attrs)
+
+
+def _refuse_mask(mask: Any, other: Any, what: str) -> None:
+    for name, given in (("mask", mask), ("other", other)):
+        if unwrap(given) is not None:
+            raise InvalidArgument(
+                f"{what}: {name} cannot be given for a block pointer",
+                help="list the dimensions to be checked in boundary_check=",
             )
 
 
@@ -141,11 +174,11 @@ def load(
     """Loads elements; masked-off ones are not accessed and read as `other`, or as 0.
 
     Args:
-        pointer: Pointer, or tile of pointers. A scalar is loaded once per CTA and is the same in all threads.
+        pointer: Pointer, tile of pointers or block pointer. A scalar is loaded once per CTA, the same in all threads.
         mask: bool; tiles of pointers and mask broadcast against each other.
         other: Value of masked-off elements, converted to the pointee dtype. Needs `mask`.
-        boundary_check: Must stay empty: block pointers are not supported.
-        padding_option: Must stay empty.
+        boundary_check: Of a block pointer, the dimensions along which elements outside of the tensor are not accessed.
+        padding_option: Of a block pointer, what such elements read as: ``"zero"`` or ``"nan"``; 0 when empty.
         cache_modifier: ``""``, ``".ca"``, ``".cg"``, ``".cs"`` or ``".cv"``.
         eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
         volatile: Never merge, hoist or drop the access.
@@ -163,8 +196,6 @@ def load(
         ``x = tl.load(x_ptr + i, mask=i < n, other=0.0)``
     """
     what = "tl.load"
-    refuse_block_pointer_options(boundary_check, padding_option, what)
-    address = pointer_operand(pointer, what)
     attrs: dict[str, Any] = {
         "has_mask": False,
         "has_other": False,
@@ -172,6 +203,13 @@ def load(
         "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
         "volatile": static_bool(volatile, f"{what}: volatile"),
     }
+    tile = unwrap(pointer)
+    if isinstance(tile, block_pointer):
+        _refuse_mask(mask, other, what)
+        padding = static_choice(padding_option, PADDINGS, f"{what}: padding_option")
+        return _load_tile(tile, checked_axes(boundary_check, len(tile.offsets), what), padding, attrs)
+    refuse_block_pointer_options(boundary_check, padding_option, what)
+    address = pointer_operand(pointer, what)
     if unwrap(mask) is None and unwrap(other) is not None:
         raise InvalidArgument(f"{what}: other is given without mask", help="give mask= too, or leave other out")
     operands = [address]
@@ -217,10 +255,11 @@ def store(
     Of several elements with one address, one unspecified wins.
 
     Args:
-        pointer: Pointer, or tile of pointers.
-        value: Converted to the pointee dtype and broadcast to the pointer's shape.
+        pointer: Pointer, tile of pointers or block pointer.
+        value: Converted to the pointee dtype and broadcast to the pointer's shape; of a block pointer, a tile of
+            its shape and dtype or a number.
         mask: bool, broadcast to the pointer's shape.
-        boundary_check: Must stay empty: block pointers are not supported.
+        boundary_check: Of a block pointer, the dimensions along which elements outside of the tensor are dropped.
         cache_modifier: ``""``, ``".wb"``, ``".cg"``, ``".cs"`` or ``".wt"``.
         eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
 
@@ -234,13 +273,18 @@ def store(
         ``tl.store(out_ptr + i, x, mask=i < n)``
     """
     what = "tl.store"
-    refuse_block_pointer_options(boundary_check, "", what)
-    address = pointer_operand(pointer, what)
     attrs: dict[str, Any] = {
         "has_mask": False,
         "cache": static_choice(cache_modifier, STORE_CACHE_MODIFIERS, f"{what}: cache_modifier"),
         "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
     }
+    tile = unwrap(pointer)
+    if isinstance(tile, block_pointer):
+        _refuse_mask(mask, None, what)
+        _store_tile(tile, value, checked_axes(boundary_check, len(tile.offsets), what), attrs)
+        return
+    refuse_block_pointer_options(boundary_check, "", what)
+    address = pointer_operand(pointer, what)
     operands = [address, value_operand(value, pointee(address), address.dims, "value", what)]
     condition = optional_mask(mask)
     if condition is not None:

@@ -177,6 +177,24 @@ def operands_in_common(operands: tuple[tensor, ...], what: str) -> tuple[tensor,
     return broadcast_all(tuple(cast(operand, dtype) for operand in operands), what)
 
 
+def operands_with_weak(operands: tuple[Any, ...], what: str) -> tuple[tensor, ...]:
+    """Any number of operands in their common dtype and shape; Python numbers adapt to the others."""
+    run_time = tuple(numeric(x, what) for x in operands if not is_literal(x))
+    if not run_time:
+        return operands_in_common(tuple(numeric(x, what) for x in operands), what)
+    dtype = dtype_of(operands_in_common(run_time, what)[0])
+    for x in operands:
+        if is_literal(x):
+            dtype = weak_dtype(unwrap(x), dtype, what=what)
+
+    def converted(x: Any) -> tensor:
+        if not is_literal(x):
+            return cast(numeric(x, what), dtype)
+        return constant(float(unwrap(x)), dtype) if dtype.is_floating() else literal_as(unwrap(x), dtype, what)
+
+    return broadcast_all(tuple(converted(x) for x in operands), what)
+
+
 def cast(x: tensor, dtype: DType | pointer_type, rounding: str = "rtne") -> tensor:
     """`x` converted to `dtype`; `x` itself when it has it already.
 

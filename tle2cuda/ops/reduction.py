@@ -130,7 +130,7 @@ def _extremum(
 
 
 def _with_index(kind: str, x: tensor, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[tensor, tensor]:
-    if x.element is BF16 or core.dtype_of(x).is_fp8():
+    if (x.element is BF16 and not builder.reads_3_9()) or core.dtype_of(x).is_fp8():
         x = core.cast(x, F32)
     elif x.element is BOOL:
         x = core.cast(x, I32)
@@ -334,7 +334,8 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
     Args:
         x: Tile of floats; 16-bit floats give float32.
         dim: Axis, the first when None.
-        keep_dims: No effect on the result.
+        keep_dims: No effect by the rules of Triton 3.9. By those of 3.6, False leaves the axis out of the maxima and
+            sums that are broadcast again, which is right for the first axis only.
         ieee_rounding: As in `tl.fdiv`.
 
     Raises:
@@ -346,11 +347,13 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
     value = numeric(x, "tl.softmax")
     if not core.dtype_of(value).is_floating():
         raise DTypeMismatch(f"tl.softmax takes floats, got {core.describe_type(value)}")
-    core.static_bool(keep_dims, "tl.softmax: keep_dims")
+    keep = core.static_bool(keep_dims, "tl.softmax: keep_dims") or builder.reads_3_9()
     axis = 0 if core.unwrap(dim) is None else dim
-    shifted = sub_operator(value, max(value, axis, keep_dims=True))
+    if not keep and len(value.dims) > 1 and static_axis(axis, len(value.dims), "tl.softmax") != 0:
+        builder.warn(f"tl.softmax along axis {unwrap(axis)} broadcasts along another one: write keep_dims=True")
+    shifted = sub_operator(value, max(value, axis, keep_dims=keep))
     numerator = exp(shifted)
-    return fdiv(numerator, sum(numerator, axis, keep_dims=True), ieee_rounding)
+    return fdiv(numerator, sum(numerator, axis, keep_dims=keep), ieee_rounding)
 
 
 # -- meaning ----------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def _emit_scan(
 
 
 def _scan_dtype(dtype: DType) -> DType:
-    return F32 if dtype is BF16 else sum_dtype(dtype)
+    return F32 if dtype is BF16 and not builder.reads_3_9() else sum_dtype(dtype)
 
 
 @builtin
@@ -101,7 +101,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> tensor:
     dtype = core.dtype_of(x)
     if dtype.is_fp8():
         return core.cast(cumprod(core.cast(x, F32), axis, reverse), dtype)
-    if dtype is BF16:
+    if dtype is BF16 and not builder.reads_3_9():
         x = core.cast(x, F32)
     elif dtype is BOOL:
         x = core.cast(x, I32)

@@ -129,20 +129,23 @@ def expand_dims(input: Any, axis: Any) -> tensor:
 
 @core.operator("getitem")
 def index(x: tensor, key: Any) -> tensor:
-    """``x[:, None]``: None inserts an axis of extent 1, ``:`` keeps one.
+    """``x[:, None]``: None inserts an axis of extent 1, ``:`` keeps one; axes that are not mentioned follow.
+
+    A scalar has no axis for ``:``, so each None gives it one: ``n[:, None]`` has shape [1].
 
     Raises:
         InvalidType: Anything else as an index: elements of a tile cannot be picked.
+        ShapeMismatch: More ``:`` than axes.
     """
     keys = key if isinstance(key, (tuple, list)) else (key,)
     result_axes: list[int] = []
     kept = 0
-    for position, entry in enumerate(keys):
+    for entry in keys:
         entry = unwrap(entry)
         if entry is None:
-            result_axes.append(position)
+            result_axes.append(len(result_axes) + kept)
         elif isinstance(entry, slice) and all(unwrap(part) is None for part in (entry.start, entry.stop, entry.step)):
-            kept += 1
+            kept += bool(x.dims)
         else:
             raise InvalidType(
                 f"a tile is indexed with None and `:` only, got {core.describe(entry)}",
@@ -151,11 +154,11 @@ def index(x: tensor, key: Any) -> tensor:
                 if x.is_pointer
                 else "load the element you need, reduce, or use tl.where with tl.arange",
             )
-    if kept != len(x.dims):
+    if kept > len(x.dims):
         raise ShapeMismatch(
             f"{kept} `:` for a tile of rank {len(x.dims)}",
             facts=(fact("tile", x),),
-            help="write one `:` for every axis",
+            help="write at most one `:` for every axis",
         )
     return expand_dims(x, tuple(result_axes)) if result_axes else x
 
@@ -315,6 +318,29 @@ def trans(input: Any, *dims: Any) -> tensor:
     return _permute(x, (*range(rank - 2), rank - 1, rank - 2), "tl.trans")
 
 
+@builtin
+@tensor_member
+def flip(x: Any, dim: Any = None) -> tensor:
+    """`x` with the order along one axis reversed.
+
+    Args:
+        x: Tile.
+        dim: Axis, the last when None.
+
+    Raises:
+        InvalidType: A scalar.
+        InvalidArgument: No such axis.
+
+    Example:
+        ``backwards = tl.flip(x, 0)``
+    """
+    value = to_tensor(x)
+    if not value.dims:
+        raise InvalidType(f"tl.flip takes tiles, got {core.describe_type(value)}", facts=(fact("x", value),))
+    axis = static_axis(-1 if unwrap(dim) is None else dim, len(value.dims), "tl.flip")
+    return value if value.dims[axis] == 1 else emit_value("flip", (value,), value.element, value.dims, {"axis": axis})
+
+
 @core.operator("T")
 def transpose(x: tensor) -> tensor:
     """``x.T`` of a tile of rank 2."""
@@ -353,6 +379,11 @@ def _tile_to_scalar(ctx: Any, op: Op, x: Any) -> Any:
 @meaning("trans")
 def _trans(ctx: Any, op: Op, x: Any) -> Any:
     return np.transpose(x, op.attrs["perm"])
+
+
+@meaning("flip")
+def _flip(ctx: Any, op: Op, x: Any) -> Any:
+    return np.flip(x, op.attrs["axis"])
 
 
 @meaning("convert_layout")

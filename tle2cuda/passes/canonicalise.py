@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.bounds import check_constant_indices
 from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
@@ -33,7 +34,15 @@ def run(kernel: Kernel) -> Kernel:
     Raises:
         InvalidArgument: An index of a buffer turned out to be a constant outside its extent.
     """
-    kernel = accumulate_products(kernel)
+    kernel = _simplified(accumulate_products(kernel))
+    decided = _Decide(kernel).kernel(kernel)
+    if decided is not kernel:
+        kernel = _simplified(decided)
+    check_constant_indices(kernel)  # here constants are known, and what masks leave out is gone
+    return kernel
+
+
+def _simplified(kernel: Kernel) -> Kernel:
     for _ in range(MAX_ROUNDS):
         before = kernel
         kernel = _Simplify().kernel(kernel)
@@ -41,8 +50,21 @@ def run(kernel: Kernel) -> Kernel:
         kernel = remove_dead_code(kernel)
         if kernel is before:
             break
-    check_constant_indices(kernel)  # here constants are known, and what masks leave out is gone
     return kernel
+
+
+class _Decide(Rewriter):
+    """Makes comparisons constants where the ranges of their operands decide them."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__()
+        self.info = axis_info(kernel)
+
+    def visit(self, op: Op) -> None:
+        if op.name == "cmp" and (known := self.info.get(op.results[0])) is not None and known.constant is not None:
+            self.emit(replace(constant_op(bool(known.constant), op.results[0].type, op), results=op.results))
+        else:
+            self.copy(op)
 
 
 class _Simplify(Rewriter):

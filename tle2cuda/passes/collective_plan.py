@@ -7,7 +7,7 @@ from typing import Literal
 
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, U8, DType, PointerType, TileType, dtype_of
-from tle2cuda.layout import LANE_BITS, Layout, conversion, f2, reduction
+from tle2cuda.layout import LANE_BITS, Layout, axis_unit, conversion, f2, flatten, reduction
 
 ConversionWay = Literal["none", "shuffle", "shared"]
 
@@ -179,6 +179,21 @@ def exclusive_sum_slots(op: Op, num_warps: int) -> int:
         return num_warps
     needed = -(-num_warps // size) * size + (num_warps + 1) * size
     return -(-needed // _TEMP_STORAGE_UNIT_BYTES) * _TEMP_STORAGE_UNIT_BYTES // size
+
+
+# ---- reversed axes --------------------------------------------------------------------------------------------------
+
+
+def flip_in_warp(layout: Layout, axis: int) -> tuple[int, int] | None:
+    """What to XOR to the register and to the lane to get to the mirrored element; None when it lies in other warps."""
+    mirrored = flatten(axis_unit(layout.shape, axis, layout.shape[axis] - 1), layout.shape)
+    found = f2.solve(layout.flat_registers, mirrored)
+    if found is None:
+        found = f2.solve(layout.flat_registers + layout.flat_lanes, mirrored)
+    if found is None:
+        return None
+    registers = len(layout.registers)
+    return found & ((1 << registers) - 1), found >> registers
 
 
 # ---- conversions ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 from tle2cuda.ir.classify import ELEMENTWISE, OPPOSITE_PREDICATE
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.types import BOOL, DType, TileType, Type, element_of, is_pointer
+from tle2cuda.passes.fold_tiles import TILE_RULES
 
 EXACT_MATH = frozenset(("abs", "floor", "ceil", "trunc", "rint", "sqrt_rn"))
 """Functions every implementation rounds alike, so that the host may evaluate them."""
@@ -445,6 +446,7 @@ _RULES: dict[str, Callable[[Op, Facts], Replacement]] = {
     "reshape": _reshaped,
     "trans": _reshaped,
     "tile_to_scalar": _tile_to_scalar,
+    **TILE_RULES,
 }
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.hazards import may_tear_copies
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -89,7 +89,7 @@ class _Fuse:
     def _is_member(self, op: Op) -> bool:
         if op.name in _MEMORY:
             return is_tile(op.operands[0]) and not op.attrs.get("num_scratch")
-        return op.name in ELEMENTWISE and is_tile(op.results[0])
+        return (op.name in ELEMENTWISE or op.name in CHOICES) and is_tile(op.results[0])
 
     def _may_precede(self, op: Op, group: _Group) -> bool:
         """Whether a scalar operation can be moved in front of the open group."""
@@ -196,7 +196,7 @@ class _Fuse:
 
 
 def _layout_of(op: Op) -> Layout | None:
-    """Layout of the tile that an operation works on."""
+    """Layout of the tile that an operation makes or works on."""
     for value in (*op.results, *op.operands):
         if isinstance(value.type, TileType):
             return value.type.layout

@@ -17,7 +17,7 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, axis_unit, blocked, outer_product, scan_layout
+from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, unflatten
 
 MAX_ACCESS_BYTES = 16
 PRODUCT_VECTOR = 4
@@ -35,6 +35,7 @@ class Component:
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
+    in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
 
 
 class LayoutChoice:
@@ -132,10 +133,30 @@ class LayoutChoice:
             for result in op.results:
                 if is_tile(result):
                     self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
+        elif op.name == "extract":
+            self._note_parts(op)
         elif op.name in ELEMENTWISE or op.name == "store":
             member = self._member(op)
             if member is not None:
                 self._note_broadcasts(op.operands, member)
+
+    def _note_parts(self, op: Op) -> None:
+        """The tile that parts are taken from would like neighbours that go to different parts in one thread."""
+        (source,) = op.operands
+        part, whole = op.results[0].type.shape, source.type.shape  # type: ignore[union-attr]
+        apart = [axis_unit(whole, axis, n - m) for axis, (m, n) in enumerate(zip(part, whole, strict=True))]
+        while (maker := self._definitions.get(source)) is not None and maker.name in _LOOKED_THROUGH:
+            apart = [_before(maker, c) for c in apart]
+            source = maker.operands[0]
+        if source in self.lazy:
+            return
+        component = self._component(source)
+        wanted = component.in_registers or [1] * len(component.shape)
+        for axis, positions in enumerate(zip(*apart, strict=True)):
+            bits = sum(positions) | wanted[axis] - 1
+            if bits & bits + 1 == 0:  # the lowest bits of the axis and no others
+                wanted[axis] = bits + 1
+        component.in_registers = wanted
 
     def _note_broadcasts(self, operands: Sequence[Value], meets: Value) -> None:
         """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
@@ -191,9 +212,9 @@ class LayoutChoice:
         for result, axis in component.expanded_into:
             if self._component(result).broadcast_into:
                 return self.layout_for(result).unexpand_dims(axis)
-        candidates = [self.for_access(pointer, shape) for pointer, _ in component.accesses]
+        candidates = [self.for_access(pointer, shape, component.in_registers) for pointer, _ in component.accesses]
         if not candidates:
-            return self.default(shape)
+            return self.default(shape, component.in_registers)
         weights = [
             (_is_global(pointer), layout.vector()[1] * size, layout.vector()[1])
             for layout, (pointer, size) in zip(candidates, component.accesses, strict=True)
@@ -248,14 +269,17 @@ class LayoutChoice:
                 found.add(value)
         return found
 
-    def for_access(self, pointer: Value, shape: tuple[int, ...]) -> Layout:
-        """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis."""
+    def for_access(self, pointer: Value, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
+        """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis.
+
+        `in_registers` says how many elements along each axis one thread should hold at least.
+        """
         info = self.info.get(pointer)
         element = pointer.type.element  # type: ignore[union-attr]
         assert isinstance(element, PointerType)
         rank = len(shape)
         if info is None:
-            return self.default(shape)
+            return self.default(shape, in_registers)
         order = tuple(sorted(range(rank), key=lambda axis: (-info.contiguity[axis], -axis)))
         fast = order[0]
         size = element.element.bytes
@@ -266,13 +290,30 @@ class LayoutChoice:
             shape[fast],
             max(1, num_elements(shape) // self.kernel.num_threads),
         )
-        sizes = [1] * rank
-        sizes[fast] = 1 << (vector.bit_length() - 1)
+        sizes = list(in_registers) or [1] * rank
+        sizes[fast] = max(sizes[fast], 1 << (vector.bit_length() - 1))
         return blocked(shape, self.kernel.num_warps, order, sizes)
 
-    def default(self, shape: tuple[int, ...]) -> Layout:
+    def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""
-        return blocked(shape, self.kernel.num_warps, tuple(reversed(range(len(shape)))), (1,) * len(shape))
+        sizes = tuple(in_registers) or (1,) * len(shape)
+        return blocked(shape, self.kernel.num_warps, tuple(reversed(range(len(shape)))), sizes)
+
+
+_LOOKED_THROUGH = frozenset(("reshape", "trans", "expand_dims", "extract"))
+
+
+def _before(op: Op, coordinate: tuple[int, ...]) -> tuple[int, ...]:
+    """The coordinate in the operand of a shape operation that becomes `coordinate` in its result."""
+    shape: tuple[int, ...] = op.operands[0].type.shape  # type: ignore[union-attr]
+    if op.name == "reshape":
+        return unflatten(flatten(coordinate, op.results[0].type.shape), shape)  # type: ignore[union-attr]
+    if op.name == "trans":
+        return tuple(coordinate[op.attrs["perm"].index(axis)] for axis in range(len(shape)))
+    if op.name == "expand_dims":
+        axis = op.attrs["axis"]
+        return (*coordinate[:axis], *coordinate[axis + 1 :])
+    return coordinate
 
 
 def forward(op: Op, layout: Layout) -> Layout:
@@ -283,6 +324,12 @@ def forward(op: Op, layout: Layout) -> Layout:
         return layout.transpose(op.attrs["perm"])
     if op.name == "reshape":
         return layout.reshape(op.results[0].type.shape)  # type: ignore[union-attr]
+    if op.name in ("flip", "insert"):
+        return layout
+    if op.name == "concat":
+        return layout.concat(op.attrs["axis"])
+    if op.name == "extract":
+        return layout.part_of_axes(op.results[0].type.shape)  # type: ignore[union-attr]
     raise AssertionError(op.name)
 
 

@@ -12,13 +12,14 @@ from dataclasses import replace
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
-from tle2cuda.ir.rewrite import definitions
-from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, scan_layout
+from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
+from tle2cuda.layout import Layout, conversion, scan_layout
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import LayoutChoice, forward
+from tle2cuda.passes.layout_choice import LayoutChoice, forward, num_elements
 
 SECTOR_BYTES = 32
+_FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -32,6 +33,7 @@ class _Assign:
         self.choice = LayoutChoice(kernel, axis_info(kernel))
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
+        self.uses = uses_of(kernel.body)
         self.scopes: list[dict[tuple[Value, Layout | None], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
@@ -80,9 +82,11 @@ class _Assign:
             assert layout is not None
             return layout
         op = self.definitions[old]
-        if op.name in ("expand_dims", "reshape", "trans"):
-            inner = self.natural(op.operands[0])
-            return None if inner is None else forward(op, inner)
+        if op.name in ("expand_dims", "reshape", "trans", "flip", "extract", "concat", "insert"):
+            for operand in op.operands[:1] if op.name == "insert" else op.operands:
+                if (inner := self.natural(operand)) is not None:
+                    return forward(op, inner)
+            return None
         if op.name in ELEMENTWISE:
             for operand in op.operands:
                 if is_tile(operand) and (layout := self.natural(operand)) is not None:
@@ -300,6 +304,53 @@ class _Assign:
 
     visit_reshape = visit_expand_dims
     visit_trans = visit_expand_dims
+    visit_flip = visit_expand_dims
+
+    def visit_concat(self, op: Op) -> None:
+        natural = [inner for operand in op.operands if is_tile(operand) and (inner := self.natural(operand)) is not None]
+        layout = forward(op, natural[0]) if natural else self.choice.layout_for(op.results[0])
+        operands = (self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)
+        self.rebuild(op, tuple(operands), layout)
+
+    def visit_insert(self, op: Op) -> None:
+        layout = self.pick([op.operands[0]], op.results[0])
+        operands = (self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)
+        self.rebuild(op, tuple(operands), layout)
+
+    def visit_extract(self, op: Op) -> None:
+        """Parts of a thread's registers are only renamed. Otherwise the tile is converted so that they are.
+
+        Where little of the tile is wanted and more than a few shuffles would have to move all of it, the part alone goes
+        through shared memory.
+        """
+        (whole,) = op.operands
+        shape: tuple[int, ...] = op.results[0].type.shape  # type: ignore[union-attr]
+        layout = self.pick([whole])
+        target = layout.for_extract(shape)
+        if target is not layout and self.natural(whole) is not None:
+            moved = conversion(layout, target)
+            wanted = sum(user.name == "extract" for user in self.uses[whole]) * num_elements(shape)
+            is_cheap = moved.kind != "shared" and layout.num_registers <= _FEW_REGISTERS
+            if not is_cheap and wanted < layout.num_elements:
+                self._extract_through_shared(op, layout)
+                return
+        self.rebuild(op, (self.want(whole, target),), target.extract(shape))
+
+    def _extract_through_shared(self, op: Op, layout: Layout) -> None:
+        (whole,), part = op.operands, op.results[0].type
+        assert isinstance(part, TileType) and isinstance(whole.type, TileType)
+        number = 0
+        for start, extent, step in zip(op.attrs["start"], whole.type.shape, part.shape, strict=True):
+            number = number * (extent // step) + start // step
+        constant = make_op("constant", (), (I32,), {"value": number}, (), op.span)
+        where = self.emit(constant).result
+        type_ = replace(part, layout=self.choice.layout_for(op.results[0]))
+        new = make_op("extract_at", (self.want(whole, layout), where), (type_,), {}, (), op.span, (op.results[0].name,))
+        self.bind(op.results[0], self.emit(new).result)
+
+    def visit_extract_at(self, op: Op) -> None:
+        layout = self.pick([op.operands[0]])
+        self.rebuild(op, self.operands_in(op, layout), self.choice.layout_for(op.results[0]))
 
     # Control flow.
     def carried_layouts(self, inits: tuple[Value, ...], params: tuple[Value, ...]) -> list[Layout | None]:
@@ -371,6 +422,10 @@ def backward(op: Op, layout: Layout, operand: Value) -> Layout:
         return layout.untranspose(op.attrs["perm"])
     if op.name == "reshape":
         return layout.reshape(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "concat" or (op.name == "insert" and operand is op.operands[1]):
+        return layout.part_of_axes(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "extract":
+        return layout.whole_of_part(operand.type.shape)  # type: ignore[union-attr]
     return layout
 
 

@@ -20,6 +20,7 @@ from tle2cuda.passes.collective_plan import (
     cub_scan,
     exclusive_sum_slots,
     exclusive_sum_type,
+    flip_in_warp,
     scan_slots,
     stored,
     warp_exchange,
@@ -60,6 +61,8 @@ class _Scratch(Rewriter):
             "histogram": self.for_histogram,
             "dot": self.for_dot,
             "convert_layout": self.for_conversion,
+            "flip": self.for_flip,
+            "extract_at": self.for_part,
             "atomic_rmw": self.for_atomic,
             "atomic_cas": self.for_atomic,
             "load": self.for_load,
@@ -116,6 +119,15 @@ class _Scratch(Rewriter):
             return []
         return [BufferType((source.num_elements,), _stored(op.operands[0]))]
 
+    def for_flip(self, op: Op) -> list[BufferType]:
+        layout = _layout(op.operands[0])
+        if flip_in_warp(layout, op.attrs["axis"]) is not None:
+            return []
+        return [BufferType((layout.num_elements,), _stored(op.operands[0]))]
+
+    def for_part(self, op: Op) -> list[BufferType]:
+        return [BufferType((_layout(op.results[0]).num_elements,), _stored(op.operands[0]))]
+
     def for_atomic(self, op: Op) -> list[BufferType]:
         result = op.results[0]
         if not self.uses.get(result):
@@ -156,5 +168,7 @@ def _name(op: Op, position: int, definitions: Mapping[Value, Op]) -> str:
         "exclusive_sum": "scan",
         "histogram": "bins",
         "convert_layout": "exchange",
+        "flip": "exchange",
+        "extract_at": "part",
     }.get(op.name, "broadcast")
     return f"{base}_{kind.split('_')[-1]}" if base else kind

@@ -8,15 +8,19 @@ source for the same reason.
 
 from __future__ import annotations
 
+import functools
+import operator
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import ArgSpec
-from tle2cuda.runtime.signature import Parameter, Specialization, unwrap_constexpr
+from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
+from tle2cuda.runtime.signature import Parameter, Specialization, TupleArgument, unwrap_constexpr
 
 Description = tuple[Any, Any]
 Describe = Callable[[Any], Description]
@@ -46,12 +50,14 @@ _INT_RANGES = (("i32", -(2**31), 2**31), ("i64", -(2**63), 2**63), ("u64", 0, 2*
 
 
 def array_dtype(name: str) -> str:
-    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name.
+    """Element type in signature notation of a torch, NumPy, CuPy or ml_dtypes dtype, by its name or in that notation.
 
     Raises:
         ArgumentError: Kernels have no such element type.
     """
     short = _ARRAY_DTYPES.get(name.removeprefix("torch."))
+    if short is None and name in _ARRAY_DTYPES.values():
+        return name
     if short is None:
         raise ArgumentError(
             f"arrays of dtype {name} cannot be passed to a kernel",
@@ -139,6 +145,28 @@ def _describe_numpy(array: Any) -> Description:
     return (array.dtype, HOST, not array.ctypes.data & 15), array
 
 
+def _describe_reinterpreted(wrapper: Any) -> Description:
+    """A `TensorWrapper`: the tensor under it with another dtype."""
+    (_, device, aligned), value = _SPECIALIZED[type(wrapper.base)](wrapper.base)
+    dtype = wrapper.dtype.short
+    if device == HOST:
+        import numpy as np
+
+        name = next(name for name, short in _ARRAY_DTYPES.items() if short == dtype)
+        try:
+            value = value.view(np.dtype(name))
+        except TypeError:
+            import ml_dtypes
+
+            value = value.view(getattr(ml_dtypes, name))
+    return (dtype, device, aligned), value
+
+
+def _describe_mock(mock: Any) -> Description:
+    """A `MockTensor`: an aligned array on no device."""
+    return (mock.short_dtype(), None, True), None
+
+
 def _describe_cuda_interface(array: Any) -> Description:
     """Any object with `__cuda_array_interface__`; the driver tells on which device its memory is."""
     import numpy as np
@@ -166,10 +194,16 @@ def _describe_dlpack(array: Any) -> Description:
     return (view.dtype, device_id, not view.data.ptr & 15), view.data.ptr
 
 
+def _describe_tuple(table: _Descriptions, value: tuple[Any, ...]) -> Description:
+    """A tuple, element by element: its key begins with its class, its value keeps its shape."""
+    pairs = [table[type(item)](item) for item in value]
+    return (type(value), *(key for key, _ in pairs)), tuple(passed for _, passed in pairs)
+
+
 def _describe_unknown(value: Any) -> Description:
     raise ArgumentError(
         f"a value of type {type(value).__module__}.{type(value).__qualname__} cannot be a run-time argument",
-        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None",),
+        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these",),
         help="annotate the parameter tl.constexpr if the value is known at compile time",
     )
 
@@ -195,6 +229,12 @@ class _Descriptions(dict[type, Describe]):
             return _describe_float
         if kind is type(None):
             return _describe_none
+        if issubclass(kind, TensorWrapper):
+            return _describe_reinterpreted
+        if issubclass(kind, MockTensor):
+            return _describe_mock
+        if issubclass(kind, tuple):
+            return functools.partial(_describe_tuple, self)
         modules = {base.__module__.partition(".")[0]: base.__name__ for base in reversed(kind.__mro__)}
         if "torch" in modules and hasattr(kind, "data_ptr"):
             return _describe_torch
@@ -281,6 +321,11 @@ class _Missing:
 
 _MISSING = _Missing()
 
+
+class _NoTensor:
+    """Stands for torch's class of tensors where torch is not imported; no argument is one."""
+
+
 _LAUNCHER = """\
 def {name}(__grid, /, {header}, **__options):
     if __rest or __hooks.active:
@@ -306,6 +351,8 @@ _DESCRIBE_VALUE = """\
         __t = __type({p})
         if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
             __v{i} = {p}; __k{i} = {integer}
+        elif __t is __Tensor and (__d := {p}.get_device()) >= 0:
+            __v{i} = {p}.data_ptr(); __k{i} = {p}.dtype, __d, not __v{i} & 15
         else: __k{i}, __v{i} = {table}[__t]({p})"""
 
 _INTEGER_KEYS = {
@@ -349,6 +396,8 @@ def make_launcher(
         "__KeyError": KeyError,
         "__TypeError": TypeError,
         "__missing": _MISSING,
+        # What most arguments are is written out; where torch is imported later, the tables serve as well.
+        "__Tensor": getattr(sys.modules.get("torch"), "Tensor", _NoTensor),
     }
     tables = {id(namespace[name]): name for name in _INTEGER_KEYS}
     positional: list[str] = []
@@ -382,14 +431,19 @@ def make_launcher(
     return launcher
 
 
-def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def launch_key(parameters: Sequence[Parameter], arguments: Sequence[Any], options: Iterable[tuple[str, Any]] = ()) -> Any:
     """The key under which the launcher of `make_launcher` looks for these arguments; None when it has none.
+
+    Args:
+        parameters: The kernel's parameters.
+        arguments: One value for each.
+        options: Launch options, in the order of the call.
 
     Raises:
         ArgumentError: A value cannot be passed.
     """
     keys = [describe(parameter, value)[0] for parameter, value in zip(parameters, arguments, strict=True)]
-    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items())
+    chosen = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in options)
     key = (*keys, chosen) if chosen else tuple(keys)
     try:
         hash(key)
@@ -417,6 +471,12 @@ def passed_arguments(
     return (), {**given, **found}
 
 
+# --- Specialisation: the slow path, once for each key ---
+
+Place = int | tuple[int, ...]
+"""Where a run-time argument stands: the position of its parameter; in a tuple, followed by positions inside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoundArguments:
     """What the arguments of a launch say about compiling and running it.
@@ -426,17 +486,35 @@ class BoundArguments:
         device: Device of the arrays; `HOST` for NumPy arrays; None when there is no array.
         library: Top-level module of the first array's type, such as ``torch`` or ``cupy``; empty without
             arrays.
-        runtime_indices: Positions, among all parameters, of the run-time arguments in order.
+        runtime_indices: Places of the run-time arguments in order.
     """
 
     specialization: Specialization
     device: int | None
     library: str
-    runtime_indices: tuple[int, ...]
+    runtime_indices: tuple[Place, ...]
+
+
+@dataclass
+class _Collected:
+    """What is found while the arguments are walked."""
+
+    names: frozenset[str]
+    specs: list[ArgSpec] = field(default_factory=list)
+    indices: list[Place] = field(default_factory=list)
+    places: dict[int, str] = field(default_factory=dict)
+    library: str = ""
+
+    def leaf_name(self, parent: str, position: int) -> str:
+        """A name for an element of a tuple: an identifier that no parameter has."""
+        name = f"{parent}_{position}"
+        while name in self.names:
+            name += "_"
+        return name
 
 
 def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel: str = "kernel") -> BoundArguments:
-    """The slow path of a launch: everything that the key of `make_launcher` stands for.
+    """Everything that the key of `make_launcher` stands for.
 
     Args:
         parameters: The kernel's parameters.
@@ -446,29 +524,44 @@ def specialize(parameters: Sequence[Parameter], arguments: Sequence[Any], kernel
     Raises:
         ArgumentError: A value cannot be passed, or arrays lie on different devices.
     """
-    specs: list[ArgSpec] = []
+    found = _Collected(frozenset(parameter.name for parameter in parameters))
     constants: list[tuple[str, Any]] = []
-    indices: list[int] = []
-    places: dict[int, str] = {}
-    library = ""
     for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
         key, _ = describe(parameter, value)
-        if parameter.is_constexpr or key is None or type(value).__name__ == "constexpr":
+        if parameter.is_constexpr:
             constants.append((parameter.name, unwrap_constexpr(value)))
             continue
-        if key == "1" and not parameter.dtype:
-            constants.append((parameter.name, 1))
-            continue
-        specs.append(_arg_spec(parameter, key))
-        indices.append(index)
-        if not isinstance(key, str):
-            places.setdefault(key[1], parameter.name)
-            library = library or type(value).__module__.partition(".")[0]
-    if len(places) > 1:
-        facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in places.items())
+        item = _walk(parameter, key, value, index, found)
+        if not isinstance(item, ArgSpec):
+            constants.append((parameter.name, item))
+    if len(found.places) > 1:
+        facts = tuple(f"`{name}`: {'host memory' if d == HOST else f'GPU {d}'}" for d, name in found.places.items())
         raise ArgumentError(f"{kernel}: the arrays do not lie on one device", facts=facts)
-    device = next(iter(places), None)
-    return BoundArguments(Specialization(tuple(specs), tuple(constants)), device, library, tuple(indices))
+    device = next(iter(found.places), None)
+    specialization = Specialization(tuple(found.specs), tuple(constants))
+    return BoundArguments(specialization, device, found.library, tuple(found.indices))
+
+
+def _walk(parameter: Parameter, key: Any, value: Any, place: Place, found: _Collected) -> Any:
+    """What an argument becomes: an `ArgSpec`, which is also collected, a `TupleArgument`, or a constant."""
+    if key is None or type(value).__name__ == "constexpr":
+        return unwrap_constexpr(value)
+    if isinstance(value, tuple):
+        path = place if isinstance(place, tuple) else (place,)
+        items = []
+        for position, (item_key, item) in enumerate(zip(key[1:], value, strict=True)):
+            inner = replace(parameter, name=found.leaf_name(parameter.name, position), dtype="")
+            items.append(_walk(inner, item_key, item, (*path, position), found))
+        return TupleArgument(type(value), tuple(items))
+    if key == "1" and not parameter.dtype:
+        return 1
+    spec = _arg_spec(parameter, key)
+    found.specs.append(spec)
+    found.indices.append(place)
+    if not isinstance(key, str) and key[1] is not None:
+        found.places.setdefault(key[1], parameter.name)
+        found.library = found.library or type(value).__module__.partition(".")[0]
+    return spec
 
 
 def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
@@ -479,3 +572,21 @@ def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
     dtype, _, aligned = key
     divisible = 16 if aligned and parameter.specialize and parameter.specialize_alignment else 1
     return ArgSpec(parameter.name, "pointer", array_dtype(str(dtype)), divisible)
+
+
+def picker(indices: Sequence[Place]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A function that takes the run-time values out of the values of all parameters."""
+    plain = [index for index in indices if isinstance(index, int)]
+    if len(plain) < len(indices):
+        return lambda values: tuple(_at(values, index) for index in indices)
+    if len(plain) > 1:
+        return operator.itemgetter(*plain)
+    if plain:
+        return lambda values: (values[plain[0]],)
+    return lambda values: ()
+
+
+def _at(values: Any, place: Place) -> Any:
+    for position in place if isinstance(place, tuple) else (place,):
+        values = values[position]
+    return values

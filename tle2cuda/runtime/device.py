@@ -2,37 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 from tle2cuda.errors import LaunchError, ToolchainError
 
 DEVICE_VARIABLE = "TLE2CUDA_DEVICE"
-HOST_DEVICES = ("emulator", "interpreter")
+TRITON_VARIABLE = "TRITON_INTERPRET"
+HOST_DEVICES = ("emulator", "interpreter", "eager")
 DEVICES = ("cuda", *HOST_DEVICES)
+
+_forced: ContextVar[str] = ContextVar("tle2cuda_device", default="")
+
+
+@contextlib.contextmanager
+def on_device(device: str) -> Iterator[None]:
+    """Launches of this thread go to `device` meanwhile, whatever the environment says."""
+    token = _forced.set(device)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
 
 
 def chosen_device() -> str:
-    """What `TLE2CUDA_DEVICE` says; empty when it says nothing.
+    """What `TLE2CUDA_DEVICE` says, else ``eager`` when `TRITON_INTERPRET` is 1; empty when neither says anything.
 
     Raises:
         LaunchError: It names no device.
     """
-    device = os.environ.get(DEVICE_VARIABLE, "")
+    device = _forced.get() or os.environ.get(DEVICE_VARIABLE, "")
     if device and device not in DEVICES:
         raise LaunchError(f"{DEVICE_VARIABLE} must be one of {', '.join(DEVICES)}, got {device!r}")
+    if not device and os.environ.get(TRITON_VARIABLE) == "1":
+        return "eager"
     return device
 
 
 def host_device() -> str:
-    """What runs kernels on arrays in host memory: ``emulator`` or ``interpreter``.
+    """What runs kernels on arrays in host memory: ``emulator``, ``interpreter`` or ``eager``.
 
     It is what `TLE2CUDA_DEVICE` says; else the emulator where a C++ compiler is installed, and the interpreter, which
     needs none, where there is not.
 
     Raises:
-        LaunchError: `TLE2CUDA_DEVICE` says neither.
+        LaunchError: `TLE2CUDA_DEVICE` says none of them.
     """
     device = chosen_device()
     if device == "cuda":

@@ -228,6 +228,30 @@ class Launcher:
         except self._driver_error as error:
             raise self._driver_failure(error, grid, shared_bytes) from None
 
+    def is_loaded(self, device: int | None) -> bool:
+        """Whether the kernel is loaded on a device, on any when None."""
+        return device in self._loaded if device is not None else bool(self._loaded)
+
+    def fast_state(self, device: int | None) -> tuple[Any, ...] | None:
+        """What a launch reads when it has no scratch, no conversion and no grid to check; None when it has.
+
+        Args:
+            device: Device of the arrays, on which the kernel was launched before.
+        """
+        loaded = self._loaded.get(device) if device is not None else None
+        if loaded is None or self._scratch is not None or self._conversions or self._cooperative:
+            return None
+        return (
+            self._get_device,
+            self._launch_kernel,
+            self._driver_error,
+            self._block,
+            loaded.pointer,
+            self._cta_threads,
+            self._shared_bytes,
+            self._driver_failure,
+        )
+
     def function(self, device: int | None = None) -> Any:
         """The `cupy.cuda.Function` of this kernel on a device, the current one when None."""
         if self._block is None:

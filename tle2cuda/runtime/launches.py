@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 from collections.abc import Callable
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.compiler import emit_specialized, trace_specialized
 from tle2cuda.errors import ArgumentError
-from tle2cuda.runtime.args import BoundArguments
+from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.device import host_device
+from tle2cuda.runtime.device import chosen_device, host_device
 from tle2cuda.runtime.options import LaunchOptions
 from tle2cuda.targets import DEFAULT_TARGET
 
@@ -55,9 +55,38 @@ class GPULaunch:
         self.launch(ctas, self.pick(values), self.stream(self.device), self.device)
         return self.compiled
 
+    def fast_path(self) -> Callable[[Any, tuple[Any, ...]], Any] | None:
+        """The same as one function, for launches after the first; None as long as the kernel is not loaded."""
+        if not self.compiled.launcher.is_loaded(self.device):
+            return None
+        state = self.compiled.launcher.fast_state(self.device)
+        if state is None:
+            return self
+        current_device, launch_kernel, driver_error, block, function, threads, shared_bytes, failure = state
+        compiled, device, grids, pick, stream = self.compiled, self.device, self.grids, self.pick, self.stream
+
+        def launch(grid: Any, values: tuple[Any, ...]) -> Any:
+            if current_device() != device:
+                return self(grid, values)
+            try:
+                x, y, z = grids[grid]
+                pack, buffer, parameters = block.state
+                pack(buffer, 0, *pick(values))
+            except (KeyError, TypeError, StructError, OverflowError):
+                return self(grid, values)
+            if not (x and y and z):
+                return compiled
+            try:
+                launch_kernel(function, x, y, z, threads, 1, 1, shared_bytes, stream(device), parameters, 0)
+            except driver_error as error:
+                raise failure(error, (x, y, z), shared_bytes) from None
+            return compiled
+
+        return launch
+
 
 class HostLaunch:
-    """Runs a kernel on arrays in host memory: in the interpreter, or as its emitted file in the emulator.
+    """Runs a kernel on arrays in host memory: interpreted, as ordinary Python, or as its emitted file in the emulator.
 
     A launch returns this object, which also tells what Triton's compiled kernel would: what needs the compiled
     kernel, such as its registers, compiles it when first asked.
@@ -105,6 +134,8 @@ class HostLaunch:
             ToolchainError: The emulator is chosen and there is no C++ compiler.
         """
         device = host_device()
+        if device == "eager":
+            return device  # nothing is compiled
         settings = self.settings
         options: dict[str, Any] = {
             "num_warps": settings.num_warps,
@@ -125,8 +156,21 @@ class HostLaunch:
             self.emulation = Program(emitted)
         return device
 
+    def fast_path(self) -> HostLaunch | None:
+        """This object: what a launch costs in Python is nothing beside running the kernel.
+
+        None in eager mode: those launches take the path that keeps frames of this package out of tracebacks.
+        """
+        return None if chosen_device() == "eager" else self
+
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
-        if self.prepare() == "emulator":
+        device = self.prepare()
+        if device == "eager":
+            from tle2cuda import eager
+
+            eager.run(self.kernel.fn, grid, self.bound.specialization, self.pick(values), self.settings.cluster_dims)
+            return self
+        if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
             emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
@@ -142,17 +186,7 @@ class HostLaunch:
         return self
 
 
-def picker(indices: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that takes the values at these positions out of a tuple."""
-    if len(indices) > 1:
-        return operator.itemgetter(*indices)
-    if indices:
-        (index,) = indices
-        return lambda values: (values[index],)
-    return lambda values: ()
-
-
-def values_for_all(names: list[str], indices: tuple[int, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def values_for_all(names: list[str], indices: tuple[Place, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """One value for each parameter from the arguments of a compiled kernel's launch.
 
     Args:
@@ -166,14 +200,15 @@ def values_for_all(names: list[str], indices: tuple[int, ...], kernel: str, args
     """
     if len(args) == len(names):
         return args
-    if len(args) != len(indices):
+    places = [index for index in indices if isinstance(index, int)]
+    if len(args) != len(indices) or len(places) != len(indices):
         raise ArgumentError(
             f"{kernel}: a launch of the compiled kernel takes its {len(names)} parameters, or the {len(indices)} that "
             f"are no constants; got {len(args)}",
             facts=(f"parameters: {', '.join(names)}",),
         )
     values: list[Any] = [None] * len(names)
-    for index, value in zip(indices, args, strict=True):
+    for index, value in zip(places, args, strict=True):
         values[index] = value
     return tuple(values)
 

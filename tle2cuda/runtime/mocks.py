@@ -21,9 +21,22 @@ class MockTensor:
 
     @staticmethod
     def wrap_dtype(value: Any) -> Any:
-        """A dtype as such a tensor; any other value unchanged."""
-        is_dtype = isinstance(value, DType) or type(value).__name__.lower() == "dtype"
-        return MockTensor(value) if is_dtype else value
+        """A dtype of the language, torch or NumPy as such a tensor; any other value unchanged."""
+        module = type(value).__module__.partition(".")[0]
+        is_foreign = module in ("torch", "numpy") and type(value).__name__.lower().endswith("dtype")
+        return MockTensor(value) if is_foreign or isinstance(value, DType) else value
+
+    def short_dtype(self) -> str:
+        """The dtype in signature notation.
+
+        Raises:
+            ArgumentError: Kernels have no such element type.
+        """
+        if isinstance(self.dtype, DType):
+            return self.dtype.short
+        from tle2cuda.runtime.args import array_dtype
+
+        return array_dtype(str(self.dtype))
 
     @staticmethod
     def data_ptr() -> int:

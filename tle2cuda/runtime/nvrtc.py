@@ -37,6 +37,7 @@ _SMALL_HEADERS = ("cuda/ptx",)  # 0.09 s, less than what a helper process costs
 _PCH_VERSION = (12, 8)
 _PCH_KEPT = 12  # files of up to 190 MB, one for each set of headers, target and options
 _PCH_FREE_BYTES = 1 << 30
+_WORKER = Path(__file__).with_name("nvrtc_worker.py")
 _WORKER_TIMEOUT_S = 300.0
 
 _DIAGNOSTIC = re.compile(
@@ -316,10 +317,9 @@ def _compile_in_worker(request: dict[str, Any], limit_s: float | None) -> _Outco
     Raises:
         DeviceCodeError: The compiler took too long, or crashed.
     """
-    worker = str(Path(__file__).with_name("nvrtc_worker.py"))
     try:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", worker],
+            [sys.executable, "-I", "-S", str(_WORKER)],
             input=json.dumps(request).encode(),
             capture_output=True,
             timeout=_WORKER_TIMEOUT_S if limit_s is None else limit_s,

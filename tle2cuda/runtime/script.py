@@ -23,7 +23,7 @@ def run_script(script: str, arguments: Sequence[str], device: str | None) -> int
     Args:
         script: Path of the script.
         arguments: Its arguments.
-        device: ``cuda``, ``emulator`` or ``interpreter``; None leaves the choice to the arrays and the environment.
+        device: ``cuda``, ``emulator``, ``interpreter`` or ``eager``; None leaves the choice to arrays and environment.
 
     Returns:
         The script's exit code.

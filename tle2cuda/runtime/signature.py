@@ -14,7 +14,7 @@ import importlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,12 +101,34 @@ def kernel_params(fn: Callable[..., Any], parameters: Sequence[Parameter]) -> li
 
 
 @dataclass(frozen=True, slots=True)
+class TupleArgument:
+    """A parameter that is a tuple of run-time arguments and constants.
+
+    Attributes:
+        kind: `tuple`, or the class of a named tuple.
+        items: For each element an `ArgSpec`, another `TupleArgument`, or the value of a constant.
+    """
+
+    kind: type
+    items: tuple[Any, ...]
+
+    def leaves(self) -> Iterator[ArgSpec]:
+        """The run-time arguments inside."""
+        for item in self.items:
+            if isinstance(item, ArgSpec):
+                yield item
+            elif isinstance(item, TupleArgument):
+                yield from item.leaves()
+
+
+@dataclass(frozen=True, slots=True)
 class Specialization:
     """What a kernel is compiled for.
 
     Attributes:
-        args: Run-time arguments in parameter order.
-        constants: Constant parameters in parameter order, as pairs of name and Python object.
+        args: Run-time arguments in parameter order, those inside tuples in place of the tuple.
+        constants: Constant parameters in parameter order, as pairs of name and Python object; a tuple with run-time
+            elements is a `TupleArgument`.
     """
 
     args: tuple[ArgSpec, ...]

@@ -14,7 +14,7 @@ from typing import Any
 
 from tle2cuda.errors import InvalidArgument, KernelError
 from tle2cuda.jit_function import KernelInterface
-from tle2cuda.tuning.compiling import compile_all, first_line
+from tle2cuda.tuning.compiling import Compilations, compile_all, first_line
 from tle2cuda.tuning.config import Config
 from tle2cuda.tuning.measuring import Measurer
 from tle2cuda.tuning.progress import Progress, prints_results, summary
@@ -246,10 +246,12 @@ class Autotuner(KernelInterface[Any]):
         measurer = Measurer(self.num_warmups, self.num_reps, self.use_cuda_graph, self._do_bench)
         timings: dict[Config, Any] = {}
         failures: dict[Config, str] = {}
-        compiled = compile_all(configs, lambda config: self._compile(config, args, grid, kwargs), progress.compiled)
+        compiled: Compilations | None = None
+        if measurer.has_clock:  # else the first that works is taken, and the others need not be compiled
+            compiled = compile_all(configs, lambda config: self._compile(config, args, grid, kwargs), progress.compiled)
         try:
             for index, config in enumerate(configs):
-                reason = compiled.failure(config) if measurer.has_clock else ""
+                reason = compiled.failure(config) if compiled is not None else ""
                 if not reason:
                     progress.trying(index, config)
                     result, reason = self._bench(measurer, config, args, grid, kwargs)
@@ -262,7 +264,8 @@ class Autotuner(KernelInterface[Any]):
                 if not measurer.has_clock:
                     break
         finally:
-            compiled.cancel()
+            if compiled is not None:
+                compiled.cancel()
             progress.finish()
             self.configs_timings, self.failures = timings, failures
         working = [config for config in timings if config not in failures]

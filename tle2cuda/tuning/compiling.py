@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -40,23 +39,18 @@ class Compilations:
     """The compilations of one tuning.
 
     Args:
-        futures: One for each configuration; none where nothing is compiled ahead.
-        limit_s: Seconds that one may take.
+        futures: One for each configuration.
+        pool: What runs them.
     """
 
-    def __init__(self, futures: dict[Config, Future[None]], limit_s: float, started: dict[Config, float]) -> None:
+    def __init__(self, futures: dict[Config, Future[None]], pool: ThreadPoolExecutor) -> None:
         self.futures = futures
-        self.limit_s = limit_s
-        self.started = started
-        self.pool: ThreadPoolExecutor | None = None
+        self.pool = pool
 
     def failure(self, config: Config) -> str:
         """Waits for a configuration; why it failed, empty when it compiled."""
-        future = self.futures.get(config)
-        if future is None:
-            return ""
         try:
-            future.result()
+            self.futures[config].result()
         except (KeyboardInterrupt, SystemExit):
             raise
         except Exception as error:
@@ -65,16 +59,13 @@ class Compilations:
 
     def cancel(self) -> None:
         """Drops what was not begun."""
-        if self.pool is not None:
-            self.pool.shutdown(wait=False, cancel_futures=True)
+        self.pool.shutdown(wait=False, cancel_futures=True)
 
 
 def compile_all(
     configs: Sequence[Config], compile_one: Callable[[Config], None], done: Callable[[int], None]
 ) -> Compilations:
     """Starts compiling all configurations.
-
-    Where kernels run on the CPU nothing is compiled ahead, as the first one that works is taken.
 
     Args:
         configs: What to compile.
@@ -85,16 +76,12 @@ def compile_all(
         The compilations, already running.
     """
     limit_s = _number(LIMIT_VARIABLE, _DEFAULT_LIMIT_S)
-    if not uses_gpu():
-        return Compilations({}, limit_s, {})
     jobs = int(_number(JOBS_VARIABLE, min(os.cpu_count() or 1, _MOST_JOBS)))
-    started: dict[Config, float] = {}
     lock = threading.Lock()
     finished = 0
 
     def work(config: Config) -> None:
         nonlocal finished
-        started[config] = time.perf_counter()
         try:
             with compile_apart(limit_s):
                 compile_one(config)
@@ -106,13 +93,14 @@ def compile_all(
                 done(count)
 
     pool = ThreadPoolExecutor(max_workers=max(1, min(jobs, len(configs))), thread_name_prefix="tle2cuda-tune")
-    compilations = Compilations({config: pool.submit(_in_device(work), config) for config in configs}, limit_s, started)
-    compilations.pool = pool
-    return compilations
+    run = _in_device(work)
+    return Compilations({config: pool.submit(run, config) for config in configs}, pool)
 
 
 def _in_device(work: Callable[[Config], None]) -> Callable[[Config], None]:
     """The work with the caller's device current in its thread."""
+    if not uses_gpu():
+        return work
     from cupy.cuda import runtime
 
     device = runtime.getDevice()

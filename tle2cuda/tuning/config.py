@@ -56,6 +56,13 @@ class Config:
         fields += [f"{name}: {getattr(self, name)}" for name in _OPTIONS]
         return ", ".join(fields)
 
+    def brief(self) -> str:
+        """Constants, and the options that are not at their defaults, for a line that is short."""
+        defaults = Config({})
+        fields = [f"{name}={value}" for name, value in self.kwargs.items()]
+        fields += [f"{name}={value}" for name in _OPTIONS if (value := getattr(self, name)) != getattr(defaults, name)]
+        return " ".join(fields) or "the defaults"
+
     def __repr__(self) -> str:
         return f"Config({self})"
 

@@ -48,7 +48,7 @@ class Progress:
 
     def trying(self, index: int, config: Any) -> None:
         """A configuration is about to be measured."""
-        self._show(f"{index + 1} of {self.count}: {config}{self._best_so_far()}{self._left(index)}")
+        self._show(f"{index + 1} of {self.count}: {config.brief()}{self._best_so_far()}{self._left(index)}")
 
     def measured(self, config: Any, milliseconds: float) -> None:
         """A configuration took so long."""
@@ -64,7 +64,7 @@ class Progress:
     def _best_so_far(self) -> str:
         if self.best is None:
             return ""
-        return f"; best {format_ms(self.best[0])} ({self.best[1]})"
+        return f"; best {format_ms(self.best[0])} ({self.best[1].brief()})"
 
     def _left(self, done: int) -> str:
         if not done:

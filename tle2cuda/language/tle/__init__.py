@@ -30,10 +30,9 @@ from tle2cuda.ops.sharding import (
 )
 from tle2cuda.ops.shared import alloc, memory_space
 from tle2cuda.ops.shared_layouts import smem, tmem
+from tle2cuda.ops.tiles import extract_tile, insert_tile
 from tle2cuda.ops.tle_load import load
 
-extract_tile = unsupported("tle.extract_tile", "index a buffer with tle.gpu.local_ptr")
-insert_tile = unsupported("tle.insert_tile", "index a buffer with tle.gpu.local_ptr")
 pipe = unsupported("tle.pipe", "comes in a later version; until then use a ring of slots, buffer.slot(k % STAGES)")
 signal = unsupported("tle.signal", ONE_GPU)
 signal_wait = unsupported("tle.signal_wait", ONE_GPU)

@@ -1,0 +1,285 @@
+"""Eager mode as a debugger sees it: the user's lines, locals, tracebacks, and what it reports."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+import subprocess
+import sys
+import traceback
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.frontend.kernels_on_file import load
+from tle2cuda.errors import Deadlock, DTypeMismatch, InterpreterError, OffsetOverflow, OutOfBounds
+from tle2cuda.language import tle
+
+
+@tle2cuda.jit
+def stops(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    doubled = 2 * tl.load(x + i, mask=i < n)
+    breakpoint()
+    tl.store(out + i, doubled, mask=i < n)
+
+
+def test_breakpoint_stops_in_the_users_line_with_tiles_as_locals(monkeypatch):
+    seen = []
+
+    def hook():
+        frame = inspect.currentframe().f_back
+        seen.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, dict(frame.f_locals)))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    x, out = np.arange(6, dtype=np.float32), np.zeros(6, np.float32)
+    stops.eager[(2,)](x, out, 6, BLOCK=4)
+    np.testing.assert_array_equal(out, 2 * x)
+    assert len(seen) == 2
+    file, line, name, names = seen[1]
+    assert (file, name) == (__file__, "stops")
+    assert "breakpoint()" in linecache.getline(file, line)
+    assert repr(names["i"]) == "tile i32[4] [4 5 6 7]"
+    assert repr(names["doubled"]) == "tile fp32[4] [ 8. 10.  0.  0.]"
+    assert repr(names["x"]) == "pointer *fp32 x + 0"
+    assert repr(names["BLOCK"]) == "4"
+
+
+@tle2cuda.jit
+def inner_step(x, i):
+    return tl.load(x + i)
+
+
+@tle2cuda.jit
+def reads_too_far(x, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = inner_step(x, i)
+    tl.store(out + i, value)
+
+
+def test_an_error_ends_in_the_users_line_and_names_the_element():
+    with pytest.raises(OutOfBounds) as caught:
+        reads_too_far.eager[(2,)](np.zeros(6, np.float32), np.zeros(8, np.float32), BLOCK=4)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.line for frame in frames[-2:]] == ["value = inner_step(x, i)", "return tl.load(x + i)"]
+    package = os.path.dirname(tle2cuda.__file__)
+    assert all(os.path.basename(f.filename) == "jit_function.py" for f in frames if f.filename.startswith(package))
+    assert str(caught.value) == (
+        "tl.load: element [2] accesses element 6 of `x`, which has 6\n"
+        "  `x`: argument of 6 elements of 4 bytes, shape [6]\n"
+        "  2 elements are outside\n"
+        "  in program (1, 0, 0) of the grid (2, 1, 1)\n"
+        "  help: give a mask that is false there, such as mask=i < n"
+    )
+
+
+@tle2cuda.jit
+def row_offsets(x, out, stride, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.program_id(0) + 70000
+    tl.store(out + i, tl.load(x + row * stride + i, mask=i < 0))
+    tl.store(out + i, tl.load(x + (row * stride - row * stride) + i))
+    tl.store(out + i, tl.load(x + row * stride + i))
+
+
+def test_an_offset_that_wrapped_is_reported_when_it_is_used():
+    x, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
+    with pytest.raises(OffsetOverflow) as caught:
+        row_offsets.eager[(1,)](x, out, 70000, BLOCK=16)
+    assert str(caught.value) == (
+        "tl.load: element [0]: the offset wrapped in 32 bits before it reached the pointer: 4900000000 became 605032704 "
+        "elements from `x`\n"
+        "  in program (0, 0, 0) of the grid (1, 1, 1)\n"
+        "  help: compute the offset in 64 bits: tl.program_id(0).to(tl.int64), or x.to(tl.int64) before multiplying"
+    )
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == "tl.store(out + i, tl.load(x + row * stride + i))"
+
+
+@tle2cuda.jit
+def constants(half, out, N: tl.constexpr):
+    """Plain assignment makes a number a run-time scalar; constants adapt to what they meet."""
+    i = tl.arange(0, 4)
+    value = tl.load(half + i)
+    plain = 2.5
+    kept: tl.constexpr = 2.5
+    tl.static_assert((value * plain).dtype == tl.float32)
+    tl.static_assert((value * kept).dtype == tl.float16)
+    tl.static_assert((value * N).dtype == tl.float16)
+    first, second = 1, 2.5
+    tl.static_assert(first.dtype == tl.int32 and second.dtype == tl.float32)
+    count = 0
+    count += N
+    tl.static_assert(count.dtype == tl.int32)
+    tl.static_assert(N // -2 == -4)  # of constants, as Python divides
+    for k in range(2):
+        tl.static_assert(k.dtype == tl.int32)
+    for k in tl.static_range(2):
+        tl.static_assert(k < 2)
+    ok = (value > 0) and (i != 2)
+    flag = tl.program_id(0) == 0 and N == 7
+    if flag and not (tl.program_id(0) > 0):
+        tl.store(out + i, count // -2, mask=ok)
+
+
+def test_constants_and_run_time_values_differ_as_in_the_language():
+    out = np.zeros(4, np.int32)
+    for launch in (constants.eager, constants):
+        out[:] = 0
+        with mock.patch.dict(os.environ, {"TLE2CUDA_DEVICE": "interpreter"}):
+            launch[(1,)](np.array([1, -1, 1, 1], np.float16), out, N=7)
+        np.testing.assert_array_equal(out, [-3, 0, 0, -3])
+
+
+@tle2cuda.jit
+def asserts(x):
+    i = tl.arange(0, 4)
+    value = tl.load(x + i)
+    assert value >= 0, "negative"
+
+
+def test_assert_takes_tiles():
+    asserts.eager[(1,)](np.zeros(4, np.int32))
+    with pytest.raises(AssertionError, match="negative") as caught:
+        asserts.eager[(1,)](np.array([0, 1, -2, 3], np.int32))
+    assert 'assert value >= 0, "negative"' in "".join(traceback.format_tb(caught.value.__traceback__))
+
+
+@tle2cuda.jit
+def tile_condition(x):
+    if tl.load(x + tl.arange(0, 4)) > 0:
+        tl.store(x, 1)
+
+
+def test_a_tile_is_no_condition():
+    with pytest.raises(DTypeMismatch, match="the condition must be a scalar, got tile i1"):
+        tile_condition.eager[(1,)](np.zeros(4, np.int32))
+
+
+@tle2cuda.jit
+def waits_forever(flag):
+    while tl.load(flag, volatile=True) == 0:
+        pass
+
+
+@tle2cuda.jit
+def hands_on(flag, out):
+    """Each program waits for the next one."""
+    me = tl.program_id(0)
+    if me < tl.num_programs(0) - 1:
+        while tl.atomic_add(flag + me + 1, 0) == 0:
+            pass
+    tl.store(out + me, tl.atomic_add(flag, 1))
+    tl.atomic_xchg(flag + me, 1)
+
+
+def test_programs_that_wait_take_turns():
+    flag, out = np.zeros(9, np.int32), np.zeros(8, np.int32)
+    hands_on.eager[(8,)](flag, out)
+    assert flag[1:8].all()
+    with pytest.raises(Deadlock, match="waits for a value in memory that no other program will change"):
+        waits_forever.eager[(3,)](np.zeros(1, np.int32))
+
+
+MESH = tle.device_mesh({"block_cluster": [("cluster_x", 4)]})
+
+
+@tle2cuda.jit
+def sums_of_cluster(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    rank = tle.shard_id(MESH, "cluster_x")
+    part = tle.gpu.alloc([N], tl.int32, nv_mma_shared_layout=False)
+    tl.store(tle.gpu.local_ptr(part, (i,)), tl.load(x + rank * N + i))
+    tle.distributed_barrier(MESH)
+    total = tl.zeros((N,), tl.int32)
+    for other in tl.static_range(4):
+        total += tl.load(tle.gpu.local_ptr(tle.remote(part, other, scope=MESH), (i,)))
+    tle.distributed_barrier(MESH)
+    tl.store(out + rank * N + i, total)
+
+
+@tle2cuda.jit
+def half_of_them_wait(out):
+    rank = tle.shard_id(MESH, "cluster_x")
+    if rank < 2:
+        tle.distributed_barrier(MESH)
+    tl.store(out + rank, 1)
+
+
+@tle2cuda.jit
+def reads_unwritten(out, N: tl.constexpr):
+    buffer = tle.gpu.alloc([N], tl.int32, nv_mma_shared_layout=False)
+    tl.store(out + tl.arange(0, N), tl.load(tle.gpu.local_ptr(buffer)))
+
+
+def test_clusters():
+    x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    sums_of_cluster.eager[(1,)](x, out, N=8)
+    np.testing.assert_array_equal(out, np.tile(x.reshape(4, 8).sum(0), 4))
+    with pytest.raises(Deadlock) as caught:
+        half_of_them_wait.eager[(1,)](out)
+    assert "program (0, 0, 0) waits at tle.distributed_barrier" in str(caught.value)
+    with pytest.raises(InterpreterError, match="reads element 0 of `buffer 0` before anything was written to it"):
+        reads_unwritten.eager[(1,)](out, N=8)
+
+
+def test_a_failing_program_stops_those_that_wait():
+    @tle2cuda.jit
+    def fails(out):
+        rank = tle.shard_id(MESH, "cluster_x")
+        if rank == 3:
+            tl.store(out + 100, 1)
+        tle.distributed_barrier(MESH)
+
+    with pytest.raises(OutOfBounds, match="element 100 of `out`"):
+        fails.eager[(1,)](np.zeros(4, np.int32))
+
+
+def test_environment(tmp_path):
+    module = load("@tle2cuda.jit\ndef k(out):\n    print('in Python')\n    tl.store(out, 1)\n", tmp_path)
+    for variables in ({"TLE2CUDA_DEVICE": "eager"}, {"TRITON_INTERPRET": "1", "TLE2CUDA_DEVICE": ""}):
+        out = np.zeros(1, np.int32)
+        with mock.patch.dict(os.environ, variables):
+            module.k[(1,)](out)
+        assert out[0] == 1
+
+
+def test_run_on_eager(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, tle2cuda, tle2cuda.language as tl\n"
+        "@tle2cuda.jit\n"
+        "def k(out):\n"
+        "    i = tl.arange(0, 4)\n"
+        "    print(i)\n"
+        "    tl.store(out + i, i)\n"
+        "k[(1,)](np.zeros(4, np.int32))\n"
+    )
+    command = [sys.executable, "-m", "tle2cuda", "run", "--on", "eager", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "tile i32[4] [0 1 2 3]\n"
+
+
+def test_a_debugger_steps_through_the_kernel(tmp_path):
+    """`pdb` stops at a line of the kernel, prints tiles, and evaluates the language's functions."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, tle2cuda, tle2cuda.language as tl\n"
+        "@tle2cuda.jit\n"
+        "def k(x, out):\n"
+        "    i = tl.arange(0, 4)\n"
+        "    value = tl.load(x + i)\n"
+        "    tl.store(out + i, value + 1)\n"
+        "x = np.arange(4, dtype=np.int32)\n"
+        "k.eager[(1,)](x, np.zeros(4, np.int32))\n"
+    )
+    commands = "b 6\nc\np value\np tl.sum(value, 0)\nc\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "pdb", str(script)], input=commands, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "-> tl.store(out + i, value + 1)" in done.stdout
+    assert "tile i32[4] [0 1 2 3]" in done.stdout
+    assert "scalar i32 6" in done.stdout

@@ -1,0 +1,292 @@
+"""Elementwise functions: select, minimum and maximum, division in its kinds, mathematics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.numbers import Array, round_to
+from tle2cuda.eager.operators import (
+    add_operator,
+    compute,
+    divide_floats,
+    floor_divide,
+    fused,
+    mul_operator,
+    pair,
+    promote,
+    sub_operator,
+    to_dtype,
+)
+from tle2cuda.eager.values import (
+    Tile,
+    common_shape,
+    describe,
+    is_number,
+    method,
+    number_as,
+    numeric,
+    to_tile,
+)
+from tle2cuda.errors import DTypeMismatch
+from tle2cuda.ir.types import BOOL, F32, F64, DType
+from tle2cuda.ops.arithmetic import PropagateNan
+
+
+def where(condition: Any, x: Any, y: Any) -> Tile:
+    """`tl.where`."""
+    chosen = to_tile(condition, "tl.where")
+    if chosen.dtype is not BOOL:
+        chosen = Tile(chosen.data != 0, BOOL)
+    region = None
+    if any(isinstance(v, Tile) and v.is_pointer for v in (x, y)):
+        a, b = to_tile(x), to_tile(y)
+        if a.dtype != b.dtype:
+            raise DTypeMismatch(f"tl.where: {describe(a)} and {describe(b)} are different types")
+        dtype: Any = a.dtype
+        region = a.region if a.region is b.region else None
+    else:
+        a, b, dtype = pair(x, y, "tl.where")
+    common_shape("tl.where", chosen, a, b)
+    exact = None
+    if a.exact is not None or b.exact is not None:
+        exact = np.where(chosen.data, *((v.data if v.exact is None else v.exact) for v in (a, b)))
+    return Tile(np.where(chosen.data, a.data, b.data), dtype, exact, region)
+
+
+# -- minimum and maximum ------------------------------------------------------------------------------
+
+_EXTREMA: dict[tuple[str, bool], Callable[..., Array]] = {
+    ("min", False): np.fmin,
+    ("max", False): np.fmax,
+    ("min", True): np.minimum,
+    ("max", True): np.maximum,
+}
+
+
+def extremum(kind: str, a: Array, b: Array, dtype: DType, propagate: bool = False) -> Array:
+    """The smaller or larger elements; of floats, -0.0 is below +0.0, and NaN loses unless it propagates."""
+    result = _EXTREMA[kind, propagate or not dtype.is_floating()](a, b)
+    if dtype.is_floating():
+        zeros = (a == 0) & (b == 0)
+        if np.any(zeros):
+            negative = np.signbit(a) | np.signbit(b) if kind == "min" else np.signbit(a) & np.signbit(b)
+            signed_zero = np.where(negative, result.dtype.type(-0.0), result.dtype.type(0.0))
+            result = np.where(zeros, signed_zero, result)
+    return result
+
+
+def _propagates(mode: Any) -> bool:
+    return mode is PropagateNan.ALL or getattr(mode, "name", None) == "ALL"
+
+
+def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
+    a, b, dtype = pair(x, y, what, weak=False)
+    # Triton 3.6 computes these of bfloat16 in float32.
+    if dtype.is_floating() and dtype.name == "bfloat16":
+        a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
+    common_shape(what, a, b)
+    return Tile(extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan)), dtype)
+
+
+@method
+def minimum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
+    """`tl.minimum`."""
+    return _extreme("min", x, y, propagate_nan, "tl.minimum")
+
+
+@method
+def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
+    """`tl.maximum`."""
+    return _extreme("max", x, y, propagate_nan, "tl.maximum")
+
+
+@method
+def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
+    """`tl.clamp` of floats."""
+    value, low, high = (numeric(v, "tl.clamp") for v in (x, min, max))
+    dtype = promote(promote(value.dtype, low.dtype, "tl.clamp"), high.dtype, "tl.clamp")
+    if dtype.name == "bfloat16":
+        dtype = F32
+    if not dtype.is_floating():
+        raise DTypeMismatch(f"tl.clamp takes floats, got {describe(value)}")
+    common_shape("tl.clamp", value, low, high)
+    a, b, c = (to_dtype(v, dtype).data for v in (value, low, high))
+    mode = _propagates(propagate_nan)
+    return Tile(extremum("min", extremum("max", a, b, dtype, mode), c, dtype, mode), dtype)
+
+
+# -- arithmetic by name -------------------------------------------------------------------------------
+
+
+def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`tl.add`."""
+    return add_operator(to_tile(x), y)
+
+
+def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`tl.sub`."""
+    return sub_operator(to_tile(x), y)
+
+
+def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
+    """`tl.mul`."""
+    return mul_operator(to_tile(x), y)
+
+
+@method
+def cdiv(x: Any, div: Any) -> Any:
+    """``(x + (div - 1)) // div``, truncating."""
+    less_one = div - 1
+    numerator = to_tile(x) if is_number(x) and is_number(div) else x
+    return floor_divide(add_operator(numerator, less_one), div)
+
+
+def fma(x: Any, y: Any, z: Any) -> Tile:
+    """`tl.fma`."""
+    values = [numeric(v, "tl.fma") for v in (x, y, z)]
+    dtype = promote(promote(values[0].dtype, values[1].dtype, "tl.fma"), values[2].dtype, "tl.fma")
+    if not dtype.is_floating():
+        raise DTypeMismatch(f"tl.fma takes floats, got {', '.join(describe(v) for v in values)}")
+    common_shape("tl.fma", *values)
+    a, b, c = (to_dtype(v, dtype).data for v in values)
+    if dtype.is_fp8():
+        return Tile(round_to(fused(a, b, c, F32), dtype), dtype)
+    return Tile(fused(a, b, c, dtype), dtype)
+
+
+def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> Tile:
+    """`tl.fdiv`."""
+    a, b, dtype = pair(x, y, "tl.fdiv")
+    if not dtype.is_floating():
+        raise DTypeMismatch(f"tl.fdiv takes floats, got {describe(x)} and {describe(y)}")
+    common_shape("tl.fdiv", a, b)
+    return divide_floats(a, b, dtype)
+
+
+def div_rn(x: Any, y: Any) -> Tile:
+    """`tl.div_rn`."""
+    a, b, dtype = pair(x, y, "tl.div_rn", weak=False)
+    if dtype is not F32:
+        raise DTypeMismatch(f"tl.div_rn takes float32, got {describe(x)} and {describe(y)}")
+    common_shape("tl.div_rn", a, b)
+    return divide_floats(a, b, dtype)
+
+
+def umulhi(x: Any, y: Any) -> Tile:
+    """Upper half of an unsigned product."""
+    a, b, dtype = pair(x, y, "tl.umulhi")
+    if not dtype.is_int() or dtype.bits < 32:
+        raise DTypeMismatch(f"tl.umulhi takes integers of 32 or 64 bits, got {describe(x)} and {describe(y)}")
+    common_shape("tl.umulhi", a, b)
+    unsigned = np.dtype(f"u{dtype.bytes}")
+    p, q = a.data.astype(unsigned), b.data.astype(unsigned)
+    return Tile(multiply_high(p, q).astype(a.data.dtype), dtype)
+
+
+def multiply_high(p: Array, q: Array) -> Array:
+    """Upper half of the product of unsigned integers of 32 or 64 bits."""
+    if p.dtype.itemsize == 4:
+        return np.asarray(((p.astype(np.uint64) * q.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32))
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    p1, p0, q1, q0 = p >> half, p & low, q >> half, q & low
+    middle = p1 * q0 + ((p0 * q0) >> half)
+    other = p0 * q1 + (middle & low)
+    return np.asarray(p1 * q1 + (middle >> half) + (other >> half))
+
+
+# -- mathematics --------------------------------------------------------------------------------------
+
+
+def _half_away(x: Array) -> Array:
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1.0, x), whole)
+
+
+def _by_element(function: Callable[..., float]) -> Callable[..., Array]:
+    def guarded(*values: float) -> float:
+        try:
+            return float(function(*values))
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+
+    return np.vectorize(guarded, otypes=[np.float64])
+
+
+MATH: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log2": np.log2,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sqrt": np.sqrt,
+    "sqrt_rn": np.sqrt,
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "erf": _by_element(math.erf),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "tanh": np.tanh,
+    "rint": np.rint,
+    "trunc": np.trunc,
+    "round": _half_away,
+    "log1p": np.log1p,
+    "expm1": np.expm1,
+}
+"""Functions of one float32 or float64 argument, computed in float64 and rounded once."""
+
+
+def float_function(name: str, function: Callable[..., Any], what: str, operands: int = 1) -> Callable[..., Tile]:
+    """A language function that computes `function` in float64 and rounds once."""
+
+    def apply(*args: Any) -> Tile:
+        if len(args) != operands:
+            raise TypeError(f"{what} takes {operands} arguments, got {len(args)}")
+        values = [numeric(v, what) for v in args]
+        dtype = values[0].dtype
+        for value in values[1:]:
+            dtype = promote(dtype, value.dtype, what)
+        if dtype not in (F32, F64):
+            raise DTypeMismatch(
+                f"{what} takes float32 or float64, got {', '.join(describe(v) for v in values)}",
+                help="convert first, x.to(tl.float32)",
+            )
+        common_shape(what, *values)
+        wide = function(*(to_dtype(v, dtype).data.astype(np.float64) for v in values))
+        return Tile(round_to(np.asarray(wide), dtype), dtype)
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+FUNCTIONS = {name: method(float_function(name, function, f"tl.{name}")) for name, function in MATH.items()}
+
+
+@method
+def abs(x: Any) -> Tile:
+    """Magnitude; the smallest signed integer stays."""
+    value = numeric(x, "tl.abs")
+    if value.dtype.is_int_unsigned():
+        return value
+    return Tile(np.abs(value.data), value.dtype)
+
+
+Tile.operators["abs"] = abs
+
+
+@method
+def sigmoid(x: Any) -> Tile:
+    """``1 / (1 + exp(0 - x))``."""
+    value = numeric(x, "tl.sigmoid")
+    if value.dtype not in (F32, F64):
+        raise DTypeMismatch(
+            f"tl.sigmoid takes float32 or float64, got {describe(value)}", help="convert first, x.to(tl.float32)"
+        )
+    one = number_as(1.0, value.dtype)
+    falling = FUNCTIONS["exp"](compute("-", number_as(0.0, value.dtype), value, value.dtype))
+    return divide_floats(one, compute("+", one, falling, value.dtype), value.dtype)

@@ -1,0 +1,335 @@
+"""The language's names, exchanged for the functions of this package."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager import (
+    creation,
+    elementwise,
+    libdevice,
+    memory,
+    operators,
+    random,
+    reductions,
+    shared,
+    tensors,
+)
+from tle2cuda.eager.numbers import VALUES
+from tle2cuda.eager.program import current
+from tle2cuda.eager.values import Tile, describe, is_number, number_as, number_dtype, static_int, to_tile
+from tle2cuda.errors import (
+    ConstexprRequired,
+    DeviceAssertFailed,
+    InterpreterError,
+    InvalidArgument,
+    InvalidType,
+    NotSupported,
+    StaticAssertFailed,
+)
+from tle2cuda.ir.types import I32, DType
+from tle2cuda.ops.values import pointer_type
+
+# -- places, hints, prints ----------------------------------------------------------------------------
+
+
+def _grid_axis(axis: Any, what: str) -> int:
+    number = static_int(axis, f"{what}: axis")
+    if number not in (0, 1, 2):
+        raise InvalidArgument(f"{what}: axis must be 0, 1 or 2, got {number}")
+    return number
+
+
+def program_id(axis: Any) -> Tile:
+    """`tl.program_id`."""
+    return number_as(current().index[_grid_axis(axis, "tl.program_id")], I32)
+
+
+def num_programs(axis: Any) -> Tile:
+    """`tl.num_programs`."""
+    return number_as(current().launch.grid[_grid_axis(axis, "tl.num_programs")], I32)
+
+
+def _identity(input: Any, *hints: Any) -> Any:
+    return input
+
+
+def assume(cond: Any) -> None:
+    """`tl.assume`, checked."""
+    if not cond:
+        raise InterpreterError("tl.assume does not hold", facts=current().facts())
+
+
+def debug_barrier() -> None:
+    """One program is one thread here."""
+
+
+def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
+    """`tl.device_print`: whole tiles, as Python prints them."""
+    x, y, z = current().index
+    if not args:
+        print(f"pid ({x}, {y}, {z}) {prefix}")
+    for value in args:
+        tile = to_tile(value)
+        shown = np.vectorize(builtins.hex)(tile.data) if hex and tile.dtype.is_int() else tile
+        print(f"pid ({x}, {y}, {z}) {prefix} {shown}")
+
+
+def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
+    """`tl.device_assert`, always checked."""
+    condition = to_tile(cond)
+    failed = condition.data == 0
+    if mask is not None:
+        failed = failed & to_tile(mask).data
+    if np.any(failed):
+        facts = list(current().facts())
+        if failed.ndim:
+            first = [int(i) for i in np.argwhere(failed)[0]]
+            facts.append(f"the first of {int(failed.sum())} failing elements is {first}")
+        raise DeviceAssertFailed(f"tl.device_assert failed{': ' + str(msg) if msg else ''}", facts=facts)
+
+
+def static_assert(cond: Any, msg: Any = "") -> None:
+    """`tl.static_assert`."""
+    if isinstance(cond, Tile):
+        raise ConstexprRequired(f"tl.static_assert: the condition must be known at compile time, got {describe(cond)}")
+    if not cond:
+        raise StaticAssertFailed(f"tl.static_assert failed: {msg}" if msg else "tl.static_assert failed")
+
+
+def static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
+    """`tl.static_print`."""
+    print(*values, sep=sep, end=end, file=file, flush=bool(flush))
+
+
+# -- loops --------------------------------------------------------------------------------------------
+
+
+def counted(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> Iterator[Tile]:
+    """`range` in a kernel: the variable is a run-time scalar of the bounds' common dtype."""
+    start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
+    by = 1 if step is None else step
+    dtype = I32
+    for bound in (start, stop, by):
+        own = bound.dtype if isinstance(bound, Tile) else number_dtype(bound)
+        if not isinstance(own, DType) or not own.is_int() or (isinstance(bound, Tile) and bound.shape):
+            raise InvalidType(f"range takes integer scalars, got {describe(bound)}")
+        dtype = operators.promote(dtype, own, "range")
+    if isinstance(by, Tile) and int(by) <= 0:
+        raise InvalidArgument(f"range: a step that only the run time knows must be positive, got {int(by)}")
+    kind = VALUES[dtype]
+    for i in builtins.range(int(start), int(stop), int(by)):
+        yield Tile(np.array(i, kind), dtype)
+
+
+def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Any:
+    """`tl.static_range`: the variable is a constant."""
+    start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
+    bounds = (start, stop, 1 if step is None else step)
+    return builtins.range(*(static_int(bound, "tl.static_range: a bound") for bound in bounds))
+
+
+# -- Python's own functions ---------------------------------------------------------------------------
+
+
+def _extreme(python: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if not any(isinstance(arg, Tile) for arg in args):
+            return python(*args, **kwargs)
+        result = args[0]
+        for arg in args[1:]:
+            result = ours(result, arg)
+        return result
+
+    return apply
+
+
+BUILTINS: dict[str, Any] = {
+    **vars(builtins),
+    "range": counted,
+    "min": _extreme(builtins.min, elementwise.minimum),
+    "max": _extreme(builtins.max, elementwise.maximum),
+}
+"""`builtins` of a kernel."""
+
+
+class _ConstexprClass(type):
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return is_number(thing) or thing is None or isinstance(thing, (str, DType, pointer_type, tuple))
+
+
+class constexpr(metaclass=_ConstexprClass):
+    """`tl.constexpr`: constants are plain Python objects here."""
+
+    def __new__(cls, value: Any) -> Any:
+        return value
+
+
+# -- tables -------------------------------------------------------------------------------------------
+
+
+def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
+    """Row-major (i, j) -> the order that goes down columns of groups of `size_g` rows."""
+    place = i * size_j + j
+    in_group = size_g * size_j
+    group = place // in_group
+    first = group * size_g
+    rows = elementwise.minimum(size_i - first, size_g)
+    within = place % in_group
+    return first + within % rows, within // rows
+
+
+_TL: dict[str, Any] = {
+    **elementwise.FUNCTIONS,
+    **memory.ATOMICS,
+    **tensors.FUNCTIONS,
+    **{name: getattr(creation, name) for name in (
+        *("arange", "full", "zeros", "zeros_like", "broadcast", "broadcast_to", "expand_dims", "reshape", "view"),
+        *("ravel", "permute", "trans", "flip", "join", "split", "interleave", "cat"),
+    )},
+    **{name: getattr(elementwise, name) for name in (
+        *("where", "minimum", "maximum", "clamp", "add", "sub", "mul", "cdiv", "fma", "fdiv", "div_rn", "umulhi"),
+        *("abs", "sigmoid"),
+    )},
+    **{name: getattr(reductions, name) for name in (
+        *("sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce_or", "reduce", "associative_scan", "cumsum"),
+        *("cumprod", "softmax", "sort", "topk", "gather", "histogram"),
+    )},
+    **{name: getattr(random, name) for name in (
+        *("philox", "philox_impl", "rand", "randn", "randint", "rand4x", "randn4x", "randint4x"),
+        *("uint_to_uniform_float", "pair_uniform_to_normal"),
+    )},
+    **{name: getattr(operators, name) for name in ("cast", "logical_and", "logical_or", "logical_not")},
+    "load": memory.load,
+    "store": memory.store,
+    "atomic_cas": memory.atomic_cas,
+    "program_id": program_id,
+    "num_programs": num_programs,
+    "multiple_of": _identity,
+    "max_contiguous": _identity,
+    "max_constancy": _identity,
+    "assume": assume,
+    "debug_barrier": debug_barrier,
+    "device_print": device_print,
+    "device_assert": device_assert,
+    "static_assert": static_assert,
+    "static_print": static_print,
+    "range": counted,
+    "static_range": static_range,
+    "constexpr": constexpr,
+    "tensor": Tile,
+    "swizzle2d": swizzle2d,
+}  # fmt: skip
+
+_TLE: dict[str, Any] = {
+    "load": shared.tle_load,
+    "cumsum": reductions.exclusive_cumsum,
+    "alloc": shared.alloc,
+    "local_ptr": shared.local_ptr,
+    "copy": shared.copy,
+    "memory_space": shared.memory_space,
+    "storage_kind": shared.memory_space,
+    "async_commit_group": shared.async_commit_group,
+    "async_wait_group": shared.async_wait_group,
+    "pipeline": counted,
+    "buffered_tensor": shared.Buffer,
+    "shard_id": shared.shard_id,
+    "distributed_barrier": shared.distributed_barrier,
+    "remote": shared.remote,
+    "extract_tile": shared.extract_tile,
+    "insert_tile": shared.insert_tile,
+}
+
+for _name in ("multiple_of", "max_contiguous", "max_constancy"):
+    Tile.methods[_name] = _identity
+
+
+def _table(module: str) -> dict[str, Any]:
+    if module.startswith("tle2cuda.language.tle"):
+        return _TLE
+    if module.endswith("libdevice"):
+        return libdevice.FUNCTIONS
+    return _TL
+
+
+class Namespace:
+    """A module of the language, as kernels see it here."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __repr__(self) -> str:
+        return f"<eager {self._module.__name__}>"
+
+    def __getattr__(self, name: str) -> Any:
+        value = _member(self._module, name)
+        setattr(self, name, value)
+        return value
+
+
+def _member(module: types.ModuleType, name: str) -> Any:
+    table = _table(module.__name__)
+    if name in table:
+        return table[name]
+    value = getattr(module, name)
+    if isinstance(value, types.ModuleType):
+        return namespace(value)
+    return counterpart(value, f"{module.__name__.removeprefix('tle2cuda.language').lstrip('.') or 'tl'}.{name}")
+
+
+_namespaces: dict[str, Namespace] = {}
+
+
+def namespace(module: types.ModuleType) -> Namespace:
+    """The counterpart of a module of `tle2cuda.language`."""
+    found = _namespaces.get(module.__name__)
+    if found is None:
+        found = _namespaces[module.__name__] = Namespace(module)
+    return found
+
+
+_by_identity: dict[int, Any] = {}
+
+
+def _collect() -> None:
+    """Which function of ours stands for which object of `tle2cuda.language`, for names imported one by one."""
+    from tle2cuda import language
+
+    pending: list[types.ModuleType] = [language]
+    seen: set[str] = set()
+    while pending:
+        module = pending.pop()
+        if module.__name__ in seen:
+            continue
+        seen.add(module.__name__)
+        table = _table(module.__name__)
+        for name, value in list(vars(module).items()):
+            if isinstance(value, types.ModuleType):
+                if value.__name__.startswith("tle2cuda.language"):
+                    pending.append(value)
+            elif name in table and callable(value):
+                _by_identity.setdefault(id(value), table[name])
+
+
+def counterpart(thing: Any, name: str = "") -> Any:
+    """What stands for an object of the language; passive ones, such as dtypes and meshes, for themselves."""
+    if not _by_identity:
+        _collect()
+    found = _by_identity.get(id(thing))
+    if found is not None:
+        return found
+    if getattr(thing, "__tle2cuda_builtin__", False):
+        return _missing(name or getattr(thing, "__name__", repr(thing)))
+    return thing
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotSupported(f"{name} is not supported in eager mode", help="use TLE2CUDA_DEVICE=interpreter or emulator")
+
+    return refuse

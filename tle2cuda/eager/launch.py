@@ -1,0 +1,114 @@
+"""A launch in eager mode: program by program, in the caller's thread as long as none waits for another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.functions import Session
+from tle2cuda.eager.memory import Memory, Region
+from tle2cuda.eager.numbers import VALUES, round_to
+from tle2cuda.eager.program import Launch, Program, enter
+from tle2cuda.eager.values import Tile
+from tle2cuda.errors import KernelError, LaunchError, MeshError
+from tle2cuda.ir.types import DType
+from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
+from tle2cuda.ops.values import pointer_type
+from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
+from tle2cuda.runtime.frames import user_frames
+from tle2cuda.runtime.signature import Specialization
+
+
+def run(
+    fn: Any,
+    grid: int | Sequence[int],
+    specialization: Specialization,
+    values: Sequence[Any],
+    cluster_dims: Dim3 | None = None,
+) -> None:
+    """Run a kernel's Python function; results go into the arrays.
+
+    Args:
+        fn: The kernel's Python function.
+        grid: Extents in CTAs, or in clusters for a cluster kernel.
+        specialization: Names and types of the run-time arguments, and the compile-time ones.
+        values: The run-time arguments, arrays as NumPy sees them.
+        cluster_dims: Cluster shape asked for by the launch.
+
+    Raises:
+        KernelError: The kernel is at fault; the traceback ends in the user's line.
+        Deadlock: Programs wait for each other without end.
+    """
+    session = Session()
+    known = {name: session.exchange(value) for name, value in specialization.constants}
+    cluster = _cluster(session, fn, known, cluster_dims)
+    ctas = tuple(n * c for n, c in zip(normalize_grid(grid), cluster, strict=True))
+    extents: Dim3 = (ctas[0], ctas[1], ctas[2])
+    check_grid(extents)
+    memory = Memory()
+    arguments: dict[str, Any] = dict(known)
+    kept = []  # arrays must outlive the launch
+    for spec, value in zip(specialization.args, values, strict=True):
+        arguments[spec.name], keep = _argument(spec, value, memory)
+        kept.append(keep)
+    launch = Launch(extents, cluster, memory)
+    function = session.function(fn)
+
+    def run_program(program: Program) -> None:
+        enter(program)
+        try:
+            with np.errstate(all="ignore"):
+                function(**arguments)
+        except Exception as error:
+            _explain(error, program)
+            raise
+        finally:
+            enter(None)
+
+    launch.turns.run_program = run_program
+    x, y, z = extents
+    try:
+        launch.turns.run_all([Program(launch, (i, j, k)) for k in range(z) for j in range(y) for i in range(x)])
+    except Exception as error:
+        raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+
+
+def _cluster(session: Session, fn: Any, constants: dict[str, Any], asked: Dim3 | None) -> Dim3:
+    """The one cluster shape of the launch and of the meshes that the kernel sees."""
+    shapes = {_mesh_to_cluster_dims(mesh) for mesh in session.meshes(fn, constants) if not is_block_mesh(mesh)}
+    if asked is not None:
+        return asked
+    if len(shapes) > 1:
+        raise MeshError(
+            f"{fn.__name__} sees meshes with clusters of different shapes: {', '.join(map(str, sorted(shapes)))}",
+            help="choose the cluster of the launch with cluster_dims=(x, y, z)",
+        )
+    return next(iter(shapes), (1, 1, 1))
+
+
+def _argument(spec: ArgSpec, value: Any, memory: Memory) -> tuple[Tile, Any]:
+    dtype = DType(spec.dtype)
+    if spec.kind == "pointer":
+        if not isinstance(value, np.ndarray):
+            raise LaunchError(f"argument `{spec.name}`: eager mode takes arrays in host memory, got {type(value).__name__}")
+        region = memory.add(Region(spec.name, value))
+        base = np.array(value.ctypes.data, np.int64)
+        return Tile(base, pointer_type(dtype), None, region), value
+    if dtype.is_floating():
+        return Tile(round_to(np.array(float(value)), dtype), dtype), None
+    if dtype.is_bool():
+        return Tile(np.array(bool(value)), dtype), None
+    bits = np.array(int(value) & ((1 << dtype.bits) - 1), np.uint64)
+    return Tile(bits.astype(VALUES[dtype]), dtype), None
+
+
+def _explain(error: Exception, program: Program) -> None:
+    """Says in which program it happened."""
+    (fact,) = program.facts()
+    if isinstance(error, KernelError):
+        if fact not in error.facts:
+            error.facts = (*error.facts, fact)
+    elif hasattr(error, "add_note"):  # Python 3.11
+        error.add_note(fact)

@@ -1,0 +1,477 @@
+"""Operators of values: which dtype they compute in, and what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.numbers import MEMORY, VALUES, Array, convert, from_bits, round_to, to_bits, wide_dtype
+from tle2cuda.eager.values import (
+    Tile,
+    common_shape,
+    describe,
+    is_number,
+    method,
+    number_as,
+    number_dtype,
+    numeric,
+    to_tile,
+)
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
+from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
+from tle2cuda.ops.values import pointer_type
+
+# -- promotion ----------------------------------------------------------------------------------------
+
+
+def promote(a: DType, b: DType, what: str, division: bool = False) -> DType:
+    """Common dtype of two run-time values; `division` for ``/``, ``//`` and ``%``."""
+    for wide in (F64, F32):
+        if a is wide or b is wide:
+            return wide
+    if a is F16 or b is F16:
+        return F32 if division else F16
+    if a is BF16 or b is BF16:
+        return BF16 if a is b and not division else F32
+    if a.is_floating() or b.is_floating():
+        if a is b:
+            return a
+        if a.is_floating() and b.is_floating():
+            return F16
+        raise DTypeMismatch(f"{what}: {a} and {b} have no common dtype", help="convert the float8 value first")
+    signed_a, signed_b = a.kind == "int", b.kind == "int"
+    if signed_a == signed_b:
+        return a if a.bits >= b.bits else b
+    if division:
+        raise DTypeMismatch(f"{what}: {a} and {b} differ in signedness", help="convert one of them first, x.to(...)")
+    unsigned, signed = (b, a) if signed_a else (a, b)
+    return unsigned if unsigned.bits >= signed.bits else signed
+
+
+def _rank(dtype: DType) -> int:
+    return {"bool": 0, "int": 1, "uint": 1, "float": 2}[dtype.kind]
+
+
+def _beside(number: Any, dtype: DType, what: str, division: bool) -> tuple[DType, Tile]:
+    """Common dtype of a Python number and a value of `dtype`, and the number in it."""
+    own = number_dtype(number)
+    if _rank(own) > _rank(dtype):
+        common = promote(own, dtype, what, division)
+        return common, number_as(number, common)
+    common = F32 if division and dtype in (F16, BF16) else dtype
+    if common.is_int() and not common.is_bool() and not isinstance(number, bool):
+        bits = common.bits
+        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if common.kind == "int" else (0, (1 << bits) - 1)
+        if not low <= number <= high:
+            raise InvalidArgument(f"{what}: the number {number} is out of range for {common} ({low} to {high})")
+    return common, number_as(number, common)
+
+
+def pair(a: Any, b: Any, what: str, weak: bool = True, division: bool = False) -> tuple[Tile, Tile, DType]:
+    """Both operands in their common dtype, and that; shapes are left as they are."""
+    if weak:
+        if is_number(b) and not is_number(a):
+            x = numeric(a, what)
+            common, y = _beside(b, x.dtype, what, division)
+            return to_dtype(x, common), y, common
+        if is_number(a) and not is_number(b):
+            y = numeric(b, what)
+            common, x = _beside(a, y.dtype, what, division)
+            return x, to_dtype(y, common), common
+    x, y = numeric(a, what), numeric(b, what)
+    common = promote(x.dtype, y.dtype, what, division)
+    return to_dtype(x, common), to_dtype(y, common), common
+
+
+# -- conversion ---------------------------------------------------------------------------------------
+
+
+def to_dtype(x: Tile, dtype: DType, toward_zero: bool = False) -> Tile:
+    """`x` converted; numbers only."""
+    if x.dtype is dtype:
+        return x
+    assert isinstance(x.dtype, DType)
+    exact = x.exact if x.exact is not None and dtype.kind == "int" and dtype.bits >= x.dtype.bits else None
+    return Tile(convert(x.data, x.dtype, dtype, toward_zero), dtype, exact)
+
+
+@method
+def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Tile:
+    """`tl.cast`."""
+    x = to_tile(input, "tl.cast")
+    if isinstance(dtype, str):
+        dtype = DType(dtype)
+    if isinstance(dtype, pointer_type) or x.is_pointer:
+        return _cast_pointer(x, dtype)
+    if not isinstance(dtype, DType):
+        raise InvalidArgument(f"tl.cast: expected a dtype, got {dtype!r}")
+    if bitcast:
+        return _bitcast(x, dtype)
+    if fp_downcast_rounding is not None:
+        narrows = x.dtype.is_floating() and dtype.is_floating() and x.dtype.bits > dtype.bits
+        if fp_downcast_rounding not in ("rtne", "rtz") or not narrows:
+            raise InvalidArgument(
+                "tl.cast: fp_downcast_rounding is 'rtne' or 'rtz', and applies only from a float to a narrower float"
+            )
+    return to_dtype(x, dtype, fp_downcast_rounding == "rtz")
+
+
+def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Tile:
+    """`tl.cast` as a method."""
+    return cast(self, dtype, fp_downcast_rounding, bitcast)
+
+
+Tile.methods["to"] = to
+
+
+def _bitcast(x: Tile, dtype: DType) -> Tile:
+    if x.dtype.bits != dtype.bits:
+        raise DTypeMismatch(
+            f"tl.cast: a bitcast keeps the width, but {x.dtype} has {x.dtype.bits} bits, {dtype} {dtype.bits}"
+        )
+    if x.dtype is dtype:
+        return x
+    raw = np.ascontiguousarray(to_bits(x.data, x.dtype)).view(MEMORY[dtype]).reshape(x.data.shape)
+    return Tile(from_bits(raw, dtype), dtype)
+
+
+def _cast_pointer(x: Tile, dtype: Any) -> Tile:
+    if isinstance(dtype, pointer_type):
+        if isinstance(x.dtype, pointer_type):
+            if x.dtype.address_space != dtype.address_space:
+                raise DTypeMismatch(f"cast: {describe(x)} cannot become a pointer to another address space")
+            return Tile(x.data, dtype, x.exact, x.region)
+        if x.dtype.is_int():
+            return Tile(x.data.astype(np.int64), dtype)
+        raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to a pointer")
+    if dtype is I64 or dtype is U64:
+        return Tile(x.data.astype(VALUES[dtype]), dtype)
+    if dtype is BOOL:
+        return Tile(x.data != 0, BOOL)
+    raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to {dtype}")
+
+
+# -- arithmetic ---------------------------------------------------------------------------------------
+
+
+def _operator(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        Tile.operators[name] = function
+        return function
+
+    return register
+
+
+_INTEGER_OPERATIONS: dict[str, Callable[..., Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply}
+
+
+def compute(symbol: str, a: Tile, b: Tile, dtype: DType) -> Tile:
+    """``a + b``, ``a - b`` or ``a * b`` of two values of `dtype`."""
+    function = _INTEGER_OPERATIONS[symbol]
+    common_shape(f"`{symbol}`", a, b)
+    if dtype.is_floating():
+        if dtype is F32 or dtype is F64:
+            return Tile(function(a.data, b.data), dtype)
+        wide = function(a.data.astype(np.float32), b.data.astype(np.float32))
+        return Tile(round_to(wide, dtype), dtype)
+    if dtype is BOOL:  # modulo 2
+        return Tile((np.logical_and if symbol == "*" else np.logical_xor)(a.data, b.data), BOOL)
+    if dtype.kind == "uint":
+        return Tile(function(a.data, b.data), dtype)
+    return _signed(function, a, b, dtype)
+
+
+def _signed(function: Callable[..., Any], a: Tile, b: Tile, dtype: DType) -> Tile:
+    """Wraps, and remembers what 64-bit arithmetic would have given when that differs."""
+    if dtype is I64 and a.exact is None and b.exact is None:
+        return Tile(function(a.data, b.data), dtype)
+    x = a.data if a.exact is None else a.exact
+    y = b.data if b.exact is None else b.exact
+    wide = np.asarray(function(x.astype(np.int64), y.astype(np.int64)))
+    if a.exact is None and b.exact is None:
+        result = wide.astype(VALUES[dtype])
+    else:
+        result = np.asarray(function(a.data, b.data))
+    return Tile(result, dtype, wide if (result != wide).any() else None)
+
+
+def _move(pointer: Tile, offset: Any, sign: int) -> Tile:
+    """Pointer plus or minus elements; the offset keeps its own integer type, then extends to 64 bits."""
+    steps = to_tile(offset)
+    if steps.is_pointer:
+        raise DTypeMismatch("pointers cannot be combined with pointers")
+    if not steps.dtype.is_int():
+        raise DTypeMismatch(f"a pointer moves by whole elements, got {describe(steps)}", help="convert it, x.to(tl.int32)")
+    assert isinstance(pointer.dtype, pointer_type)
+    size = pointer.dtype.element_ty.bytes
+    moved = steps.data
+    if sign < 0 and steps.dtype.bits < 64 and not steps.dtype.is_bool():
+        moved = (np.zeros_like(moved) - moved).astype(moved.dtype)  # the negation wraps in the offset's own type
+        sign = 1
+    common_shape("`+`", pointer, steps)
+    data = pointer.data + sign * size * moved.astype(np.int64)
+    if steps.exact is None and pointer.exact is None:
+        return Tile(data, pointer.dtype, None, pointer.region)
+    from_base = pointer.data if pointer.exact is None else pointer.exact
+    by = steps.data.astype(np.int64) if steps.exact is None else steps.exact
+    if steps.data is not moved:
+        by = -by
+    exact = np.asarray(from_base + sign * size * by)
+    return Tile(data, pointer.dtype, exact if (exact != data).any() else None, pointer.region)
+
+
+def _is_pointer(x: Any) -> bool:
+    return isinstance(x, Tile) and x.is_pointer
+
+
+@_operator("add")
+def add_operator(a: Any, b: Any) -> Any:
+    """``a + b``."""
+    if _is_pointer(a):
+        return _move(a, b, 1)
+    if _is_pointer(b):
+        return _move(b, a, 1)
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return NotImplemented
+    return compute("+", *pair(a, b, "`+`"))
+
+
+@_operator("sub")
+def sub_operator(a: Any, b: Any) -> Any:
+    """``a - b``."""
+    if _is_pointer(a):
+        return _move(a, -b, 1) if is_number(b) else _move(a, b, -1)
+    return compute("-", *pair(a, b, "`-`"))
+
+
+@_operator("mul")
+def mul_operator(a: Any, b: Any) -> Any:
+    """``a * b``."""
+    return compute("*", *pair(a, b, "`*`"))
+
+
+@_operator("neg")
+def negate(a: Any) -> Any:
+    """``0 - a``."""
+    x = numeric(a, "unary `-`")
+    return compute("-", number_as(0, x.dtype), x, x.dtype)
+
+
+@_operator("pow")
+def power(a: Any, b: Any) -> Any:
+    """Refused: run-time values have no ``**``."""
+    raise InvalidType("`**` is not defined for run-time values", help="use repeated *, tl.exp2 or tl.exp")
+
+
+@_operator("truediv")
+def true_divide(a: Any, b: Any) -> Any:
+    """``a / b`` in floats."""
+    x, y, dtype = pair(a, b, "`/`", division=True)
+    if dtype.is_int():
+        x, y, dtype = to_dtype(x, F32), to_dtype(y, F32), F32
+    common_shape("`/`", x, y)
+    return divide_floats(x, y, dtype)
+
+
+def divide_floats(x: Tile, y: Tile, dtype: DType) -> Tile:
+    """The quotient of two values of a float dtype."""
+    wide = wide_dtype(dtype)
+    return Tile(round_to(np.asarray(np.divide(x.data.astype(wide), y.data.astype(wide))), dtype), dtype)
+
+
+def _truncated_quotient(x: Array, y: Array) -> Array:
+    """C's integer quotient; all ones for a zero divisor, as the hardware gives."""
+    safe = np.where(y == 0, np.ones_like(y), y)
+    if x.dtype.kind == "u":
+        quotient = x // safe
+    else:
+        quotient = x // safe
+        below = (quotient * safe != x) & ((x < 0) ^ (safe < 0))
+        quotient = quotient + below.astype(x.dtype)
+    return np.where(y == 0, np.zeros_like(x) - np.ones_like(x), quotient)
+
+
+@_operator("floordiv")
+def floor_divide(a: Any, b: Any) -> Any:
+    """``a // b`` of integers, truncating."""
+    x, y, dtype = pair(a, b, "`//`", division=True)
+    if not dtype.is_int():
+        raise DTypeMismatch(f"`//` takes integers, got {describe(x)} and {describe(y)}")
+    common_shape("`//`", x, y)
+    if dtype is BOOL:
+        return Tile(np.broadcast_to(x.data, np.broadcast_shapes(x.shape, y.shape)), BOOL)
+    return Tile(_truncated_quotient(x.data, y.data), dtype)
+
+
+@_operator("mod")
+def remainder(a: Any, b: Any) -> Any:
+    """``a % b``, with the sign of the dividend."""
+    x, y, dtype = pair(a, b, "`%`", division=True)
+    common_shape("`%`", x, y)
+    if dtype is BOOL:
+        return Tile(np.zeros(np.broadcast_shapes(x.shape, y.shape), np.bool_), BOOL)
+    if dtype.is_int():
+        quotient = _truncated_quotient(x.data, y.data)
+        return Tile(np.where(y.data == 0, x.data, x.data - quotient * y.data), dtype)
+    wide = wide_dtype(dtype)
+    p, q = x.data.astype(wide), y.data.astype(wide)
+    quotient = np.trunc(np.divide(p, q))
+    # x - trunc(x / y) * y with one rounding; an infinite divisor leaves the dividend.
+    result = fused(-quotient, q, p, F64 if dtype is F64 else F32)
+    result = np.where(np.isinf(q) & np.isfinite(p), p, result)
+    return Tile(round_to(result, dtype), dtype)
+
+
+def fused(a: Array, b: Array, c: Array, dtype: DType) -> Array:
+    """``a * b + c`` rounded once to `dtype`."""
+    if dtype is F64:
+        return _fused_double(a, b, c)
+    x, y, z = (np.asarray(v).astype(np.float64) for v in (a, b, c))
+    product = np.asarray(x * y)  # exact: at most 48 bits
+    total = np.asarray(product + z)
+    # The second rounding must see whether the first cut digits off: make the last bit odd where it did.
+    back = total - product
+    lost = (product - (total - back)) + (z - back)
+    even = (total.view(np.uint64) & np.uint64(1)) == 0
+    nudge = np.isfinite(total) & (lost != 0) & ~np.isnan(lost) & even
+    total = np.where(nudge, np.nextafter(total, np.copysign(np.inf, lost)), total)
+    return round_to(total, dtype)
+
+
+def _fused_double(a: Array, b: Array, c: Array) -> Array:
+    from fractions import Fraction
+
+    x, y, z = np.broadcast_arrays(a, b, c)
+    plain = np.asarray(x * y + z)
+    result: Array = plain.copy()
+    for at in np.ndindex(plain.shape):
+        if np.isfinite(plain[at]):
+            exact = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at]))
+            if exact:
+                result[at] = float(exact)
+    return result
+
+
+# -- bits ---------------------------------------------------------------------------------------------
+
+
+def _integers(a: Any, b: Any, symbol: str) -> tuple[Tile, Tile, DType]:
+    x, y, dtype = pair(a, b, f"`{symbol}`")
+    if not dtype.is_int():
+        raise DTypeMismatch(f"`{symbol}` takes integers or bool, got {describe(a)} and {describe(b)}")
+    common_shape(f"`{symbol}`", x, y)
+    return x, y, dtype
+
+
+def _bitwise(name: str, symbol: str, function: Callable[..., Any]) -> None:
+    @_operator(name)
+    def apply(a: Any, b: Any) -> Any:
+        x, y, dtype = _integers(a, b, symbol)
+        return Tile(function(x.data, y.data), dtype)
+
+
+_bitwise("and", "&", np.bitwise_and)
+_bitwise("or", "|", np.bitwise_or)
+_bitwise("xor", "^", np.bitwise_xor)
+
+
+def _amounts(x: Tile, y: Tile, dtype: DType) -> tuple[Array, Array]:
+    """Shift amounts that NumPy defines, and where they are inside [0, width)."""
+    amount = y.data.astype(np.int64)
+    inside = (amount >= 0) & (amount < dtype.bits)
+    return np.where(inside, amount, 0).astype(x.data.dtype), inside
+
+
+@_operator("lshift")
+def shift_left(a: Any, b: Any) -> Any:
+    """``a << b``; shifts out everything from the width on."""
+    x, y, dtype = _integers(a, b, "<<")
+    if dtype is BOOL:
+        raise DTypeMismatch("`<<` does not work on bool", help="convert it, x.to(tl.int32)")
+    amount, inside = _amounts(x, y, dtype)
+    result = np.where(inside, np.left_shift(x.data, amount), np.zeros_like(x.data))
+    if dtype.kind != "int":
+        return Tile(result, dtype)
+    exact = np.where(inside, np.left_shift((x.data if x.exact is None else x.exact).astype(np.int64), amount), 0)
+    return Tile(result, dtype, exact if dtype is not I64 and (exact != result).any() else None)
+
+
+@_operator("rshift")
+def shift_right(a: Any, b: Any) -> Any:
+    """``a >> b``: arithmetic when the left operand is signed before promotion, else logical."""
+    x, y, dtype = _integers(a, b, ">>")
+    if dtype is BOOL:
+        raise DTypeMismatch("`>>` does not work on bool", help="convert it, x.to(tl.int32)")
+    own = a.dtype if isinstance(a, Tile) else dtype
+    amount, inside = _amounts(x, y, dtype)
+    if own.kind == "int":
+        signed = x.data.view(f"i{x.data.dtype.itemsize}")
+        shifted = np.right_shift(signed, np.where(inside, amount, dtype.bits - 1).astype(signed.dtype))
+        return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
+    unsigned = x.data.view(f"u{x.data.dtype.itemsize}")
+    shifted = np.where(inside, np.right_shift(unsigned, amount.astype(unsigned.dtype)), np.zeros_like(unsigned))
+    return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
+
+
+@_operator("invert")
+def invert(a: Any) -> Any:
+    """``~a``; of bool, not."""
+    x = numeric(a, "`~`")
+    if not x.dtype.is_int():
+        raise DTypeMismatch(f"`~` takes integers or bool, got {describe(x)}")
+    return Tile(np.invert(x.data), x.dtype)
+
+
+# -- comparison ---------------------------------------------------------------------------------------
+
+
+def _comparison(name: str, symbol: str, function: Callable[..., Any]) -> None:
+    @_operator(name)
+    def compare(a: Any, b: Any) -> Any:
+        if name in ("eq", "ne") and (a is None or b is None):
+            return name == "ne"
+        x, y, _ = pair(a, b, f"`{symbol}`", weak=False)
+        common_shape(f"`{symbol}`", x, y)
+        return Tile(function(x.data, y.data), BOOL)
+
+
+_comparison("eq", "==", np.equal)
+_comparison("ne", "!=", np.not_equal)
+_comparison("lt", "<", np.less)
+_comparison("le", "<=", np.less_equal)
+_comparison("gt", ">", np.greater)
+_comparison("ge", ">=", np.greater_equal)
+
+
+def _bool_operand(x: Any, what: str) -> Tile:
+    value = numeric(bool(x), what) if is_number(x) else numeric(x, what)
+    if value.dtype is not BOOL:
+        raise DTypeMismatch(
+            f"{what}: the operand must be bool (int1), got {describe(value)}",
+            help="compare it with something, such as x != 0",
+        )
+    return value
+
+
+@method
+def logical_and(input: Any, other: Any) -> Tile:
+    """`and` of bool values."""
+    a, b = _bool_operand(input, "`and`"), _bool_operand(other, "`and`")
+    common_shape("`and`", a, b)
+    return Tile(a.data & b.data, BOOL)
+
+
+@method
+def logical_or(input: Any, other: Any) -> Tile:
+    """`or` of bool values."""
+    a, b = _bool_operand(input, "`or`"), _bool_operand(other, "`or`")
+    common_shape("`or`", a, b)
+    return Tile(a.data | b.data, BOOL)
+
+
+@method
+def logical_not(input: Any) -> Tile:
+    """`not` of a bool value."""
+    return Tile(~_bool_operand(input, "`not`").data, BOOL)

@@ -1,0 +1,375 @@
+"""Reductions, scans, sorting, gathering and counting along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
+from tle2cuda.eager.numbers import VALUES, Array, round_to
+from tle2cuda.eager.operators import sub_operator, to_dtype
+from tle2cuda.eager.values import (
+    Tile,
+    as_dtype,
+    decay_result,
+    describe,
+    method,
+    number_as,
+    numeric,
+    static_axis,
+    static_int,
+    to_tile,
+)
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.ir.types import BF16, BOOL, F32, I32, U32, DType
+
+
+def _tile(input: Any, what: str) -> Tile:
+    x = numeric(input, what)
+    if not x.shape:
+        raise InvalidType(f"{what} takes a tile, got {describe(x)}")
+    return x
+
+
+def _flatten(x: Tile, axis: Any, what: str) -> tuple[Tile, int]:
+    """The tile to reduce and the axis to reduce it along; no axis is all of them, row-major."""
+    if axis is None:
+        return x.reshaped((x.data.size,)), 0
+    return x, static_axis(axis, len(x.shape), what)
+
+
+def _kept(results: Sequence[Tile], shape: tuple[int, ...], axis: Any, keep_dims: Any) -> tuple[Tile, ...]:
+    """The results, with the axes that went away as extents of 1 when asked for."""
+    if not keep_dims:
+        return tuple(results)
+    if axis is None:
+        kept = (1,) * len(shape)
+    else:
+        position = axis % len(shape)
+        kept = (*shape[:position], 1, *shape[position + 1 :])
+    return tuple(result.reshaped(kept) for result in results)
+
+
+def _summed_dtype(dtype: DType) -> DType:
+    if dtype.is_int() and dtype.bits < 32:
+        return I32 if dtype.kind == "int" else U32
+    return dtype
+
+
+def _sum_array(data: Array, dtype: DType, axis: int) -> Array:
+    """Sums in a dtype at least as wide, rounded once."""
+    if dtype.is_floating() and dtype.bits < 64:
+        return round_to(np.asarray(data.astype(np.float64).sum(axis=axis)), dtype)
+    return np.asarray(data.sum(axis=axis, dtype=VALUES[dtype]))
+
+
+@method
+def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None) -> Tile:
+    """`tl.sum`."""
+    x = _tile(input, "tl.sum")
+    target = _summed_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.sum")
+    wide = F32 if target.is_fp8() else target
+    flat, position = _flatten(to_dtype(x, wide), axis, "tl.sum")
+    result = Tile(_sum_array(flat.data, wide, position), wide)
+    return _kept([to_dtype(result, target)], x.shape, axis, keep_dims)[0]
+
+
+def _widened(x: Tile) -> Tile:
+    """Operands of `max` and `min`: everything below 32 bits is float32 or int32."""
+    if x.dtype.bits >= 32:
+        return x
+    return to_dtype(x, F32 if x.dtype.is_floating() else I32)
+
+
+def _extreme(kind: str, input: Any, axis: Any, indices: Any, tie_left: Any, keep_dims: Any) -> Any:
+    what = f"tl.{kind}"
+    x = _tile(input, what)
+    if indices:
+        return _with_index(kind, x, axis, bool(tie_left), keep_dims, what)
+    flat, position = _flatten(_widened(x), axis, what)
+    dtype = flat.dtype
+    data = flat.data
+    while data.shape[position] > 1:
+        halves = np.split(data, 2, position)
+        data = extremum(kind, halves[0], halves[1], dtype)
+    return _kept([Tile(data.squeeze(position), dtype)], x.shape, axis, keep_dims)[0]
+
+
+def _with_index(kind: str, x: Tile, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[Tile, Tile]:
+    value = x
+    if x.dtype is BF16 or x.dtype.is_fp8():
+        value = to_dtype(x, F32)
+    elif x.dtype is BOOL:
+        value = to_dtype(x, I32)
+    flat, position = _flatten(value, axis, what)
+    data = flat.data
+    best = (np.fmax if kind == "max" else np.fmin).reduce(data, axis=position, keepdims=True)
+    hits = (data == best) | np.isnan(best) if flat.dtype.is_floating() else data == best
+    extent = data.shape[position]
+    where = hits.argmax(position) if tie_left else extent - 1 - np.flip(hits, position).argmax(position)
+    picked = np.take_along_axis(data, np.expand_dims(where, position), position).squeeze(position)
+    results = [Tile(picked, flat.dtype), Tile(where.astype(np.int32), I32)]
+    largest, index = _kept(results, x.shape, axis, keep_dims)
+    return largest, index
+
+
+@method
+def max(
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
+    """`tl.max`."""
+    return _extreme("max", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+
+
+@method
+def min(
+    input: Any,
+    axis: Any = None,
+    return_indices: Any = False,
+    return_indices_tie_break_left: Any = True,
+    keep_dims: Any = False,
+) -> Any:
+    """`tl.min`."""
+    return _extreme("min", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+
+
+@method
+def argmax(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Tile:
+    """`tl.argmax`."""
+    return _with_index("max", _tile(input, "tl.argmax"), axis, bool(tie_break_left), keep_dims, "tl.argmax")[1]
+
+
+@method
+def argmin(input: Any, axis: Any, tie_break_left: Any = True, keep_dims: Any = False) -> Tile:
+    """`tl.argmin`."""
+    return _with_index("min", _tile(input, "tl.argmin"), axis, bool(tie_break_left), keep_dims, "tl.argmin")[1]
+
+
+def _bits(function: Any, input: Any, axis: Any, keep_dims: Any, what: str) -> Tile:
+    x = _tile(input, what)
+    if not x.dtype.is_int():
+        raise DTypeMismatch(f"{what} takes integers or bool, got {describe(x)}")
+    flat, position = _flatten(x, axis, what)
+    return _kept([Tile(function.reduce(flat.data, axis=position), x.dtype)], x.shape, axis, keep_dims)[0]
+
+
+@method
+def xor_sum(input: Any, axis: Any = None, keep_dims: Any = False) -> Tile:
+    """`tl.xor_sum`."""
+    return _bits(np.bitwise_xor, input, axis, keep_dims, "tl.xor_sum")
+
+
+@method
+def reduce_or(input: Any, axis: Any, keep_dims: Any = False) -> Tile:
+    """`tl.reduce_or`."""
+    return _bits(np.bitwise_or, input, axis, keep_dims, "tl.reduce_or")
+
+
+# -- functions of the user ----------------------------------------------------------------------------
+
+
+def _combiner(combine_fn: Any, inputs: Sequence[Tile], what: str) -> Callable[..., tuple[Tile, ...]]:
+    """The user's function on tuples of tiles, its results checked."""
+    if not callable(combine_fn):
+        raise InvalidType(f"{what}: expected a function decorated with @tle2cuda.jit, got {combine_fn!r}")
+
+    def combine(left: Sequence[Tile], right: Sequence[Tile]) -> tuple[Tile, ...]:
+        result = decay_result(combine_fn(*left, *right))
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != len(inputs):
+            raise InvalidType(f"{what}: the function returns {len(results)} values for {len(inputs)} tiles")
+        shape = left[0].shape
+        values = []
+        for one, original in zip(results, inputs, strict=True):
+            value = to_tile(one)
+            if value.dtype is not original.dtype:
+                raise DTypeMismatch(f"{what}: the function returns {value.dtype} for a tile of {original.dtype}")
+            values.append(value.stretched(shape))
+        return tuple(values)
+
+    return combine
+
+
+def _inputs(input: Any, what: str) -> list[Tile]:
+    tiles = [_tile(x, what) for x in (input if isinstance(input, (tuple, list)) else (input,))]
+    if any(x.shape != tiles[0].shape for x in tiles):
+        raise ShapeMismatch(f"{what}: the tiles have different shapes, {', '.join(describe(x) for x in tiles)}")
+    return tiles
+
+
+def _slices(tiles: Sequence[Tile], axis: int, part: slice) -> list[Tile]:
+    index = (slice(None),) * axis + (part,)
+    return [Tile(x.data[index], x.dtype) for x in tiles]
+
+
+@method
+def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> Any:
+    """`tl.reduce`: neighbours are combined first, all pairs at once."""
+    tiles = _inputs(input, "tl.reduce")
+    shape = tiles[0].shape
+    position = 0 if axis is None else static_axis(axis, len(shape), "tl.reduce")
+    if axis is None:
+        tiles = [x.reshaped((x.data.size,)) for x in tiles]
+    combine = _combiner(combine_fn, tiles, "tl.reduce")
+    while tiles[0].shape[position] > 1:
+        left = _slices(tiles, position, slice(0, None, 2))
+        right = _slices(tiles, position, slice(1, None, 2))
+        tiles = list(combine(left, right))
+    results = _kept([Tile(x.data.squeeze(position), x.dtype) for x in tiles], shape, axis, keep_dims)
+    return results if isinstance(input, (tuple, list)) else results[0]
+
+
+@method
+def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = False) -> Any:
+    """`tl.associative_scan`: inclusive, by doubling distances."""
+    tiles = _inputs(input, "tl.associative_scan")
+    position = static_axis(axis, len(tiles[0].shape), "tl.associative_scan")
+    combine = _combiner(combine_fn, tiles, "tl.associative_scan")
+    if reverse:
+        tiles = [Tile(np.flip(x.data, position), x.dtype) for x in tiles]
+    extent, distance = tiles[0].shape[position], 1
+    while distance < extent:
+        earlier = _slices(tiles, position, slice(0, extent - distance))
+        later = _slices(tiles, position, slice(distance, extent))
+        first = _slices(tiles, position, slice(0, distance))
+        combined = combine(earlier, later)
+        tiles = [
+            Tile(np.concatenate([head.data, rest.data], position), head.dtype)
+            for head, rest in zip(first, combined, strict=True)
+        ]
+        distance *= 2
+    if reverse:
+        tiles = [Tile(np.flip(x.data, position), x.dtype) for x in tiles]
+    return tuple(tiles) if isinstance(input, (tuple, list)) else tiles[0]
+
+
+def _scanned(function: Any, x: Tile, axis: int, reverse: Any) -> Tile:
+    data = np.flip(x.data, axis) if reverse else x.data
+    if x.dtype.is_floating():
+        result = round_to(function.accumulate(data.astype(np.float64), axis=axis), x.dtype)
+    else:
+        result = function.accumulate(data, axis=axis, dtype=data.dtype)
+    return Tile(np.flip(result, axis) if reverse else result, x.dtype)
+
+
+def _scan_dtype(dtype: DType) -> DType:
+    return F32 if dtype is BF16 else _summed_dtype(dtype)
+
+
+@method
+def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -> Tile:
+    """`tl.cumsum`."""
+    x = _tile(input, "tl.cumsum")
+    target = _scan_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.cumsum")
+    wide = F32 if target.is_fp8() else target
+    position = static_axis(axis, len(x.shape), "tl.cumsum")
+    return to_dtype(_scanned(np.add, to_dtype(x, wide), position, reverse), target)
+
+
+@method
+def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> Tile:
+    """`tl.cumprod`."""
+    x = _tile(input, "tl.cumprod")
+    position = static_axis(axis, len(x.shape), "tl.cumprod")
+    wide = x
+    if x.dtype is BF16 or x.dtype.is_fp8():
+        wide = to_dtype(x, F32)
+    elif x.dtype is BOOL:
+        wide = to_dtype(x, I32)
+    result = _scanned(np.multiply, wide, position, reverse)
+    return to_dtype(result, x.dtype) if x.dtype.is_fp8() else result
+
+
+def exclusive_cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -> tuple[Tile, Tile]:
+    """`tle.cumsum`: the sums before each element, and the total."""
+    x = numeric(input, "tle.cumsum")
+    target = _scan_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tle.cumsum")
+    if not x.shape:
+        value = x if dtype is None else to_dtype(x, target)
+        return number_as(0, value.dtype), value
+    if len(x.shape) != 1:
+        raise ShapeMismatch(f"tle.cumsum takes a rank-1 tile, got {describe(x)}")
+    if static_int(axis, "tle.cumsum: axis") not in (0, -1):
+        raise InvalidArgument(f"tle.cumsum: only axis=0 is possible for a rank-1 tile, got axis={axis}")
+    wide = F32 if target.is_fp8() else target
+    inclusive = _scanned(np.add, to_dtype(x, wide), 0, reverse)
+    data = inclusive.data[::-1] if reverse else inclusive.data
+    before = np.concatenate([np.zeros(1, data.dtype), data[:-1]])
+    total = Tile(np.asarray(data[-1]), wide)
+    return to_dtype(Tile(before[::-1] if reverse else before, wide), target), to_dtype(total, target)
+
+
+@method
+def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any = False) -> Tile:
+    """`tl.softmax`."""
+    value = numeric(x, "tl.softmax")
+    if not value.dtype.is_floating():
+        raise DTypeMismatch(f"tl.softmax takes floats, got {describe(value)}")
+    axis = 0 if dim is None else dim
+    shifted = sub_operator(value, max(value, axis, keep_dims=True))
+    numerator = FUNCTIONS["exp"](shifted)
+    return fdiv(numerator, sum(numerator, axis, keep_dims=True))
+
+
+# -- order, places, counts ----------------------------------------------------------------------------
+
+
+def _last_axis(x: Tile, dim: Any, what: str) -> None:
+    axis = static_axis(-1 if dim is None else dim, len(x.shape), what)
+    if axis != len(x.shape) - 1:
+        raise InvalidArgument(f"{what} works along the last axis only, got {dim}")
+
+
+@method
+def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
+    """`tl.sort`."""
+    value = _tile(x, "tl.sort")
+    _last_axis(value, dim, "tl.sort")
+    data = np.sort(value.data, axis=-1)
+    return Tile(np.flip(data, -1) if descending else data, value.dtype)
+
+
+@method
+def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> Tile:
+    """`tl.topk`: the `k` largest, largest first."""
+    value = _tile(x, "tl.topk")
+    _last_axis(value, dim, "tl.topk")
+    count = static_int(k, "tl.topk: k")
+    data = np.sort(value.data, axis=-1)
+    picked = np.flip(data, -1)[..., :count] if descending else data[..., :count]
+    return Tile(picked, value.dtype)
+
+
+@method
+def gather(src: Any, index: Any, axis: Any) -> Tile:
+    """`tl.gather`."""
+    x, places = _tile(src, "tl.gather"), _tile(index, "tl.gather")
+    position = static_axis(axis, len(x.shape), "tl.gather")
+    if not places.dtype.is_int() or len(places.shape) != len(x.shape):
+        raise InvalidArgument(f"tl.gather: the index must be integers of rank {len(x.shape)}, got {describe(places)}")
+    extent = x.shape[position]
+    outside = (places.data < 0) | (places.data >= extent)
+    if outside.any():
+        raise InvalidArgument(
+            f"tl.gather: an index of {int(places.data[outside][0])} is outside axis {position} of {extent}"
+        )
+    return Tile(np.take_along_axis(x.data, places.data.astype(np.int64), position), x.dtype)
+
+
+@method
+def histogram(input: Any, num_bins: Any, mask: Any = None) -> Tile:
+    """`tl.histogram`; values outside ``[0, num_bins)`` count nowhere."""
+    x = _tile(input, "tl.histogram")
+    bins = static_int(num_bins, "tl.histogram: num_bins")
+    if not x.dtype.is_int() or len(x.shape) != 1:
+        raise DTypeMismatch(f"tl.histogram takes a rank-1 tile of integers, got {describe(x)}")
+    counted = (x.data >= 0) & (x.data < bins)
+    if mask is not None:
+        counted = counted & to_tile(mask).data
+    return Tile(np.bincount(x.data[counted].astype(np.int64), minlength=bins).astype(np.int32), I32)

@@ -1,0 +1,269 @@
+"""`tl.dot`, block pointers and tensor descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.memory import load, store
+from tle2cuda.eager.numbers import Array, round_to
+from tle2cuda.eager.operators import cast, compute
+from tle2cuda.eager.values import Tile, as_dtype, describe, numeric, static_int, to_tile
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.ir.types import BOOL, F16, F32, F64, I8, I32, I64, DType
+from tle2cuda.ops.values import pointer_type
+
+# -- dot ----------------------------------------------------------------------------------------------
+
+
+def dot(
+    input: Any,
+    other: Any,
+    acc: Any = None,
+    input_precision: Any = None,
+    allow_tf32: Any = None,
+    max_num_imprecise_acc: Any = None,
+    out_dtype: Any = F32,
+) -> Tile:
+    """`tl.dot`, every product exact, sums in float64, rounded once."""
+    a, b = numeric(input, "tl.dot"), numeric(other, "tl.dot")
+    if a.dtype is not b.dtype and not (a.dtype.is_fp8() and b.dtype.is_fp8()):
+        raise DTypeMismatch(f"tl.dot: both operands must have one dtype, got {describe(a)} and {describe(b)}")
+    if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2]:
+        raise ShapeMismatch(f"tl.dot: {describe(a)} and {describe(b)} do not go together")
+    if a.shape[-1] != b.shape[-2]:
+        raise ShapeMismatch(
+            f"tl.dot: inner dimensions differ: K = {a.shape[-1]} in {describe(a)}, {b.shape[-2]} in {describe(b)}"
+        )
+    result = _dot_dtype(a.dtype, out_dtype)
+    if result is I32:
+        product = np.matmul(a.data.astype(np.int64), b.data.astype(np.int64)).astype(np.int32)
+    else:
+        product = round_to(
+            np.matmul(a.data.astype(np.float64), b.data.astype(np.float64)), F64 if acc is not None else result
+        )
+    if acc is None:
+        return Tile(product, result)
+    start = to_tile(acc, "tl.dot")
+    if start.dtype is not result or start.shape != product.shape:
+        raise DTypeMismatch(f"tl.dot: the accumulator must be {result}{list(product.shape)}, got {describe(start)}")
+    if result is I32:
+        return compute("+", Tile(product, I32), start, I32)
+    return Tile(round_to(product + start.data.astype(np.float64), result), result)
+
+
+def _dot_dtype(dtype: DType, out_dtype: Any) -> DType:
+    if dtype is I8:
+        return I32
+    if dtype is F64:
+        return F64
+    if not dtype.is_floating():
+        raise DTypeMismatch(f"tl.dot does not work on {dtype}")
+    wanted = as_dtype(out_dtype, "tl.dot: out_dtype")
+    if wanted not in (F16, F32) or (wanted is F16 and dtype is F32):
+        raise DTypeMismatch(f"tl.dot: out_dtype of {dtype} operands must be float32 or float16, got {wanted}")
+    return wanted
+
+
+# -- tiles of memory ----------------------------------------------------------------------------------
+
+
+def _spread(extent_index: int, rank: int, values: Array) -> Array:
+    return values.reshape(tuple(-1 if axis == extent_index else 1 for axis in range(rank)))
+
+
+def _addressed(base: Tile, strides: list[int], offsets: list[int], block: tuple[int, ...]) -> tuple[Tile, list[Array]]:
+    """Pointers to the elements of a block, and their coordinates along each axis."""
+    rank = len(block)
+    coordinates = [
+        offset + _spread(axis, rank, np.arange(extent))
+        for axis, (offset, extent) in enumerate(zip(offsets, block, strict=True))
+    ]
+    linear = np.zeros((1,) * rank, np.int64)
+    for coordinate, stride in zip(coordinates, strides, strict=True):
+        linear = linear + coordinate * stride
+    assert isinstance(base.dtype, pointer_type)
+    data = base.data + np.broadcast_to(linear, block) * base.dtype.element_ty.bytes
+    return Tile(data, base.dtype, None, base.region), coordinates
+
+
+def _inside(coordinates: list[Array], shape: list[int], axes: Any, block: tuple[int, ...]) -> Tile:
+    known = np.ones(block, np.bool_)
+    for axis in axes:
+        known = known & (coordinates[axis] >= 0) & (coordinates[axis] < shape[axis])
+    return Tile(known, BOOL)
+
+
+class BlockPointer:
+    """`tl.make_block_ptr`: a value."""
+
+    def __init__(
+        self, base: Tile, shape: list[int], strides: list[int], offsets: list[int], block: tuple[int, ...]
+    ) -> None:
+        self.base, self.lengths, self.strides, self.offsets, self.block = base, shape, strides, offsets, block
+
+    @property
+    def dtype(self) -> Any:
+        """Type of a pointer to an element."""
+        return self.base.dtype
+
+    @property
+    def type(self) -> Any:
+        """As `dtype`."""
+        return self.base.dtype
+
+    def __repr__(self) -> str:
+        return f"block pointer {self.base!r} shape {self.lengths} offsets {self.offsets} block {list(self.block)}"
+
+    def advance(self, offsets: Any) -> BlockPointer:
+        """With offsets added."""
+        moved = [_int32(a + int(b)) for a, b in zip(self.offsets, offsets, strict=True)]
+        return BlockPointer(self.base, self.lengths, self.strides, moved, self.block)
+
+    def _access(self, boundary_check: Any) -> tuple[Tile, Tile | None]:
+        pointers, coordinates = _addressed(self.base, self.strides, self.offsets, self.block)
+        axes = (boundary_check,) if isinstance(boundary_check, int) else tuple(boundary_check or ())
+        rank = len(self.block)
+        if any(not -rank <= axis < rank for axis in axes):
+            raise InvalidArgument(f"boundary_check: axis out of range in {list(axes)}, the block has rank {rank}")
+        if not axes:
+            return pointers, None
+        return pointers, _inside(coordinates, self.lengths, [axis % rank for axis in axes], self.block)
+
+    def load_block(self, boundary_check: Any, padding_option: Any) -> Tile:
+        """`tl.load`."""
+        pointers, mask = self._access(boundary_check)
+        if mask is None:
+            return load(pointers)
+        return load(pointers, mask, float("nan") if padding_option == "nan" else 0)
+
+    def store_block(self, value: Any, boundary_check: Any) -> None:
+        """`tl.store`."""
+        pointers, mask = self._access(boundary_check)
+        store(pointers, to_tile(value), mask)
+
+
+def _int32(x: int) -> int:
+    return (x + 2**31) % 2**32 - 2**31
+
+
+def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any = None) -> BlockPointer:
+    """`tl.make_block_ptr`."""
+    pointer = to_tile(base)
+    if not pointer.is_pointer or pointer.shape:
+        raise InvalidType(f"tl.make_block_ptr: base must be a scalar pointer, got {describe(pointer)}")
+    block = tuple(static_int(extent, "tl.make_block_ptr: block_shape") for extent in block_shape)
+    lists = [[int(x) for x in values] for values in (shape, strides, offsets)]
+    if any(len(values) != len(block) for values in lists):
+        raise InvalidArgument("tl.make_block_ptr: shape, strides, offsets and block_shape must have one rank")
+    return BlockPointer(pointer, lists[0], lists[1], lists[2], block)
+
+
+def advance(base: Any, offsets: Any) -> BlockPointer:
+    """`tl.advance`."""
+    if not isinstance(base, BlockPointer):
+        raise InvalidType(f"tl.advance takes a block pointer, got {describe(base)}")
+    return base.advance(offsets)
+
+
+class Descriptor:
+    """`tl.make_tensor_descriptor`."""
+
+    def __init__(self, base: Tile, shape: list[Any], strides: list[Any], block: tuple[int, ...], padding: Any) -> None:
+        self.base, self.shape, self.strides, self.block_shape, self.padding = base, shape, strides, block, padding
+
+    @property
+    def dtype(self) -> Any:
+        """Element dtype."""
+        assert isinstance(self.base.dtype, pointer_type)
+        return self.base.dtype.element_ty
+
+    @property
+    def type(self) -> Any:
+        """As `dtype`."""
+        return self.dtype
+
+    def _access(self, offsets: Any) -> tuple[Tile, Tile]:
+        if len(offsets) != len(self.block_shape):
+            raise InvalidArgument(f"a descriptor of rank {len(self.block_shape)} takes as many offsets, got {len(offsets)}")
+        pointers, coordinates = _addressed(
+            self.base, [int(s) for s in self.strides], [int(o) for o in offsets], self.block_shape
+        )
+        return pointers, _inside(coordinates, [int(n) for n in self.shape], range(len(self.shape)), self.block_shape)
+
+    def load(self, offsets: Any) -> Tile:
+        """A block; what lies outside is padding."""
+        pointers, mask = self._access(offsets)
+        return load(pointers, mask, float("nan") if self.padding == "nan" else 0)
+
+    load_tile = load
+
+    def store(self, offsets: Any, value: Any) -> None:
+        """Stores a block; what lies outside is dropped."""
+        tile = to_tile(value)
+        if tile.shape != self.block_shape:
+            raise ShapeMismatch(
+                f"descriptor.store: the value must have the shape {list(self.block_shape)}, got {describe(tile)}"
+            )
+        pointers, mask = self._access(offsets)
+        store(pointers, cast(tile, self.dtype), mask)
+
+    store_tile = store
+
+    def gather(self, x_offsets: Any, y_offset: Any) -> Tile:
+        """Rows `x_offsets` of the columns from `y_offset` on."""
+        pointers, mask = self._rows(x_offsets, y_offset)
+        return load(pointers, mask, 0)
+
+    def scatter(self, value: Any, x_offsets: Any, y_offset: Any) -> None:
+        """Stores rows."""
+        pointers, mask = self._rows(x_offsets, y_offset)
+        store(pointers, cast(to_tile(value), self.dtype), mask)
+
+    def _rows(self, x_offsets: Any, y_offset: Any) -> tuple[Tile, Tile]:
+        rows = to_tile(x_offsets).data.astype(np.int64)[:, None]
+        columns = int(y_offset) + np.arange(self.block_shape[-1])[None, :]
+        linear = rows * int(self.strides[0]) + columns * int(self.strides[1])
+        known = (rows >= 0) & (rows < int(self.shape[0])) & (columns >= 0) & (columns < int(self.shape[1]))
+        data = self.base.data + linear * self.dtype.bytes
+        return Tile(data, self.base.dtype, None, self.base.region), Tile(known, BOOL)
+
+
+def make_tensor_descriptor(
+    base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
+) -> Descriptor:
+    """`tl.make_tensor_descriptor`."""
+    pointer = to_tile(base)
+    block = tuple(static_int(extent, "tl.make_tensor_descriptor: block_shape") for extent in block_shape)
+    lengths = [cast(to_tile(n), I32) for n in shape]
+    steps = [cast(to_tile(s), I64) for s in strides]
+    if not len(lengths) == len(steps) == len(block):
+        raise InvalidArgument("tl.make_tensor_descriptor: shape, strides and block_shape must have one rank")
+    if int(steps[-1]) != 1:
+        raise InvalidArgument(f"tl.make_tensor_descriptor: the last stride must be 1, got {int(steps[-1])}")
+    return Descriptor(pointer, list(lengths), list(steps), block, padding_option)
+
+
+def load_tensor_descriptor(desc: Any, offsets: Any) -> Tile:
+    """`tl.load_tensor_descriptor`."""
+    tile: Tile = desc.load(offsets)
+    return tile
+
+
+def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
+    """`tl.store_tensor_descriptor`."""
+    desc.store(offsets, value)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "dot": dot,
+    "make_block_ptr": make_block_ptr,
+    "advance": advance,
+    "make_tensor_descriptor": make_tensor_descriptor,
+    "_experimental_make_tensor_descriptor": make_tensor_descriptor,
+    "load_tensor_descriptor": load_tensor_descriptor,
+    "store_tensor_descriptor": store_tensor_descriptor,
+}
+"""Functions by their names in `tl`."""
