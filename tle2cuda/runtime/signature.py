@@ -117,8 +117,33 @@ class TupleArgument:
         for item in self.items:
             if isinstance(item, ArgSpec):
                 yield item
-            elif isinstance(item, TupleArgument):
+            elif isinstance(item, (TupleArgument, DescriptorArgument)):
                 yield from item.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorArgument:
+    """A parameter that is a tensor descriptor made on the host.
+
+    Attributes:
+        base: The tensor.
+        shape: Its extents.
+        strides: Its strides without the last, which is 1.
+        block_shape: Extents of a tile.
+        padding: What elements outside of the tensor read as.
+    """
+
+    base: ArgSpec
+    shape: tuple[ArgSpec, ...]
+    strides: tuple[ArgSpec, ...]
+    block_shape: tuple[int, ...]
+    padding: str
+
+    def leaves(self) -> Iterator[ArgSpec]:
+        """The run-time arguments inside."""
+        yield self.base
+        yield from self.shape
+        yield from self.strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +153,7 @@ class Specialization:
     Attributes:
         args: Run-time arguments in parameter order, those inside tuples in place of the tuple.
         constants: Constant parameters in parameter order, as pairs of name and Python object; a tuple with run-time
-            elements is a `TupleArgument`.
+            elements is a `TupleArgument`, a tensor descriptor a `DescriptorArgument`.
     """
 
     args: tuple[ArgSpec, ...]
