@@ -694,6 +694,53 @@ CASES = {
         ValueError,
         "tle.insert_tile: linear index must be non-negative and is -1, out of range [0, 2)",
     ),
+    # sorting and gathering
+    "sort_scalar": (lambda t: tl.sort(t.symbol(F32)), TypeError, "tl.sort takes tiles of numbers, got scalar fp32"),
+    "sort_pointers": (
+        lambda t: tl.sort(t.pointer(F32, (4,))),
+        TypeError,
+        "tl.sort takes tiles of numbers, got tile *fp32[4]",
+    ),
+    "sort_axis": (
+        lambda t: tl.sort(t.symbol(F32, (4,)), 1),
+        ValueError,
+        "tl.sort: axis 1 does not exist, the tile has rank 1",
+    ),
+    "topk_count": (
+        lambda t: tl.topk(t.symbol(F32, (2, 8)), 16),
+        ValueError,
+        "tl.topk: k = 16 is no power of two from 1 to 8, the extent of axis 1",
+    ),
+    "topk_power": (
+        lambda t: tl.topk(t.symbol(F32, (8,)), 3),
+        ValueError,
+        "tl.topk: k = 3 is no power of two from 1 to 8, the extent of axis 0",
+    ),
+    "topk_dynamic": (
+        lambda t: tl.topk(t.symbol(F32, (8,)), t.symbol(I32)),
+        ValueError,
+        "tl.topk: k must be known at compile time, got a run-time value (scalar i32)",
+    ),
+    "merge_scalar": (
+        lambda t: tl.bitonic_merge(t.symbol(F32)),
+        TypeError,
+        "tl.bitonic_merge takes tiles of numbers, got scalar fp32",
+    ),
+    "gather_float": (
+        lambda t: tl.gather(t.symbol(F32, (4,)), t.symbol(F32, (4,)), 0),
+        TypeError,
+        "tl.gather: index must be integers, got tile fp32[4]",
+    ),
+    "gather_rank": (
+        lambda t: tl.gather(t.symbol(F32, (4, 4)), t.symbol(I32, (4,)), 0),
+        ValueError,
+        "tl.gather: src of rank 2 and index of rank 1",
+    ),
+    "gather_extents": (
+        lambda t: tl.gather(t.symbol(F32, (4, 8)), t.symbol(I32, (4, 4)), 0),
+        ValueError,
+        "tl.gather: src [4, 8] and index [4, 4] differ along axis 1, only axis 0 may differ",
+    ),
     # types
     "pointer_to_pointer": (
         lambda t: tl.pointer_type(tl.pointer_type(F32)),

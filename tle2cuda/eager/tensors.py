@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tle2cuda.eager.memory import load, store
+from tle2cuda.eager.memory import ATOMICS, load, store
 from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import cast, compute
 from tle2cuda.eager.values import Tile, as_dtype, describe, numeric, static_int, to_tile
@@ -221,6 +222,16 @@ class Descriptor:
         """Stores rows."""
         pointers, mask = self._rows(x_offsets, y_offset)
         store(pointers, cast(to_tile(value), self.dtype), mask)
+
+    def _atomic(self, kind: str, offsets: Any, value: Any) -> None:
+        """Updates a block; what lies outside is dropped."""
+        pointers, mask = self._access(offsets)
+        ATOMICS[f"atomic_{kind}"](pointers, to_tile(value), mask)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.removeprefix("atomic_") in ("add", "and", "or", "xor", "max", "min"):
+            return functools.partial(self._atomic, name.removeprefix("atomic_"))
+        raise AttributeError(f"a tensor descriptor has no attribute {name!r}")
 
     def _rows(self, x_offsets: Any, y_offset: Any) -> tuple[Tile, Tile]:
         rows = to_tile(x_offsets).data.astype(np.int64)[:, None]

@@ -17,7 +17,7 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, unflatten
+from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, sort_layout, unflatten
 
 MAX_ACCESS_BYTES = 16
 PRODUCT_VECTOR = 4
@@ -32,6 +32,7 @@ class Component:
     products: list[Op] = field(default_factory=list)
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scan_axes: list[int] = field(default_factory=list)
+    sort_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
@@ -76,6 +77,7 @@ class LayoutChoice:
             "atomic_cas",
             "local_ptr",
             "scan",
+            "asm_block",
         ):
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":
@@ -128,6 +130,9 @@ class LayoutChoice:
             self._component(op.results[0]).scan_axes.append(axis)
         elif op.name == "dot":
             self._component(op.results[0]).products.append(op)
+        elif op.name == "sort":
+            if op.operands[0] not in self.lazy:
+                self._component(op.operands[0]).sort_axes.append(op.attrs["axis"])
         elif op.name == "reduce":
             for result in op.results:
                 if is_tile(result):
@@ -186,6 +191,8 @@ class LayoutChoice:
             return self._for_product(component.products[0])
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
+        if component.sort_axes:
+            return sort_layout(shape, component.sort_axes[0], self.kernel.num_warps)
         for operand, axis in component.reduced_from:
             if operand not in self.lazy:
                 return self.layout_for(operand).reduce_axis(axis)
