@@ -63,6 +63,7 @@ SHOWN = (
     "dot_turned_f32_tt",
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
+    "dot_scaled_mxfp4",
     # Tiles described by base, extents and strides.
     "block_matmul_50x70x40",
     "block_turn_70x50",
