@@ -95,8 +95,7 @@ def compile(src: Any, target: Any = None, options: Mapping[str, Any] | None = No
             help="intermediate representations of Triton are not read; pass the kernel itself",
         )
     from tle2cuda.jit_function import JitFunction
-    from tle2cuda.runtime.launches import HostLaunch
-from tle2cuda.runtime.signature import parse_signature
+    from tle2cuda.runtime.signature import parse_signature
 
     kernel = src.fn if isinstance(src.fn, JitFunction) else JitFunction(getattr(src.fn, "fn", src.fn))
     specialization = parse_signature(kernel.parameters, src.entries(), src.constants, src.name)
