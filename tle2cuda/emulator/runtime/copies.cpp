@@ -258,6 +258,10 @@ void copies_of_cta_exited(Cta& cta)
                         copy->party);
         finish(copy);
     }
+    for (const auto& [offset, barrier] : cta.mbarriers)
+        if (barrier.bytes)
+            add_finding("mbarrier", "CTA " + triple_text(cta.index) + " exits while " + mbarrier_name(barrier) + " is in " + mbarrier_state(barrier),
+                        barrier.expected.pc ? barrier.expected : barrier.initialized);
 }
 
 // ---- cp.async ----
