@@ -231,7 +231,8 @@ def test_bytes_that_nobody_expected_show_at_the_end() -> None:
     assert [(finding.kind, finding.message) for finding in result.findings] == [
         (
             "mbarrier",
-            f"CTA (0, 0, 0) exits while barrier {OF_CTA} is in phase 1, 1 of 1 arrivals missing, 64 bytes more than expected",
+            f"CTA (0, 0, 0) exits while barrier {OF_CTA} is in phase 1, 1 of 1 arrivals missing, "
+            "64 bytes more than expected",
         )
     ]
 
