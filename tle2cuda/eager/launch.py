@@ -27,6 +27,7 @@ def run(
     specialization: Specialization,
     values: Sequence[Any],
     cluster_dims: Dim3 | None = None,
+    num_warps: int = 4,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
 
@@ -36,6 +37,7 @@ def run(
         specialization: Names and types of the run-time arguments, and the compile-time ones.
         values: The run-time arguments, arrays as NumPy sees them.
         cluster_dims: Cluster shape asked for by the launch.
+        num_warps: Warps of a CTA, which kernels may ask for.
 
     Raises:
         KernelError: The kernel is at fault; the traceback ends in the user's line.
@@ -53,7 +55,7 @@ def run(
     for spec, value in zip(specialization.args, values, strict=True):
         arguments[spec.name], keep = _argument(spec, value, memory)
         kept.append(keep)
-    launch = Launch(extents, cluster, memory)
+    launch = Launch(extents, cluster, memory, num_warps)
     function = session.function(fn)
 
     def run_program(program: Program) -> None:
