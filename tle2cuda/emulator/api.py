@@ -175,11 +175,9 @@ class Program:
         parts = spread.ranges(self.source, self.contract, ctas, bound, options)
         execution = launch.Execution(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
         result = launch.run(execution) if len(parts) == 1 else spread.run(execution, parts)
-        return (
-            result
-            if self.offset_lines is None
-            else replace(result, findings=tuple(filter(self._concerns, result.findings)))
-        )
+        if self.offset_lines is None:
+            return result
+        return replace(result, findings=tuple(filter(self._concerns, result.findings)))
 
     def _concerns(self, finding: Finding) -> bool:
         """Whether a finding is about the kernel's own offsets, or about something else than wrapping."""
