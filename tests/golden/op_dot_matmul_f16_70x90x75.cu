@@ -3,7 +3,7 @@
 //   target    sm_90a, 128 threads per CTA, 6656 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a_ptr *fp16 align 16, b_ptr *fp16 align 16, out *fp32 align 16, M i32, N i32,
-//             K i32, stride_am i32, stride_bk i32
+//             K i32, first i32 divisible by 16, stride_am i32, stride_bk i32
 //   constants stride_ak = 1, stride_bn = 1, BLOCK_M = 32, BLOCK_N = 64, BLOCK_K = 32,
 //             PRECISION = 'tf32'
 
@@ -50,7 +50,7 @@ static_assert(sizeof(Shared) <= 6656, "the launch contract gives the CTA this mu
 
 extern "C" __global__ void __launch_bounds__(128)
 matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float* out, const int M,
-       const int N, const int K, const int stride_am, const int stride_bk)
+       const int N, const int K, const int first, const int stride_am, const int stride_bk)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -76,7 +76,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
         const int k_ = thread / 32 + 4 * run;
         const int rows = pid_x * 32 + k_;
-        a_ptrs[run] = a_ptr + (rows * stride_am + k_3);
+        a_ptrs[run] = a_ptr + first * stride_am + (rows * stride_am + k_3);
     }
     const __half* b_ptrs[16];
 

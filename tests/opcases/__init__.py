@@ -22,6 +22,7 @@ FAMILIES = (
     "shared",
     "distributed",
     "device_functions",
+    "inline_asm",
     "dot",
     "block_pointers",
     "descriptors",

@@ -20,6 +20,11 @@ def _descriptor(trace, rows=8):
     return tl.make_tensor_descriptor(trace.pointer(F32), [8, 8], [8, 1], [rows, 8])
 
 
+def _scaled(trace, lhs_scale=None, lhs_format="e4m3", rhs_format="e5m2", **options):
+    a, b = trace.symbol(tl.uint8, (32, 64)), trace.symbol(tl.uint8, (64, 16))
+    return tl.dot_scaled(a, lhs_scale, lhs_format, b, None, rhs_format, **options)
+
+
 CASES = {
     # matrix products
     "dot_of_pointers": (
@@ -452,6 +457,47 @@ CASES = {
         lambda t: tl.store(_block_pointer(t), t.symbol(tl.float16, (8, 8))),
         TypeError,
         "tl.store: the block pointer points to float32, the value is float16",
+    ),
+    # microscaled products
+    "scaled_format": (
+        lambda t: _scaled(t, lhs_format="e3m2"),
+        ValueError,
+        "tl.dot_scaled: lhs_format must be one of 'e2m1', 'e4m3', 'e5m2', 'bf16', 'fp16', got 'e3m2'",
+    ),
+    "scaled_dtype": (
+        lambda t: _scaled(t, lhs_format="bf16"),
+        TypeError,
+        "tl.dot_scaled: lhs of the format bf16 must be bfloat16, got uint8",
+    ),
+    "scaled_packing": (
+        lambda t: _scaled(t, lhs_k_pack=False),
+        ValueError,
+        "tl.dot_scaled: lhs_k_pack=False is for e2m1, lhs has the format e4m3",
+    ),
+    "scaled_inner": (
+        lambda t: _scaled(t, rhs_format="e2m1"),
+        ValueError,
+        "tl.dot_scaled: inner dimensions differ: K = 64 in `lhs`, K = 128 in `rhs`",
+    ),
+    "scaled_scale_shape": (
+        lambda t: _scaled(t, lhs_scale=t.symbol(tl.uint8, (32, 4))),
+        ValueError,
+        "tl.dot_scaled: lhs_scale must have shape [32, 2], got [32, 4]",
+    ),
+    "scaled_scale_dtype": (
+        lambda t: _scaled(t, lhs_scale=t.symbol(F32, (32, 2))),
+        TypeError,
+        "tl.dot_scaled: lhs_scale must be a tile of uint8 or float8e4nv, got tile fp32[32, 2]",
+    ),
+    "scaled_result": (
+        lambda t: _scaled(t, out_dtype=tl.float16),
+        ValueError,
+        "tl.dot_scaled: out_dtype must be tl.float32",
+    ),
+    "scaled_ranks": (
+        lambda t: tl.dot_scaled(t.symbol(tl.uint8, (2, 8, 64)), None, "e4m3", t.symbol(tl.uint8, (64, 8)), None, "e4m3"),
+        ValueError,
+        "tl.dot_scaled: both operands must have rank 2 or 3, got [2, 8, 64] and [64, 8]",
     ),
     # tensor descriptors
     "descriptor_stride": (

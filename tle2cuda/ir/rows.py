@@ -142,6 +142,24 @@ _row(
     attrs={"rounds": NATURAL, "word": choice_of(0, 1, 2, 3)},
 )
 _row(
+    "asm",
+    "values of one shape -> value of that shape",
+    (VALUE,),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT},
+)
+_row(
+    "asm_block",
+    "values of one shape -> values of that shape",
+    (),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT, "pack": POSITIVE, "pure": FLAG},
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
     "cast",
     "number -> number of the same shape",
     (NUMBER,),

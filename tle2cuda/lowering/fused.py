@@ -398,13 +398,13 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
         slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
         statements.assign(ev.run_block, registers.element("run", "k"), slot, op.span)
 
-    bodies = {"perform": _each_register(state, loop.ev, perform), "read": _each_register(state, loop.ev, read)}
+    bodies = {"perform": each_register(state, loop.ev, perform), "read": each_register(state, loop.ev, read)}
     view = atomics.ReplicatedView(type_, name, fences.release, fences.acquire)
     write(state.block, atomics.TEMPLATE, "replicated", view, op.span, **bodies)
     state.registers[result] = registers
 
 
-def _each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
+def each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
     """`body` in loops over run and k, with what is named in front of them."""
     whole = Block(state.block.depth)
     loops = [(index, count) for index, count in (("run", ev.runs), ("k", ev.vec)) if count > 1]

@@ -78,6 +78,7 @@ class LayoutChoice:
             "atomic_cas",
             "local_ptr",
             "scan",
+            "asm_block",
         ):
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":

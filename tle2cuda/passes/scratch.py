@@ -29,6 +29,7 @@ from tle2cuda.passes.collective_plan import (
     warp_exchange,
 )
 from tle2cuda.passes.dot_plan import operand_name, stage_operands
+from tle2cuda.ptx.steps import is_same_for_all_threads
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -71,6 +72,7 @@ class _Scratch(Rewriter):
             "atomic_rmw": self.for_atomic,
             "atomic_cas": self.for_atomic,
             "load": self.for_load,
+            "asm_block": self.for_asm,
         }
 
     def visit(self, op: Op) -> None:
@@ -158,6 +160,14 @@ class _Scratch(Rewriter):
         if is_tile(op.results[0]) or not (op.attrs.get("volatile") or op.attrs.get("cache") == ".cv"):
             return []
         return [BufferType((1,), _stored(op.results[0]))]
+
+    def for_asm(self, op: Op) -> list[BufferType]:
+        """A scalar that threads may see differently, such as a clock or memory that others write, is one thread's."""
+        if is_tile(op.results[0]) or op.attrs["pure"] or not any(self.uses.get(result) for result in op.results):
+            return []
+        if is_same_for_all_threads(op.attrs["asm"]):
+            return []
+        return [BufferType((1,), _stored(result)) for result in op.results]
 
 
 def _layout(value: Value):  # type: ignore[no-untyped-def]
