@@ -35,6 +35,7 @@ class Component:
     sort_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
+    expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
 
 
@@ -165,25 +166,30 @@ class LayoutChoice:
         component.in_registers = wanted
 
     def _note_broadcast(self, operand: Value, meets: Value, path: tuple[Op, ...] = ()) -> None:
-        """Registers that `operand` is a broadcast of, or is cheaply computed of, would like the layout of what it meets."""
-        if not is_tile(operand) or not self.holds_registers(operand):
-            return
+        """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
+
+        Lazy arithmetic and changes of shape between them and `meets` are looked through.
+        """
         maker = self._definitions.get(operand)
-        if operand not in self.lazy or maker is None:
-            if any(op.name == "broadcast" for op in path):
-                self._component(operand).broadcast_into.append((meets, path))
-        elif maker.name in SHAPE:
-            self._note_broadcast(maker.operands[0], meets, (*path, maker))
-        elif maker.name in ELEMENTWISE:
+        if not is_tile(operand) or maker is None or not self.holds_registers(operand):
+            return
+        if operand in self.lazy and maker.name in ELEMENTWISE:
             for inner in maker.operands:
                 self._note_broadcast(inner, meets, path)
+        elif maker.name in SHAPE and is_tile(maker.operands[0]):
+            self._note_broadcast(maker.operands[0], meets, (*path, maker))
+        elif any(op.name == "broadcast" for op in path):
+            self._component(operand).broadcast_into.append((meets, path))
+        elif len(path) == 1 and path[0].name == "expand_dims":
+            self._component(operand).expanded_into.append((meets, path[0].attrs["axis"]))
 
     def holds_registers(self, value: Value) -> bool:
         """Whether a tile has registers, or is computed of tiles that do."""
         if value not in self._registers_in:
             maker = self._definitions.get(value)
-            lazy = value in self.lazy and maker is not None
-            self._registers_in[value] = not lazy or any(self.holds_registers(v) for v in maker.operands if is_tile(v))  # type: ignore[union-attr]
+            if value not in self.lazy or maker is None:
+                return True
+            self._registers_in[value] = any(self.holds_registers(v) for v in maker.operands if is_tile(v))
         return self._registers_in[value]
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
@@ -209,10 +215,15 @@ class LayoutChoice:
             if operand not in self.lazy:
                 return self.layout_for(operand).reduce_axis(axis)
         for meets, path in component.broadcast_into:
+            if component.accesses and any(op.name in ("reshape", "trans") for op in path):
+                continue  # what is read from memory in few accesses is rather converted
             layout = self.layout_for(meets)
             for op in path:
                 layout = backward(op, layout, op.operands[0])
             return layout
+        for result, axis in component.expanded_into:
+            if self._component(result).broadcast_into:
+                return self.layout_for(result).unexpand_dims(axis)
         candidates = [self.for_access(pointer, shape, component.in_registers) for pointer, _ in component.accesses]
         if not candidates:
             return self.default(shape, component.in_registers)
