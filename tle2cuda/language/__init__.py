@@ -170,7 +170,7 @@ def __getattr__(name: str) -> Any:
 
 
 # Last, since its modules use the names above.
-from tle2cuda.language import tle  # noqa: E402
+from tle2cuda.language import standard, tle  # noqa: E402
 
 __all__ = [
     "TRITON_MAX_TENSOR_NUMEL",
@@ -292,6 +292,7 @@ __all__ = [
     "split",
     "sqrt",
     "sqrt_rn",
+    "standard",
     "static_assert",
     "static_print",
     "static_range",
