@@ -46,7 +46,8 @@ def test_results(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_waiting_stands_in_front_of_the_loads() -> None:
     source = tle2cuda.emit(dependent, "*fp32:16, *fp32:16, i32, 128").source
     body = source[source.index('extern "C"') :]
-    order = [body.index(text) for text in ("wait_for_previous_grid();", "float value =", "let_next_grid_begin();", "out[i] =")]
+    texts = ("wait_for_previous_grid();", "float value =", "let_next_grid_begin();", "out[i] =")
+    order = [body.index(text) for text in texts]
     assert order == sorted(order)
     # What another grid may write meanwhile is never read as read-only data.
     assert "__restrict__" not in source
