@@ -537,6 +537,52 @@ def watermarked_samples(full: bool) -> Launch:
     )
 
 
+@recipe("02b6d2da")
+def step_of_a_draft(full: bool) -> Launch:
+    requests, history, blocks, width, steps = (512, 8192, 60, 16, 4) if full else (8, 700, 10, 16, 4)
+    repeating = np.arange(requests) % 3 == 1  # draws the token that all its context and some of its history is
+    own = np.arange(requests) % 50
+
+    def tokens(rng: np.random.Generator) -> Array:
+        found = rng.integers(0, 60, (requests, history))
+        found[repeating, 40:60] = own[repeating, None]
+        return found
+
+    def contexts(rng: np.random.Generator) -> Array:
+        return np.where(repeating[:, None], own[:, None], rng.integers(0, 60, (requests, width)))
+
+    def drawn(rng: np.random.Generator) -> Array:
+        return np.where(repeating[:, None], own[:, None], rng.integers(0, 60, (requests, blocks)))
+
+    def values(rng: np.random.Generator) -> Array:
+        return np.where(rng.random((requests, blocks)) < 0.03, np.nan, rng.integers(0, 40, (requests, blocks)))
+
+    return Launch(
+        (requests,),
+        tolerance=Tolerance(0.0, 0.0),
+        sampled_ptr=unwritten(requests, steps),
+        sampled_stride=steps,
+        step=1,
+        local_argmax_ptr=made(drawn),
+        local_max_ptr=made(values),
+        num_blocks=blocks,
+        contexts_ptr=made(contexts),
+        context_stride=width,
+        skip_mask_ptr=unwritten(requests),
+        next_req_indices_ptr=made(lambda rng: np.where(np.arange(requests) == 3, -1, np.arange(requests))),
+        next_steps_ptr=full_of(2, requests),
+        temp_ptr=made(lambda rng: rng.choice([0.0, 0.5, 1.0], requests)),
+        enabled_ptr=booleans(requests, share=0.9),
+        all_token_ids_ptr=made(tokens),
+        all_token_ids_stride=history,
+        prompt_lens_ptr=integers(requests, low=10, high=100),
+        total_lens_ptr=integers(requests, low=100, high=history + 1),
+        prior_contexts_ptr=integers(requests, steps, width, high=60),
+        prior_contexts_stride_0=steps * width,
+        prior_contexts_stride_1=width,
+    )
+
+
 @recipe("de35f6d3", timed=False)
 def inputs_of_drafts(full: bool) -> Launch:
     lengths, rejected, sampled = [5, 1, 1200, 4, 3], [2, 0, 0, 3, 1], [1, 0, 0, 2, 1]
