@@ -11,7 +11,7 @@ from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator.translate import with_twins
 
 SYNC, WARP = "__syncthreads();", "__syncwarp();"
-FENCE = "__threadfence();"
+FENCE = "fence_gpu();"
 SAME_VALUE = "every thread that now writes writes the same value, and nothing reads it before a barrier"
 
 
@@ -302,7 +302,7 @@ def _staged() -> Iterator[Mutant]:
     yield Mutant(
         scatter, "rank: atomic made a plain add", _swap("atomicAdd(&shared.next_rank[id], 1)", "shared.next_rank[id]++")
     )
-    yield Mutant(scatter, "mask of the slots < made <=", _swap("slot < numel ?", "slot <= numel ?"))
+    yield Mutant(scatter, "mask of the slots < made <=", _swap("load_if(slot < numel,", "load_if(slot <= numel,"))
     yield Mutant(
         scatter, "owner guard of the experts removed", _swap("if (thread == 0) expert_ids", "expert_ids"), SAME_VALUE
     )
