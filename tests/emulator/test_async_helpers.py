@@ -384,8 +384,8 @@ CASES: dict[str, Case] = {
         options={"threads": 128},
     ),
     "grid_dependency": Case(
-        "    grid_dependency_wait();\n    out[threadIdx.x] = threadIdx.x;\n    grid_dependency_launch();",
-        "grid_dependency_wait grid_dependency_launch",
+        "    wait_for_previous_grid();\n    out[threadIdx.x] = threadIdx.x;\n    let_next_grid_begin();",
+        "wait_for_previous_grid let_next_grid_begin",
         {"out": zeros(32)},
         {"out": ints(32)},
     ),
