@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import tle2cuda.language as tl
+from tle2cuda.errors import NotSupported
+
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SIGNED = INTS[:4]
 UNSIGNED = INTS[4:]
@@ -20,6 +23,20 @@ INPUT_SIZE = 1024  # elements of each input, a power of two
 ACCUMULATORS = 64  # elements of the array that atomics update
 SLOTS = 12  # outputs of each kind
 GRID = 2
+
+
+def _works(name: str) -> bool:
+    try:
+        getattr(tl, name)()
+    except NotSupported:
+        return False
+    except TypeError:  # called without its arguments
+        return True
+    return True
+
+
+WORKS = frozenset(name for name in ("gather", "sort") if _works(name))
+"""Functions that programs use as soon as the front end has them."""
 
 PARAMETERS = (*(f"p_{name}" for name in INPUTS), "out_int", "out_float", "out_near", "acc", "n", "s", "alpha")
 
@@ -142,7 +159,7 @@ class Writer:
             return f"({self.solid(shape, depth)} {self.pick('&', '|', '^')} {self.integer(shape, depth + 1)})"
         if kind == 9:
             return f"({self.solid(shape, depth)} {self.pick('<<', '>>')} (({self.solid(shape, depth)} & 7)))"
-        if kind == 10:
+        if kind in (10, 23):
             dtype = self.pick(*INTS)
             left, right = (f"{self.solid(shape, depth)}.to(tl.{dtype})" for _ in range(2))
             return f"({left} {self.pick('//', '%')} (({right} & 7) + 1))"
@@ -274,7 +291,8 @@ class Writer:
                 f"tl.trans({value}[None, :])[:, :].reshape((N,))",
                 f"tl.flip({value}, 0)",
                 f"tl.interleave(*tl.split({value}.reshape((N // 2, 2))))",
-                f"tl.join({value}, {value}).reshape((2, N)).sum(0)" if kind == "int" else value,
+                f"tle.insert_tile({value}, tle.extract_tile({value}, 1, (N // 2,)), 0)",
+                *self.moved_integers(value, depth) if kind == "int" else (),
             )
         return self.pick(
             f"tl.trans(tl.trans({value}))",
@@ -284,6 +302,15 @@ class Writer:
             f"tl.flip({value}, 1)",
             f"tl.broadcast_to({value}.reshape((1, M, N)), (1, M, N)).reshape((M, N))",
         )
+
+    def moved_integers(self, value: str, depth: int) -> list[str]:
+        """What only integers go through: of floats, sums depend on order, and NaN has no place in one."""
+        forms = [f"tl.join({value}, {value}).reshape((2, N)).sum(0)"]
+        if "sort" in WORKS:
+            forms += [f"tl.sort({value})", f"tl.sort({value}, descending=True)"]
+        if "gather" in WORKS:
+            forms.append(f"tl.gather({value}, {self.solid('N', depth)}.to(tl.int32) & (N - 1), 0)")
+        return forms
 
     def reduction(self, shape: str, depth: int) -> str:
         """A reduction of integers, whose order does not matter."""
@@ -415,12 +442,10 @@ class Writer:
         self.line(depth, f"{buffer} = tle.gpu.alloc([N], tl.{dtype}, nv_mma_shared_layout=False)")
         places = self.pick("col", "(col ^ (s & (N - 1)))", "(N - 1 - col)")
         self.line(depth, f"tl.store(tle.gpu.local_ptr({buffer}, ({places},)), {self.full('int', 'N')})")
+        index = f"{self.solid('N', 1)}.to(tl.int32) & (N - 1)"
         if self.chance(0.5) and dtype in ("int32", "int64"):
-            index = f"{self.solid('N', 1)}.to(tl.int32) & (N - 1)"
-            self.line(
-                depth,
-                f"tl.atomic_{self.pick('add', 'max', 'xor')}(tle.gpu.local_ptr({buffer}, ({index},)), {self.solid('N', 2)})",
-            )
+            pointer = f"tle.gpu.local_ptr({buffer}, ({index},))"
+            self.line(depth, f"tl.atomic_{self.pick('add', 'max', 'xor')}({pointer}, {self.solid('N', 2)})")
         index = f"{self.solid('N', 1)}.to(tl.int32) & (N - 1)"
         self.line(depth, f"{variable.name} = tl.load(tle.gpu.local_ptr({buffer}, ({index},)))")
         self.names.append(variable)

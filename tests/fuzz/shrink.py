@@ -66,7 +66,7 @@ def _edited(program: Program, edit: Callable[[ast.Module], bool]) -> Program | N
         if not edit(tree):
             return None
         return dataclasses.replace(program, text=ast.unparse(tree) + "\n")
-    except (AttributeError, IndexError, ValueError):
+    except (AttributeError, IndexError, SyntaxError, ValueError):
         return None
 
 
