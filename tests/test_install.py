@@ -16,7 +16,7 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
-from tle2cuda import triton_imports
+from tle2cuda import errors, triton_imports
 from tle2cuda.triton_imports import LANGUAGE_LEVEL, served_name
 
 ROOT = Path(__file__).parents[1]
@@ -57,6 +57,12 @@ SCRIPT_OUTPUTS = {
 def test_scripts_run_unchanged(script: str, triton_folder: str) -> None:
     done = run("--on", "interpreter", str(SCRIPTS / script), path=triton_folder)
     assert (done.stdout, done.stderr, done.returncode) == (SCRIPT_OUTPUTS[script], "", 0)
+
+
+def test_a_script_that_sizes_its_grid_by_the_device(triton_folder: str) -> None:
+    pytest.importorskip("torch")
+    done = run("--on", "interpreter", str(SCRIPTS / "softmax.py"), path=triton_folder)
+    assert (done.stdout, done.returncode) == ("softmax ok\n", 0), done.stderr
 
 
 def test_scripts_run_in_the_emulator() -> None:
@@ -159,6 +165,31 @@ def test_unknown_attributes_say_who_serves(installed: Any) -> None:
 
 def test_every_alias_exists() -> None:
     assert all(served_name(name) for name in triton_imports._ALIASES if name != "triton.language.random")
+
+
+def test_what_compilers_are_asked(installed: Any) -> None:
+    pytest.importorskip("cupy")
+    import triton
+    from triton.backends.nvidia.compiler import min_dot_size
+    from triton.compiler.compiler import ASTSource, make_backend
+
+    target = triton.runtime.driver.active.get_current_target()
+    assert min_dot_size(target)(tl.float16, tl.float16) == (1, 1, 16) and min_dot_size(target)(tl.int8, tl.int8)[2] == 32
+    assert make_backend(target).parse_options({"num_warps": 8}).num_warps == 8
+
+    def copy(x, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+    signature = {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    attributes = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
+    source = ASTSource(triton.jit(copy), signature, {(3,): 64}, attributes)
+    compiled = triton.compile(source, target=target, options={"num_warps": 2})
+    assert compiled.metadata.num_warps == 2 and compiled.contract.target == "sm_90a"
+    assert [spec.type_string for spec in compiled.contract.args] == ["*fp32:16", "*fp32:16", "i32"]
+    assert isinstance(compiled, triton.compiler.CompiledKernel)
+    with pytest.raises(errors.ArgumentError, match=r"triton\.compile takes an ASTSource, got str"):
+        triton.compile("kernel.ttir")
 
 
 def test_raw_functions_are_declared_and_refused_when_used(installed: Any) -> None:

@@ -206,7 +206,7 @@ def test_launches_print(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ("chosen", "message"),
     [
         ("cuda", "TLE2CUDA_DEVICE=cuda, but the arrays lie in host memory"),
-        ("abacus", "TLE2CUDA_DEVICE must be one of cuda, emulator, interpreter, got 'abacus'"),
+        ("abacus", "TLE2CUDA_DEVICE must be one of cuda, emulator, interpreter, eager, got 'abacus'"),
     ],
 )
 def test_unknown_devices_are_refused(chosen: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

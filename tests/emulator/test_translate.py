@@ -61,7 +61,7 @@ def test_other_forms_of_shared_are_refused() -> None:
 
 def test_inline_ptx_is_refused_with_its_line() -> None:
     source = '// asm is fine here\nextern "C" __global__ void k()\n{\n    asm volatile("nop;");\n}\n'
-    with pytest.raises(NotSupported, match="line 4 of the emitted file holds inline PTX"):
+    with pytest.raises(NotSupported, match="line 4 of the emitted file: inline PTX: `nop` is not supported without a GPU"):
         translation_unit(source, "k")
 
 

@@ -14,6 +14,10 @@ SHOWN = (
     "compare_bf16",
     "cast_f32_f8e4nv",
     "scalar_div_f32",
+    "libdevice_i64_i32_exact",
+    "random_normal_int64",
+    "asm_int8_to_int16",
+    "asm_memory",
     # Memory: edges of vectors, masks of several kinds, cache hints, addresses without alignment.
     "copy_f16_1003",
     "load_window_f32_5_1001",
@@ -36,6 +40,11 @@ SHOWN = (
     "flip_i32_16x64_axis1",
     "extract_tile_64x32_16x8_dynamic",
     "insert_tile_32x64_16x16_form2",
+    "sort_1x1024_axis1_warps4",
+    "sort_float16_4x128",
+    "topk_f32_1x1024_64",
+    "gather_f32_128x32_128x32_axis1",
+    "gather_f32_64x32_32x32_axis0",
     # Collectives.
     "reduce_sum_f32_1000",
     "reduce_max_64x16_axis0",
@@ -54,6 +63,7 @@ SHOWN = (
     "dot_turned_f32_tt",
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
+    "dot_scaled_mxfp4",
     # Tiles described by base, extents and strides.
     "block_matmul_50x70x40",
     "block_turn_70x50",

@@ -92,6 +92,16 @@ CASES = {
         "%x = math %n {fn = 'exp'} : i32",
         "exp takes floats, not int32",
     ),
+    "asm": (
+        "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32[8]",
+        "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",
+        "operand 1 is float32 but operand 0 is fp32[8]: shapes differ",
+    ),
+    "asm_block": (
+        "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 1, pure = False} : i32",
+        "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 0, pure = False} : i32",
+        "attribute pack is 0, not a positive int",
+    ),
     "philox": (
         "%u = cast %n : u32 %x = philox %u, %u, %u, %u, %u, %u {rounds = 10, word = 3} : u32",
         "%x = philox %n, %n, %n, %n, %n, %n {rounds = 10, word = 3} : i32",
@@ -158,6 +168,16 @@ CASES = {
         "%q4 = extract %r {start = (4,)} : i32[4] %x = insert %r, %q4, %n : i32[8]",
         "%x = insert %r, %t, %n : i32[8]",
         "the element type changes",
+    ),
+    "gather": (
+        "%x = gather %t, %r {axis = 0} : fp32[8]",
+        "%x = gather %t, %t {axis = 0} : fp32[8]",
+        "operand 1 is fp32[8], not integers",
+    ),
+    "sort": (
+        "%x = sort %t {axis = 0, descending = True} : fp32[4]",
+        "%x = sort %t {axis = 0, descending = False, merge = True} : fp32[4]",
+        "a merge keeps all elements",
     ),
     "flip": (
         "%x = flip %t {axis = 0} : fp32[8]",

@@ -62,14 +62,14 @@ def batched(a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.
 
 @tle2cuda.jit
 def matmul(
-    a_ptr, b_ptr, out, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+    a_ptr, b_ptr, out, M, N, K, first, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The matrix product of the tutorials, over any sizes."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     k = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + (rows[:, None] * stride_am + k[None, :] * stride_ak)
+    a_ptrs = a_ptr + first * stride_am + (rows[:, None] * stride_am + k[None, :] * stride_ak)
     b_ptrs = b_ptr + (k[:, None] * stride_bk + cols[None, :] * stride_bn)
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(tl.cdiv(K, BLOCK_K)):
@@ -115,6 +115,29 @@ def squared(a, out, N: tl.constexpr):
     for _ in range(2):
         y = tl.dot(y, x, y) * 0.25
     tl.store(out + at, y)
+
+
+@tle2cuda.jit
+def scaled_product(
+    a, a_scale, b, b_scale, out,
+    A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr, A_PACK: tl.constexpr, B_PACK: tl.constexpr, FAST: tl.constexpr,
+    AM: tl.constexpr, AK: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr, M: tl.constexpr, N: tl.constexpr,
+    GROUPS: tl.constexpr,
+):  # fmt: skip
+    """Microscaled operands in every format; the scales may be None."""
+    x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])
+    y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])
+    rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)
+    xs = None
+    if a_scale is not None:
+        xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])
+    ys = None
+    if b_scale is not None:
+        ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])
+    at = rows[:, None] * N + cols[None, :]
+    start = tl.full((M, N), 1.0, tl.float32)
+    product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK, B_PACK)
+    tl.store(out + at, product)
 
 
 # ---- cases ----------------------------------------------------------------------------------------------------------
@@ -266,7 +289,7 @@ def _register_matmul() -> None:
             strides = {"stride_bk": 1, "stride_bn": k} if transposed else {"stride_bk": n, "stride_bn": 1}
             return {
                 "a_ptr": _operand(rng, (m, k), dtype), "b_ptr": b, "out": poison((m, n), np.float32),
-                "M": m, "N": n, "K": k, "stride_am": k, "stride_ak": 1, **strides,
+                "M": m, "N": n, "K": k, "first": 0, "stride_am": k, "stride_ak": 1, **strides,
             }  # fmt: skip
 
         def expect(inputs: Inputs, transposed=transposed) -> Mapping[str, Array]:
@@ -330,7 +353,103 @@ def _squared_reference(inputs: Inputs) -> Mapping[str, Array]:
     return {"out": y.astype(np.float32)}
 
 
+_E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+_FORMAT_DTYPES = {"e4m3": F8E4NV, "e5m2": F8E5, "bf16": BF16, "fp16": np.dtype(np.float16)}
+
+
+def _scaled_operand(rng: np.random.Generator, shape: tuple[int, int], format_: str, as_bytes: bool) -> Array:
+    if format_ == "e2m1":
+        return rng.integers(0, 256, shape, np.uint8)
+    values = rng.standard_normal(shape).astype(_FORMAT_DTYPES[format_])
+    return values.view(np.uint8) if as_bytes and values.itemsize == 1 else values
+
+
+def _scaled_values(stored: Array, format_: str, axis: int) -> Array:
+    """The numbers that an operand holds; pairs of e2m1 lie along an axis."""
+    if format_ != "e2m1":
+        return stored.view(_FORMAT_DTYPES[format_]).astype(np.float64)
+    pairs = np.stack([_E2M1[stored & 15], _E2M1[stored >> 4]], axis + 1)
+    shape = list(stored.shape)
+    shape[axis] *= 2
+    return pairs.reshape(shape)
+
+
+def _scale_values(scale: Array | None, k: int) -> Array | float:
+    """Scales repeated along K."""
+    if scale is None:
+        return 1.0
+    with np.errstate(over="ignore"):
+        factor = scale.astype(np.float64) if scale.dtype == F8E4NV else np.exp2(scale.astype(np.float64) - 127)
+    if scale.dtype == np.uint8:
+        factor = np.where(scale == 255, np.nan, np.where(scale == 0, 0.0, factor))
+    return np.repeat(factor, k // scale.shape[1], axis=1)
+
+
+def _register_scaled() -> None:
+    for label, formats, packs, scales, as_bytes in (
+        ("mxfp8", ("e4m3", "e5m2"), (True, True), ("e8m0", "e8m0"), True),
+        ("mxfp4", ("e2m1", "e2m1"), (True, True), ("e8m0", "e8m0"), False),
+        ("mxfp4_unpacked", ("e2m1", "e2m1"), (False, False), ("e8m0", "e8m0"), False),
+        ("nvfp4", ("e2m1", "e2m1"), (True, True), ("e4m3", "e4m3"), False),
+        ("mixed", ("e4m3", "e2m1"), (True, True), ("e8m0", "nan"), False),
+        ("bf16", ("bf16", "e2m1"), (True, False), (None, "e8m0"), False),
+        ("fp16", ("fp16", "e5m2"), (True, True), (None, "e8m0"), True),
+        ("plain", ("e5m2", "bf16"), (True, True), (None, None), False),
+    ):
+        m, n, k = 32, 16, 64
+        a_shape = (m, k) if formats[0] != "e2m1" else (m, k // 2) if packs[0] else (m // 2, k)
+        b_shape = (k, n) if formats[1] != "e2m1" else (k // 2, n) if packs[1] else (k, n // 2)
+        groups = k // (16 if "e4m3" in scales else 32)
+
+        def make(
+            rng: np.random.Generator, a_shape=a_shape, b_shape=b_shape, formats=formats, scales=scales,
+            as_bytes=as_bytes, groups=groups,
+        ) -> Inputs:  # fmt: skip
+            def scale(rows: int, kind: str | None) -> Any:
+                if kind == "e4m3":
+                    return rng.uniform(0.5, 4, (rows, groups)).astype(F8E4NV)
+                values = rng.integers(120, 132, (rows, groups), np.uint8)
+                if kind == "nan":
+                    values[1, 0], values[3, 1] = 255, 0
+                return None if kind is None else values
+
+            return {
+                "a": _scaled_operand(rng, a_shape, formats[0], as_bytes), "a_scale": scale(32, scales[0]),
+                "b": _scaled_operand(rng, b_shape, formats[1], as_bytes), "b_scale": scale(16, scales[1]),
+                "out": poison((32, 16), np.float32),
+            }  # fmt: skip
+
+        def expect(inputs: Inputs, formats=formats, packs=packs) -> Mapping[str, Array]:
+            x = _scaled_values(inputs["a"], formats[0], 1 if packs[0] else 0) * _scale_values(inputs["a_scale"], 64)
+            y = _scaled_values(inputs["b"], formats[1], 0 if packs[1] else 1).T * _scale_values(inputs["b_scale"], 64)
+            return {"out": (1 + x @ y.T).astype(np.float32)}
+
+        _case(
+            f"dot_scaled_{label}",
+            scaled_product,
+            make,
+            expect,
+            {
+                "A_FORMAT": formats[0],
+                "B_FORMAT": formats[1],
+                "A_PACK": packs[0],
+                "B_PACK": packs[1],
+                "FAST": False,
+                "AM": a_shape[0],
+                "AK": a_shape[1],
+                "BK": b_shape[0],
+                "BN": b_shape[1],
+                "M": m,
+                "N": n,
+                "GROUPS": groups,
+            },
+            4,
+            Tolerance(16, 4096),
+        )
+
+
 _register_products()
+_register_scaled()
 _register_turned()
 _register_accumulated()
 _register_batched()

@@ -20,6 +20,11 @@ def _descriptor(trace, rows=8):
     return tl.make_tensor_descriptor(trace.pointer(F32), [8, 8], [8, 1], [rows, 8])
 
 
+def _scaled(trace, lhs_scale=None, lhs_format="e4m3", rhs_format="e5m2", **options):
+    a, b = trace.symbol(tl.uint8, (32, 64)), trace.symbol(tl.uint8, (64, 16))
+    return tl.dot_scaled(a, lhs_scale, lhs_format, b, None, rhs_format, **options)
+
+
 CASES = {
     # matrix products
     "dot_of_pointers": (
@@ -453,6 +458,47 @@ CASES = {
         TypeError,
         "tl.store: the block pointer points to float32, the value is float16",
     ),
+    # microscaled products
+    "scaled_format": (
+        lambda t: _scaled(t, lhs_format="e3m2"),
+        ValueError,
+        "tl.dot_scaled: lhs_format must be one of 'e2m1', 'e4m3', 'e5m2', 'bf16', 'fp16', got 'e3m2'",
+    ),
+    "scaled_dtype": (
+        lambda t: _scaled(t, lhs_format="bf16"),
+        TypeError,
+        "tl.dot_scaled: lhs of the format bf16 must be bfloat16, got uint8",
+    ),
+    "scaled_packing": (
+        lambda t: _scaled(t, lhs_k_pack=False),
+        ValueError,
+        "tl.dot_scaled: lhs_k_pack=False is for e2m1, lhs has the format e4m3",
+    ),
+    "scaled_inner": (
+        lambda t: _scaled(t, rhs_format="e2m1"),
+        ValueError,
+        "tl.dot_scaled: inner dimensions differ: K = 64 in `lhs`, K = 128 in `rhs`",
+    ),
+    "scaled_scale_shape": (
+        lambda t: _scaled(t, lhs_scale=t.symbol(tl.uint8, (32, 4))),
+        ValueError,
+        "tl.dot_scaled: lhs_scale must have shape [32, 2], got [32, 4]",
+    ),
+    "scaled_scale_dtype": (
+        lambda t: _scaled(t, lhs_scale=t.symbol(F32, (32, 2))),
+        TypeError,
+        "tl.dot_scaled: lhs_scale must be a tile of uint8 or float8e4nv, got tile fp32[32, 2]",
+    ),
+    "scaled_result": (
+        lambda t: _scaled(t, out_dtype=tl.float16),
+        ValueError,
+        "tl.dot_scaled: out_dtype must be tl.float32",
+    ),
+    "scaled_ranks": (
+        lambda t: tl.dot_scaled(t.symbol(tl.uint8, (2, 8, 64)), None, "e4m3", t.symbol(tl.uint8, (64, 8)), None, "e4m3"),
+        ValueError,
+        "tl.dot_scaled: both operands must have rank 2 or 3, got [2, 8, 64] and [64, 8]",
+    ),
     # tensor descriptors
     "descriptor_stride": (
         lambda t: tl.make_tensor_descriptor(t.pointer(F32), [8, 8], [8, 2], [8, 8]),
@@ -693,6 +739,53 @@ CASES = {
         lambda t: tle.insert_tile(t.symbol(F32, (8,)), t.symbol(F32, (4,)), -1),
         ValueError,
         "tle.insert_tile: linear index must be non-negative and is -1, out of range [0, 2)",
+    ),
+    # sorting and gathering
+    "sort_scalar": (lambda t: tl.sort(t.symbol(F32)), TypeError, "tl.sort takes tiles of numbers, got scalar fp32"),
+    "sort_pointers": (
+        lambda t: tl.sort(t.pointer(F32, (4,))),
+        TypeError,
+        "tl.sort takes tiles of numbers, got tile *fp32[4]",
+    ),
+    "sort_axis": (
+        lambda t: tl.sort(t.symbol(F32, (4,)), 1),
+        ValueError,
+        "tl.sort: axis 1 does not exist, the tile has rank 1",
+    ),
+    "topk_count": (
+        lambda t: tl.topk(t.symbol(F32, (2, 8)), 16),
+        ValueError,
+        "tl.topk: k = 16 is no power of two from 1 to 8, the extent of axis 1",
+    ),
+    "topk_power": (
+        lambda t: tl.topk(t.symbol(F32, (8,)), 3),
+        ValueError,
+        "tl.topk: k = 3 is no power of two from 1 to 8, the extent of axis 0",
+    ),
+    "topk_dynamic": (
+        lambda t: tl.topk(t.symbol(F32, (8,)), t.symbol(I32)),
+        ValueError,
+        "tl.topk: k must be known at compile time, got a run-time value (scalar i32)",
+    ),
+    "merge_scalar": (
+        lambda t: tl.bitonic_merge(t.symbol(F32)),
+        TypeError,
+        "tl.bitonic_merge takes tiles of numbers, got scalar fp32",
+    ),
+    "gather_float": (
+        lambda t: tl.gather(t.symbol(F32, (4,)), t.symbol(F32, (4,)), 0),
+        TypeError,
+        "tl.gather: index must be integers, got tile fp32[4]",
+    ),
+    "gather_rank": (
+        lambda t: tl.gather(t.symbol(F32, (4, 4)), t.symbol(I32, (4,)), 0),
+        ValueError,
+        "tl.gather: src of rank 2 and index of rank 1",
+    ),
+    "gather_extents": (
+        lambda t: tl.gather(t.symbol(F32, (4, 8)), t.symbol(I32, (4, 4)), 0),
+        ValueError,
+        "tl.gather: src [4, 8] and index [4, 4] differ along axis 1, only axis 0 may differ",
     ),
     # types
     "pointer_to_pointer": (

@@ -19,6 +19,7 @@ from tle2cuda.jit_function import JitFunction, KernelInterface
 from tle2cuda.runtime import launcher as launcher_module
 from tle2cuda.runtime.args import BoundArguments
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.hooks import HOOKS, HookChain
 from tle2cuda.runtime.launches import GPULaunch
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper, reinterpret
@@ -307,7 +308,7 @@ def add_all(arrays, pair, nested, out, arrays_0, BLOCK: tl.constexpr):
     tl.store(out + i, total + arrays_0)
 
 
-@pytest.mark.parametrize("device", ["interpreter", "emulator"])
+@pytest.mark.parametrize("device", ["interpreter", "emulator", "eager"])
 def test_tuples_are_passed_element_by_element(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", device)
     a, b, c = (np.arange(8, dtype=np.float32) * factor for factor in (1, 10, 100))
@@ -317,9 +318,9 @@ def test_tuples_are_passed_element_by_element(monkeypatch: pytest.MonkeyPatch, d
     expected = (a + b + np.where(np.arange(8) < 3, c, 0)) * 2 + 0.5 + 7
     np.testing.assert_array_equal(out, expected)
     kernel[(1,)]((a, b), Pair(c, 4), (2, (0.5, None)), out, 7, BLOCK=8)
-    assert len(kernel._launches) == 1
+    assert len(kernel._prepared) == 1
     kernel[(1,)]((a, b, c), Pair(c, 4), (1, (0.5, None)), out, 7, BLOCK=8)
-    assert len(kernel._launches) == 2, "length, and constants inside, are part of the key"
+    assert len(kernel._prepared) == 2, "length, and constants inside, are part of the key"
     np.testing.assert_array_equal(out, a + b + c + np.where(np.arange(8) < 4, c, 0) + 7.5)
 
 
@@ -339,3 +340,72 @@ def test_what_tuples_may_not_hold() -> None:
 def test_a_launch_needs_memory() -> None:
     with pytest.raises(errors.ArgumentError, match="fill: `out` stands for a tensor and has no memory"):
         tle2cuda.jit(fill)[(1,)](MockTensor(tl.float32), 1.0, 5)
+
+
+# --- Tensor descriptors made on the host ---
+
+
+def copy_tiles(source, target, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row, column = tl.program_id(0) * ROWS, tl.program_id(1) * COLUMNS
+    tl.static_assert(source.block_shape[1] == COLUMNS)
+    target.store([row, column], source.load([row, column]) * 2)
+
+
+def aligned_array(rows: int, columns: int, padded: int) -> np.ndarray:
+    """Rows that begin at multiples of 16 bytes."""
+    buffer = np.zeros(rows * padded + 4, dtype=np.float32)
+    start = -buffer.ctypes.data % 16 // 4
+    return buffer[start : start + rows * padded].reshape(rows, padded)[:, :columns]
+
+
+@pytest.mark.parametrize("device", ["interpreter", "emulator", "eager"])
+def test_tensor_descriptors(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    kernel = tle2cuda.jit(copy_tiles)
+    for rows, columns in ((9, 30), (17, 20)):
+        x, out = aligned_array(rows, columns, 32), aligned_array(rows, columns, 40)
+        x[:] = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+        source, target = (TensorDescriptor.from_tensor(array, [8, 16]) for array in (x, out))
+        kernel[(3, 2)](source, target, 8, 16)
+        np.testing.assert_array_equal(out, 2 * x)
+    assert len(kernel._prepared) == 1, "sizes and strides are run-time values"
+    launch = kernel.warmup(source, target, 8, 16)
+    assert [(spec.name, spec.type_string) for spec in launch.bound.specialization.args[:4]] == [
+        ("source_base", "*fp32:16"),
+        ("source_extent0", "i32"),
+        ("source_extent1", "i32"),
+        ("source_stride0", "i64"),
+    ]
+
+
+def test_tensor_descriptors_that_cannot_be() -> None:
+    x = aligned_array(8, 32, 32)
+    for arguments, message in (
+        ((x, [8], [32, 1], [8, 16]), "one extent, stride and block extent for every axis"),
+        ((x, [8, 32], [1, 32], [8, 16]), "the last axis of a TensorDescriptor is contiguous, got stride 32"),
+        ((x, [8, 32], [32, 1], [8, 16], "one"), "padding of a TensorDescriptor is zero or nan, got 'one'"),
+    ):
+        with pytest.raises(errors.InvalidArgument, match=message):
+            TensorDescriptor(*arguments)
+    good = TensorDescriptor.from_tensor(x, [8, 16])
+    for array, message in (
+        (aligned_array(8, 30, 30), "stride 0 is 30 elements of 4 bytes"),
+        (x[:, 1:], "begins at a multiple of 16 bytes"),
+    ):
+        with pytest.raises(errors.InvalidArgument, match=message):
+            tle2cuda.jit(copy_tiles)[(1, 1)](TensorDescriptor.from_tensor(array, [8, 16]), good, 8, 16)
+
+
+def test_scripts_that_ask_for_registers_go_on_without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_nvrtc(*arguments: Any) -> Any:
+        raise errors.ToolchainError("NVRTC cannot be loaded")
+
+    kernel = tle2cuda.jit(fill)
+    launch = kernel.warmup(zeros(), 1.0, 5, num_warps=16)
+    monkeypatch.setattr(kernel, "compile_specialization", no_nvrtc)
+    with pytest.warns(RuntimeWarning, match="the most that fit are reported: NVRTC cannot be loaded"):
+        assert launch.n_regs == 128
+    assert (launch.n_spills, launch.metadata.shared, launch.metadata.num_warps) == (0, 0, 16)
+    assert repr(launch) == "<tle2cuda kernel fill on the CPU>"
+    with pytest.raises(errors.ToolchainError, match="NVRTC cannot be loaded"):
+        launch.asm  # noqa: B018

@@ -156,6 +156,11 @@ def _extract(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
     return replace(a, contiguity=runs, divisibility=divisors, constancy=tuple(map(min, a.constancy, shape)))
 
 
+@SHAPE_RULES("gather", "sort")
+def _elements_of(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
+    return replace(unknown(op.result.type), lo=operands[0].lo, hi=operands[0].hi)
+
+
 @SHAPE_RULES("flip")
 def _flip(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
     a = operands[0]

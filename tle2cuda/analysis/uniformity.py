@@ -44,7 +44,7 @@ class Uniformity:
 
 _UNIFORM = Uniformity(Level.GRID)
 _UNKNOWN = Uniformity(Level.CTA, False)
-_INDIVIDUAL = frozenset({"atomic_rmw", "atomic_cas", "alloc", "buffer_view", "local_ptr", "remote"})
+_INDIVIDUAL = frozenset({"atomic_rmw", "atomic_cas", "alloc", "buffer_view", "local_ptr", "remote", "asm_block"})
 
 
 def uniformity(kernel: Kernel) -> Mapping[Value, Uniformity]:

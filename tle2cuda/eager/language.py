@@ -12,6 +12,7 @@ import numpy as np
 from tle2cuda.eager import (
     creation,
     elementwise,
+    inline_asm,
     libdevice,
     memory,
     operators,
@@ -224,6 +225,7 @@ _TL: dict[str, Any] = {
     "constexpr": constexpr,
     "tensor": Tile,
     "swizzle2d": swizzle2d,
+    "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
 }  # fmt: skip
 
 _TLE: dict[str, Any] = {

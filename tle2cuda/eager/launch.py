@@ -11,6 +11,7 @@ from tle2cuda.eager.functions import Session
 from tle2cuda.eager.memory import Memory, Region
 from tle2cuda.eager.numbers import VALUES, round_to
 from tle2cuda.eager.program import Launch, Program, enter
+from tle2cuda.eager.tensors import make_tensor_descriptor
 from tle2cuda.eager.values import Tile
 from tle2cuda.errors import KernelError, LaunchError, MeshError
 from tle2cuda.ir.types import DType
@@ -18,7 +19,7 @@ from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
 from tle2cuda.runtime.frames import user_frames
-from tle2cuda.runtime.signature import Specialization
+from tle2cuda.runtime.signature import DescriptorArgument, Specialization, TupleArgument
 
 
 def run(
@@ -50,9 +51,13 @@ def run(
     memory = Memory()
     arguments: dict[str, Any] = dict(known)
     kept = []  # arrays must outlive the launch
+    leaves: dict[str, Any] = {}
     for spec, value in zip(specialization.args, values, strict=True):
-        arguments[spec.name], keep = _argument(spec, value, memory)
+        leaves[spec.name], keep = _argument(spec, value, memory)
         kept.append(keep)
+    for name, value in known.items():
+        arguments[name] = _assembled(value, leaves)
+    arguments |= leaves
     launch = Launch(extents, cluster, memory)
     function = session.function(fn)
 
@@ -86,6 +91,20 @@ def _cluster(session: Session, fn: Any, constants: dict[str, Any], asked: Dim3 |
             help="choose the cluster of the launch with cluster_dims=(x, y, z)",
         )
     return next(iter(shapes), (1, 1, 1))
+
+
+def _assembled(item: Any, leaves: dict[str, Any]) -> Any:
+    """A tuple or descriptor put together from its run-time parts, which are taken out of `leaves`; else `item`."""
+    if isinstance(item, ArgSpec):
+        return leaves.pop(item.name)
+    if isinstance(item, TupleArgument):
+        items = [_assembled(inner, leaves) for inner in item.items]
+        return item.kind(*items) if hasattr(item.kind, "_fields") else tuple(items)
+    if isinstance(item, DescriptorArgument):
+        base, *parts = (leaves.pop(leaf.name) for leaf in item.leaves())
+        rank = len(item.shape)
+        return make_tensor_descriptor(base, parts[:rank], [*parts[rank:], 1], item.block_shape, item.padding)
+    return item
 
 
 def _argument(spec: ArgSpec, value: Any, memory: Memory) -> tuple[Tile, Any]:

@@ -15,6 +15,7 @@ import re
 
 from tle2cuda.errors import NotSupported
 from tle2cuda.lowering.helpers import Helper, all_helpers
+from tle2cuda.ptx.cpp import without_asm
 from tle2cuda.targets import parse_target
 
 _SHARED = re.compile(
@@ -41,7 +42,7 @@ def translation_unit(source: str, kernel: str) -> str:
     Raises:
         NotSupported: The text holds PTX of its own, or a shared declaration of a form that is not known.
     """
-    text = with_twins(source)
+    text = without_asm(with_twins(source))
     text, members = with_gaps(text)
     text = with_shared_memory(text)
     bare = without_comments(text)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle2cuda.errors import (
-    ArgumentError,
     CapabilityError,
     CompilationError,
     ConstexprRequired,
@@ -22,25 +21,23 @@ from tle2cuda.errors import (
 )
 from tle2cuda.frontend.aggregates import Aggregate
 from tle2cuda.frontend.branches import FALLS, NO_VALUE, Arm, NoValue, Outcome
-from tle2cuda.frontend.calls import bind_parameters, signature_of
+from tle2cuda.frontend.calls import bind_parameters
 from tle2cuda.frontend.expressions import BINARY
 from tle2cuda.frontend.iterators import UnrolledLoop, loop_of, unrolled_values
 from tle2cuda.frontend.loops import Loops
-from tle2cuda.frontend.names import translate
+from tle2cuda.frontend.parameters import ParameterBinder
 from tle2cuda.frontend.scope import current_scope
 from tle2cuda.frontend.session import PoisonUsed, Session, TooManyErrors, TracingBuilder
 from tle2cuda.frontend.unsupported import unsupported
-from tle2cuda.frontend.values import POISON, Binding, decay, describe_value, is_handle, is_static, wrap
+from tle2cuda.frontend.values import POISON, decay, describe_value, is_handle, is_static, wrap
 from tle2cuda.ir.builder import reads_3_9
-from tle2cuda.ir.nodes import Argument, Kernel, Region, Value
+from tle2cuda.ir.nodes import Kernel, Region
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.levels import DEFAULT_LEVEL
 from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
-from tle2cuda.runtime.signature import TupleArgument
 from tle2cuda.targets import parse_target
 
 
@@ -413,9 +410,10 @@ def trace(
     builder.cluster_dims = cluster_dims
     session = Session(builder)
     tracer = FunctionTracer(session, fn)
-    args, bound = _bind_kernel(tracer, specs, dict(constants or {}))
     span = tracer.source.definition_span()
     with builder.active(), builder.at(span), builder.region() as ops:
+        binder = ParameterBinder(fn, lambda name: _parameter_span(tracer, name))
+        tracer.env.update(binder.bind(specs, dict(constants or {})))
         try:
             result = tracer.function_body()
             if not isinstance(result, NoValue) and result is not POISON:
@@ -433,9 +431,9 @@ def trace(
     _check_launch(builder, span)
     return Kernel(
         name=fn.__name__,
-        args=args,
+        args=tuple(binder.args),
         body=Region((), tuple(ops)),
-        constants=bound,
+        constants=binder.constants,
         num_warps=num_warps,
         cluster_dims=builder.cluster_dims or (1, 1, 1),
         cooperative=builder.cooperative or cooperative,
@@ -471,58 +469,6 @@ def _check_launch(builder: TracingBuilder, span: Span) -> None:
             place,
             help=f"use at most {limit} CTAs; up to 8 work on every GPU with clusters",
         )
-
-
-def _bind_kernel(
-    tracer: FunctionTracer, specs: Mapping[str, ArgSpec], constants: dict[str, Any]
-) -> tuple[tuple[Argument, ...], dict[str, Any]]:
-    """Gives the kernel's parameters their values; returns the run-time ones and the constants."""
-    args: list[Argument] = []
-    bound: dict[str, Any] = {}
-    signature = signature_of(tracer.fn)
-    inside = {leaf.name for value in constants.values() if isinstance(value, TupleArgument) for leaf in value.leaves()}
-    for name in (*specs, *constants):
-        if name not in signature.parameters and name not in inside:
-            raise ArgumentError(f"{tracer.source.name} has no parameter {name!r}")
-    for name, parameter in signature.parameters.items():
-        span = _parameter_span(tracer, name)
-        given = constants.get(name)
-        if isinstance(given, TupleArgument):
-            tracer.env[name] = Binding(_bind_tuple(given, span, args), span)
-            continue
-        if name in specs:
-            value = Value(_ir_type(specs[name]), name, span)
-            args.append(Argument(value, specs[name].divisibility))
-            tracer.env[name] = Binding(tensor(value), span)
-            continue
-        if name in constants:
-            bound[name] = unwrap(translate(constants[name]))
-        elif parameter.default is not parameter.empty:
-            bound[name] = unwrap(translate(parameter.default))
-        else:
-            raise ArgumentError(f"{tracer.source.name}: parameter `{name}` has neither a type nor a value", span)
-        tracer.env[name] = Binding(wrap(bound[name]), span)
-    return tuple(args), bound
-
-
-def _bind_tuple(argument: TupleArgument, span: Span, args: list[Argument]) -> Any:
-    """A tuple parameter: its run-time elements become arguments of their own."""
-    items: list[Any] = []
-    for item in argument.items:
-        if isinstance(item, TupleArgument):
-            items.append(_bind_tuple(item, span, args))
-        elif isinstance(item, ArgSpec):
-            value = Value(_ir_type(item), item.name, span)
-            args.append(Argument(value, item.divisibility))
-            items.append(tensor(value))
-        else:
-            items.append(wrap(item))
-    return argument.kind(*items) if hasattr(argument.kind, "_fields") else tuple(items)
-
-
-def _ir_type(spec: ArgSpec) -> DType | PointerType:
-    dtype = DType(spec.dtype)
-    return PointerType(dtype) if spec.kind == "pointer" else dtype
 
 
 def _return_span(tracer: FunctionTracer) -> Span | None:

@@ -51,6 +51,7 @@ _VECTOR_SAFE = {"hint", "yield"}.union(
         "math",
         "libdevice",
         "philox",
+        "asm",
         "cast",
         "bitcast",
     ]

@@ -9,7 +9,8 @@ from tle2cuda.ir.types import DType, PointerType, TileType, element_of
 
 ELEMENTWISE = frozenset(
     """
-    add sub mul div idiv rem and or xor shl shr min max mulhi fma cmp select math libdevice philox cast bitcast ptr_add hint
+    add sub mul div idiv rem and or xor shl shr min max mulhi fma cmp select math libdevice philox asm cast bitcast
+    ptr_add hint
     """.split()
 )
 """Operations that compute each element of the result from the same element of the operands."""

@@ -11,6 +11,7 @@ the barriers inside the operation. Scratch may be overwritten as soon as a barri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -48,11 +49,14 @@ _SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
     "convert_layout": (WRITE, READ),
     "flip": (WRITE, READ),
     "extract_at": (WRITE, READ),
+    "gather": (WRITE, READ),
+    "sort": (WRITE, READ),
     "atomic_rmw": (WRITE, READ),
     "atomic_cas": (WRITE, READ),
     "load": (WRITE, READ),
     "dot": (WRITE, READ),
     "histogram": (WRITE, ATOMIC, READ),
+    "asm_block": (WRITE, READ),
 }
 """Phases of an operation on its scratch, a CTA barrier between each two; its own access is in the first."""
 
@@ -222,6 +226,8 @@ def internal_barriers(op: Op) -> int:
 
 def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     kind = _MEMORY_KINDS.get(op.name)
+    if op.name == "asm_block":
+        return _asm_accesses(op, roots)
     if kind is None:
         return ()
     pointer = op.operands[0]
@@ -229,6 +235,24 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     assert isinstance(element, PointerType)
     one_thread = kind != READ and not isinstance(pointer.type, TileType)
     return tuple(Effect(kind, element.space, root, pointer, op, one_thread) for root in roots.of(pointer))
+
+
+_PTX_ACCESS = re.compile(r"\b(?:ld|st|atom|red|cp|multimem)\b")
+
+
+def _asm_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """The user's PTX may write whatever its pointers lead to; without pointers, what instructions on memory reach."""
+    if op.attrs["pure"]:
+        return ()
+    pointers = [v for v in op.operands if not isinstance(v.type, BufferType) and is_pointer(v.type)]
+    found = []
+    for pointer in pointers:
+        element = element_of(pointer.type)
+        assert isinstance(element, PointerType)
+        found += [Effect(WRITE, element.space, root, None, op) for root in roots.of(pointer)]
+    if not pointers and _PTX_ACCESS.search(op.attrs["asm"]):
+        found.append(Effect(WRITE, GLOBAL, None, None, op))
+    return tuple(found)
 
 
 def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:

@@ -142,6 +142,24 @@ _row(
     attrs={"rounds": NATURAL, "word": choice_of(0, 1, 2, 3)},
 )
 _row(
+    "asm",
+    "values of one shape -> value of that shape",
+    (VALUE,),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT},
+)
+_row(
+    "asm_block",
+    "values of one shape -> values of that shape",
+    (),
+    rules.check_asm,
+    variadic=VALUE,
+    attrs={"asm": TEXT, "constraints": TEXT, "pack": POSITIVE, "pure": FLAG},
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
     "cast",
     "number -> number of the same shape",
     (NUMBER,),
@@ -189,6 +207,14 @@ _row(
     tile_rules.check_insert,
 )
 _row("flip", "tile -> the same, axis reversed", (TILE,), tile_rules.check_flip, attrs={"axis": INT})
+_row("gather", "tile, integer tile -> tile of its shape", (TILE, TILE), tile_rules.check_gather, attrs={"axis": INT})
+_row(
+    "sort",
+    "tile of numbers -> its elements along axis in order, or the first of them",
+    (TILE,),
+    tile_rules.check_sort,
+    attrs={"axis": INT, "descending": FLAG, "merge": maybe(FLAG)},
+)
 _row(
     "reduce",
     "tiles of one shape -> the same without axis",

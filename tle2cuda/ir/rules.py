@@ -131,6 +131,14 @@ def check_math(op: Op) -> None:
     check_elementwise(op)
 
 
+def check_asm(op: Op) -> None:
+    """Operands and results have one shape; there is at least one result."""
+    values = (*value_operands(op), *op.results)
+    _need(bool(op.results), "it has no results")
+    _same_shapes(op, values)
+    _same_layout(op, values)
+
+
 def check_philox(op: Op) -> None:
     """Unsigned words of 32 or 64 bits."""
     _need(element_of(op.operands[0].type) in (U32, U64), f"operand 0 is {op.operands[0].type}, not u32 or u64")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tle2cuda.ir.kinds import Broken
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.rules import agree, expect, plain
-from tle2cuda.ir.types import TileType, shape_of
+from tle2cuda.ir.types import DType, TileType, Type, shape_of
 
 
 def _need(condition: bool, problem: str) -> None:
@@ -80,3 +80,32 @@ def check_flip(op: Op) -> None:
     _axis(op, shape_of(op.operands[0].type))
     expect(op, op.operands[0].type)
     _need(agree(op.operands[0].type, op.results[0].type), "operand and result have different layouts")
+
+
+def check_gather(op: Op) -> None:
+    """Integers of the source's rank, and its extents beside the axis; the result has their shape."""
+    source, index = _tile(op), _tile(op, 1)
+    axis = _axis(op, source.shape)
+    _need(isinstance(index.element, DType) and index.element.is_int(), f"operand 1 is {index}, not integers")
+    _need(len(source.shape) == len(index.shape), f"{source} and {index} differ in rank")
+    beside = [(m, n) for d, (m, n) in enumerate(zip(source.shape, index.shape, strict=True)) if d != axis]
+    _need(all(m == n for m, n in beside), f"{source} and {index} differ beside axis {axis}")
+    expect(op, TileType(index.shape, source.element))
+    _need(agree_layouts(index, op.results[0].type), "operand 1 and the result have different layouts")
+
+
+def agree_layouts(a: Type, b: Type) -> bool:
+    """Equal layouts, where both are chosen."""
+    layouts = [getattr(type_, "layout", None) for type_ in (a, b)]
+    return None in layouts or layouts[0] == layouts[1]
+
+
+def check_sort(op: Op) -> None:
+    """Numbers; along the axis as many elements or fewer."""
+    source, target = _tile(op), _result(op)
+    axis = _axis(op, source.shape)
+    _need(isinstance(source.element, DType), f"operand 0 is {source}, not numbers")
+    _check_part(source, target)
+    beside = [(m, n) for d, (m, n) in enumerate(zip(source.shape, target.shape, strict=True)) if d != axis]
+    _need(all(m == n for m, n in beside), f"{source} and {target} differ beside axis {axis}")
+    _need(not op.attrs.get("merge") or source.shape == target.shape, "a merge keeps all elements")

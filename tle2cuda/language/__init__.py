@@ -50,7 +50,6 @@ from tle2cuda.ops.atomics import (
 from tle2cuda.ops.block_pointers import advance, make_block_ptr
 from tle2cuda.ops.casts import cast
 from tle2cuda.ops.compare import logical_and, logical_not, logical_or
-from tle2cuda.ops.copy import unsupported
 from tle2cuda.ops.core import block_type, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.creation import arange, full, zeros, zeros_like
 from tle2cuda.ops.debug import (
@@ -81,7 +80,10 @@ from tle2cuda.ops.descriptors import (
     tensor_descriptor_type,
 )
 from tle2cuda.ops.dot import dot
+from tle2cuda.ops.dot_scaled import dot_scaled
+from tle2cuda.ops.gather import gather
 from tle2cuda.ops.histogram import histogram
+from tle2cuda.ops.inline_asm import inline_asm_elementwise
 from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.math import (
@@ -137,23 +139,13 @@ from tle2cuda.ops.shape import (
     trans,
     view,
 )
+from tle2cuda.ops.sort import bitonic_merge, sort, topk
 
 dtype = DType
 int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
 
-_DOT = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
-_SORT = "count how many elements go before each, tl.sum(before.to(tl.int32), axis=0), and store to that place"
-
-dot_scaled = unsupported("tl.dot_scaled", _DOT)
-gather = unsupported("tl.gather", "store to a tle.gpu buffer and load through tle.gpu.local_ptr")
-sort = unsupported("tl.sort", _SORT)
-topk = unsupported("tl.topk", _SORT)
-bitonic_merge = unsupported("tl.bitonic_merge", _SORT)
-inline_asm_elementwise = unsupported(
-    "tl.inline_asm_elementwise", "write it with tl functions; the emitted .cu file can be edited where only PTX will do"
-)
 
 # Last, since its modules use the names above.
 from tle2cuda.language import tle  # noqa: E402

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
 
@@ -34,8 +34,22 @@ class GlobalAccess:
             if op.name in ("load", *_WRITES) and self._is_global(op):
                 self._access(op, dirty)
                 dirty = dirty or op.name in _WRITES
+            elif op.name == "asm_block":
+                dirty = self._asm(op, dirty)
             for inner in op.regions:
                 dirty = self._visit(inner, dirty) or dirty
+        return dirty
+
+    def _asm(self, op: Op, dirty: bool) -> bool:
+        """Inline PTX writes, and reads again, whatever it may reach."""
+        for effect in effects(op, self.roots):
+            if effect.space != GLOBAL or effect.is_scratch:
+                continue
+            dirty = True
+            if effect.root is None:
+                self.anything_written = True
+            else:
+                self.written.add(effect.root)
         return dirty
 
     def _access(self, op: Op, dirty: bool) -> None:
@@ -53,7 +67,10 @@ class GlobalAccess:
 
     def _writes(self, region: Region) -> bool:
         return any(
-            (op.name in _WRITES and self._is_global(op)) or any(self._writes(r) for r in op.regions) for op in region.ops
+            (op.name in _WRITES and self._is_global(op))
+            or (op.name == "asm_block" and any(e.space == GLOBAL for e in effects(op, self.roots)))
+            or any(self._writes(r) for r in op.regions)
+            for op in region.ops
         )
 
     @staticmethod
@@ -72,6 +89,11 @@ class GlobalAccess:
         after a write, in a loop that writes for instance, must go the ordinary way.
         """
         return self.is_const(argument) and argument not in self.read_after_write and not self.unknown_read_after_write
+
+    def is_unchanging(self, pointer: Value) -> bool:
+        """Whether a pointer leads only into arguments that may be read as read-only data."""
+        arguments = self._arguments(pointer)
+        return bool(arguments) and all(self.is_restrict(a) for a in arguments or ())
 
     def is_read_only(self, pointer: Value) -> bool:
         """Whether a pointer leads only into arguments that are never written."""

@@ -138,7 +138,8 @@ def _shift(state: State, op: Op, args: list[C]) -> C:
     if amount is None or not within(amount, 0, type_.bits):
         helper = state.helper("shift_left" if op.name == "shl" else "shift_right")
         return call(f"{helper}<{type_.cuda}>", *args)
-    return narrowed(type_, mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, *args))
+    by = args[1] if known is None else C(str(known))
+    return narrowed(type_, mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, args[0], by))
 
 
 @rule("min", "max")

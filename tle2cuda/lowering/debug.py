@@ -76,7 +76,7 @@ def emit_print(state: State, op: Op) -> None:
     """`printf` of every element, once, with the place of the program in the grid."""
     state.comment(op.span)
     tiles = [v for v in op.operands if is_tile(v)]
-    prefix = _c_text(op.attrs.get("prefix", "")).replace("%", "%%")
+    prefix = c_text(op.attrs.get("prefix", "")).replace("%", "%%")
     if not tiles:
         for number, value in enumerate(op.operands or (None,)):
             printed = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
@@ -104,7 +104,7 @@ def _label(op: Op, number: int) -> str:
     return f" (operand {number}) " if len(op.operands) > 1 else " "
 
 
-def _c_text(text: object) -> str:
+def c_text(text: object) -> str:
     """A text as it stands between the quotes of a string literal."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": ""}
     return "".join(escapes.get(letter, letter) for letter in str(text))
@@ -144,7 +144,7 @@ def emit_assert(state: State, op: Op) -> None:
     state.helper("assertion_failed")
 
     def failed(test: C) -> AssertView:
-        return AssertView(test.text, _c_text(op.attrs.get("message", "")), op.span.file_name, op.span.line)
+        return AssertView(test.text, c_text(op.attrs.get("message", "")), op.span.file_name, op.span.line)
 
     if not is_tile(condition):
         test = negate(scalar_text(state, condition))

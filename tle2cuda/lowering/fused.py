@@ -160,7 +160,7 @@ class FusedLoop:
         return RegionView(self.ev.runs, shape, ", ".join(parts), ", ".join(ranges))
 
     def _fences(self) -> list[atomics.Fences]:
-        return [atomics.fences(op) for op in self.members if op.name.startswith("atomic")]
+        return [atomics.fences(self.state, op) for op in self.members if op.name.startswith("atomic")]
 
     def _declare_outliving(self) -> None:
         """Arrays for what outlives the region, unless its storage exists or one straight line can define it."""
@@ -379,7 +379,7 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
     access = access_of(op)
     scratch = state.buffers[op.operands[-1]].text
     state.comment(op.span)
-    fences = atomics.fences(op)
+    fences = atomics.fences(state, op)
     target = state.targets.get(result)
     registers = target or state.new_registers(result, "before")
     type_, name = ("", "") if target else state.declarator(registers, result)
@@ -398,13 +398,13 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
         slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
         statements.assign(ev.run_block, registers.element("run", "k"), slot, op.span)
 
-    bodies = {"perform": _each_register(state, loop.ev, perform), "read": _each_register(state, loop.ev, read)}
+    bodies = {"perform": each_register(state, loop.ev, perform), "read": each_register(state, loop.ev, read)}
     view = atomics.ReplicatedView(type_, name, fences.release, fences.acquire)
     write(state.block, atomics.TEMPLATE, "replicated", view, op.span, **bodies)
     state.registers[result] = registers
 
 
-def _each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
+def each_register(state: State, ev: Evaluator, body: Callable[[Evaluator], None]) -> Block:
     """`body` in loops over run and k, with what is named in front of them."""
     whole = Block(state.block.depth)
     loops = [(index, count) for index, count in (("run", ev.runs), ("k", ev.vec)) if count > 1]

@@ -111,6 +111,16 @@ def converted_name(state: State, op: Op) -> str:
     return _with_operand(state, op, "converted")
 
 
+def sorted_name(state: State, op: Op) -> str:
+    """A name for what a sort yields."""
+    return _with_operand(state, op, "sorted" if op.operands[0].type == op.results[0].type else "first")
+
+
+def gathered_name(state: State, op: Op) -> str:
+    """A name for what a gather yields."""
+    return _with_operand(state, op, "gathered")
+
+
 def part_name(state: State, op: Op) -> str:
     """A name for a part of a tile."""
     return _with_operand(state, op, "part")

@@ -41,7 +41,7 @@ def index_rule(*names: str) -> Callable[[IndexRule], IndexRule]:
 
 def elementwise(state: State, op: Op, arguments: list[Expr], to_text: ToText) -> Expr:
     """The value of one elementwise operation."""
-    from tle2cuda.lowering import arithmetic, casts, compare, hints, libdevice, math, random  # noqa: F401  (they register their rules)
+    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, math, random  # noqa: F401  (they register their rules)
 
     if op.name in INDEX_RULES and any(isinstance(a, Affine) for a in arguments):
         sums = [a if isinstance(a, Affine) else Affine(0, ((a, 1),)) for a in arguments]

@@ -11,7 +11,7 @@ from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.lowering import atomics, statements
 from tle2cuda.lowering.cexpr import AND, EQUALITY, PRIMARY, C, all_of, binary, ternary
 from tle2cuda.lowering.literals import literal
-from tle2cuda.lowering.memory import access_of, pointee, read_element, store_view, write_store
+from tle2cuda.lowering.memory import access_of, masked_element, pointee, read_element, store_view, write_store
 from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Place, Places
@@ -62,7 +62,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.levels[value] = state.level
         return
     named = bool(value.name) and not expr.is_simple
-    again = state.use_count(value) > 1 and not expr.is_simple and len(expr.text) > SHORT_TEXT
+    again = not expr.is_simple and len(expr.text) > SHORT_TEXT and _times_spelled(state, value) > 1
     if not (keep or named or again):
         state.scalars[value] = expr
         return
@@ -74,6 +74,11 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
     name = state.names.fresh(hint_for(state, value, op))
     state.define_constant(value, name, expr.text, op.span)
     state.scalars[value] = C(name)
+
+
+def _times_spelled(state: State, value: Value) -> int:
+    """How often a scalar's text would stand somewhere: its uses, those of a splat of it counting as its own."""
+    return sum(state.use_count(user.results[0]) if user.name == "splat" else 1 for user in state.uses.get(value, ()))
 
 
 def emit_elementwise(state: State, op: Op) -> None:
@@ -116,7 +121,7 @@ def emit_load(state: State, op: Op) -> None:
     read = read_element(state, op, places, place)
     if access.mask is not None:
         other = scalar_text(state, access.other) if access.other is not None else literal(state, 0, dtype)
-        read = ternary(scalar_text(state, access.mask), read, other)
+        read = masked_element(state, op, places, place, scalar_text(state, access.mask), read, other)
     if op.attrs.get("num_scratch"):
         state.comment(op.span)
         _broadcast(state, op, read, atomics.Fences())
@@ -131,7 +136,7 @@ def emit_store(state: State, op: Op) -> None:
     places = Places(state)
     place = place_of(state, access.pointer)
     state.comment(op.span)
-    condition = _first_thread(state)
+    condition = first_thread(state)
     if access.mask is not None:
         condition = binary("&&", AND, condition, scalar_text(state, access.mask))
     value = scalar_text(state, access.value)
@@ -146,13 +151,13 @@ def emit_atomic(state: State, op: Op) -> None:
     state.comment(op.span)
     operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
     call = atomics.spell(state, op, places.address(place), *(scalar_text(state, v) for v in operands))
-    fences = atomics.fences(op)
+    fences = atomics.fences(state, op)
     mask = scalar_text(state, access.mask) if access.mask is not None else None
     if op.attrs.get("num_scratch"):  # where the old value is used
         result = call if mask is None else ternary(mask, call, literal(state, 0, pointee(access.pointer)))
         _broadcast(state, op, result, fences)
     elif fences == atomics.Fences():
-        condition = all_of((_first_thread(state), *(() if mask is None else (mask,))))
+        condition = all_of((first_thread(state), *(() if mask is None else (mask,))))
         assert condition is not None
         statements.evaluate(state.block, call.text, op.span, condition.text)
     else:
@@ -167,7 +172,7 @@ def emit_atomic(state: State, op: Op) -> None:
         write(state.block, atomics.TEMPLATE, "fenced", view, op.span)
 
 
-def _first_thread(state: State) -> C:
+def first_thread(state: State) -> C:
     """Condition that selects one thread of the CTA."""
     return binary("==", EQUALITY, state.thread(), C("0"))
 

@@ -107,7 +107,7 @@ def emit_flip(state: State, op: Op) -> None:
         _emit_shared(state, op, flatten(axis_unit(layout.shape, axis, layout.shape[axis] - 1), layout.shape))
         return
     registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
-    source = _in_registers(state, value, op)
+    source = in_registers(state, value, op)
     if result not in state.targets:
         state.declare_registers(registers, result, op.span)
     run_step, k_step = divmod(steps[0], registers.vec)
@@ -327,7 +327,7 @@ def _is_pointer(value: Value) -> bool:
 _OWN_LANE = ThreadMap(0, ())
 
 
-def _in_registers(state: State, value: Value, op: Op) -> Registers:
+def in_registers(state: State, value: Value, op: Op) -> Registers:
     """Registers that hold a tile as its layout says, written here where there are none."""
     source = state.registers.get(value)
     if source is None or source.layout != state.layout(value) or source.single_run:
@@ -342,7 +342,7 @@ def _emit_shuffles(state: State, op: Op) -> None:
     assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
     source_layout, target_layout = value.type.layout, result.type.layout
     assert source_layout is not None and target_layout is not None
-    source = _in_registers(state, value, op)
+    source = in_registers(state, value, op)
     registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
     rounds = conversion(source_layout, target_layout).rounds
     guarded = any(step.guard is not None for step in rounds)
@@ -434,4 +434,4 @@ def _register(registers: Registers, number: int) -> str:
     return registers.element(str(number // registers.vec), str(number % registers.vec))
 
 
-__all__ = ["emit_convert_layout", "emit_flip", "emit_tile_to_scalar", "from_stored", "stored_type", "to_stored"]
+__all__ = ["emit_convert_layout", "emit_flip", "emit_tile_to_scalar", "from_stored", "in_registers", "to_stored"]

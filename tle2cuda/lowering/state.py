@@ -143,6 +143,7 @@ class State:
         self.member_types: dict[Value, str] = {}  # members of `Shared` that are no plain arrays
         self.places: dict[Value, object] = {}
         self.helpers: set[str] = set()
+        self.functions: dict[object, tuple[str, str]] = {}  # what the kernel brings itself: name and text
         self.includes: set[str] = set()
         self.block = Block(depth=1)
         self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, BOOL, F16, F32, U8, DType, PointerType, TileType, dtype_of
+from tle2cuda.ir.types import BF16, BOOL, F16, F32, I32, I64, U8, U32, U64, DType, PointerType, TileType, dtype_of
 from tle2cuda.layout import LANE_BITS, Layout, axis_unit, conversion, f2, flatten, reduction
 
 ConversionWay = Literal["none", "shuffle", "shared"]
@@ -194,6 +195,106 @@ def flip_in_warp(layout: Layout, axis: int) -> tuple[int, int] | None:
         return None
     registers = len(layout.registers)
     return found & ((1 << registers) - 1), found >> registers
+
+
+# ---- sorting -----------------------------------------------------------------------------------------------------------
+
+_MOST_EXCHANGED_BYTES = 32 << 10  # of shared memory for one exchange between warps and the next
+
+
+def sort_key(dtype: DType) -> DType:
+    """The integers that elements are sorted as: 32 or 64 bits, in the order of the elements."""
+    if dtype.bits <= 32:
+        return U32 if dtype is U32 else I32
+    return U64 if dtype is U64 else I64
+
+
+def sort_chunk(op: Op) -> int:
+    """Keys of each thread that go through shared memory at a time; 0 when rows stay inside of warps."""
+    source, target = op.operands[0].type, op.results[0].type
+    assert isinstance(source, TileType) and isinstance(target, TileType) and source.layout is not None
+    layout, axis = source.layout, op.attrs["axis"]
+    split = split_axis(layout, axis)
+    if not split.warp_bits:
+        return 0
+    rest = 1 << len(layout.registers) - len(split.register_bits)
+    chunk: int = rest * min(1 << len(split.register_bits), target.shape[axis])
+    while 2 * chunk * layout.num_threads * sort_key(dtype_of(source)).bytes > _MOST_EXCHANGED_BYTES and chunk > 1:
+        chunk //= 2
+    return chunk
+
+
+# ---- gathers -----------------------------------------------------------------------------------------------------------
+
+_MOST_SHUFFLES = 4  # for each element; shared memory takes one write for each of the source's, and one read
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSteps:
+    """Where a gather by shuffles finds its elements.
+
+    Attributes:
+        lane_images: Source lane of each bit of the place along the axis.
+        register_images: Number of the choice among registers of each bit of that place.
+        axis_registers: Source registers of each bit of that number.
+        other_registers: Source register of each register bit of the result.
+        own_lanes: Source lane of each bit of the thread index.
+    """
+
+    lane_images: tuple[int, ...]
+    register_images: tuple[int, ...]
+    axis_registers: tuple[int, ...]
+    other_registers: tuple[int, ...]
+    own_lanes: tuple[int, ...]
+
+
+def gather_source(target: Layout, axis: int, shape: tuple[int, ...]) -> Layout | None:
+    """The layout in which each warp holds all that its part of the result may want; None for mixed layouts.
+
+    Beside the axis the source lies as the result does. The axis takes the lanes that the result uses for it or leaves
+    idle, then registers.
+    """
+    if not split_axis(target, axis).separable:
+        return None
+    nothing = (0,) * len(shape)
+    bits = [axis_unit(shape, axis, 1 << bit) for bit in range(shape[axis].bit_length() - 1)]
+    lanes = []
+    for image in target.lanes:
+        free = not any(x for d, x in enumerate(image) if d != axis)
+        lanes.append((bits.pop(0) if bits else nothing) if free else image)
+    registers = [image for image in target.registers if not image[axis]]
+    warps = tuple(nothing if image[axis] else image for image in target.warps)
+    return Layout(shape, (*bits, *registers), tuple(lanes), warps).drop_replicated_registers()
+
+
+def gather_in_warp(source: Layout, target: Layout, axis: int) -> GatherSteps | None:
+    """How to gather by a few shuffles; None when elements must go through shared memory."""
+    places = source.axis_bits(axis)
+    if places is None or any(name == "warp" for name, _ in places) or not split_axis(target, axis).separable:
+        return None
+    if sum(name == "register" for name, _ in places) > _MOST_SHUFFLES.bit_length() - 1:
+        return None
+
+    def beside(images: Sequence[tuple[int, ...]]) -> list[int]:
+        """Where images lead beside the axis, as row-major indices in the source."""
+        return [flatten((*image[:axis], 0, *image[axis + 1 :]), source.shape) for image in images]
+
+    if beside((*source.lanes, *source.warps)) != beside((*target.lanes, *target.warps)):
+        return None
+    registers = f2.EchelonBasis(beside(source.registers))
+    others = [registers.solve(image) for image in beside(target.registers)]
+    if None in others:
+        return None
+    numbers = iter(range(len(places)))
+    along = {bit for name, bit in places if name == "lane"}
+    own = [0 if bit in along or not any(image) else 1 << bit for bit, image in enumerate(source.lanes)]
+    return GatherSteps(
+        lane_images=tuple(1 << bit if name == "lane" else 0 for name, bit in places),
+        register_images=tuple(1 << next(numbers) if name == "register" else 0 for name, _ in places),
+        axis_registers=tuple(1 << bit for name, bit in places if name == "register"),
+        other_registers=tuple(register for register in others if register is not None),
+        own_lanes=(*own, *(0 for _ in source.warps)),
+    )
 
 
 # ---- conversions ----------------------------------------------------------------------------------------------------

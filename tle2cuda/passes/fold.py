@@ -16,7 +16,7 @@ from tle2cuda.passes.fold_tiles import TILE_RULES
 
 EXACT_MATH = frozenset(("abs", "floor", "ceil", "trunc", "rint", "sqrt_rn"))
 """Functions every implementation rounds alike, so that the host may evaluate them."""
-FOLDABLE = ELEMENTWISE - {"ptr_add", "hint", "libdevice", "philox"}
+FOLDABLE = ELEMENTWISE - {"ptr_add", "hint", "libdevice", "philox", "asm"}
 
 Replacement = Value | Op | None
 """An existing value, an operation to put in place, or None: nothing better is known."""

@@ -17,7 +17,7 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, unflatten
+from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, sort_layout, unflatten
 
 MAX_ACCESS_BYTES = 16
 PRODUCT_VECTOR = 4
@@ -32,8 +32,10 @@ class Component:
     products: list[Op] = field(default_factory=list)
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scan_axes: list[int] = field(default_factory=list)
+    sort_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
+    expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
 
 
@@ -76,6 +78,7 @@ class LayoutChoice:
             "atomic_cas",
             "local_ptr",
             "scan",
+            "asm_block",
         ):
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":
@@ -128,6 +131,9 @@ class LayoutChoice:
             self._component(op.results[0]).scan_axes.append(axis)
         elif op.name == "dot":
             self._component(op.results[0]).products.append(op)
+        elif op.name == "sort":
+            if op.operands[0] not in self.lazy:
+                self._component(op.operands[0]).sort_axes.append(op.attrs["axis"])
         elif op.name == "reduce":
             for result in op.results:
                 if is_tile(result):
@@ -136,8 +142,8 @@ class LayoutChoice:
             self._note_parts(op)
         elif op.name in ELEMENTWISE or op.name == "store":
             member = self._member(op)
-            for operand in op.operands if member is not None else ():
-                self._note_broadcast(operand, member)
+            if member is not None:
+                self._note_broadcasts(op.operands, member)
 
     def _note_parts(self, op: Op) -> None:
         """The tile that parts are taken from would like neighbours that go to different parts in one thread."""
@@ -157,17 +163,30 @@ class LayoutChoice:
                 wanted[axis] = bits + 1
         component.in_registers = wanted
 
-    def _note_broadcast(self, operand: Value, meets: Value | None) -> None:
-        """If `operand` is a broadcast of registers, its source would like the layout of what it meets."""
-        path = self._definitions.get(operand)
-        if path is None or path.name != "broadcast" or meets is None:
-            return
-        source = path.operands[0]
-        inner = self._definitions.get(source)
-        if inner is not None and inner.name == "expand_dims":
-            source = inner.operands[0]
-        if is_tile(source) and source not in self.lazy:
-            self._component(source).broadcast_into.append((meets, path))
+    def _note_broadcasts(self, operands: Sequence[Value], meets: Value) -> None:
+        """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
+
+        Lazy arithmetic between them and `meets` is looked through.
+        """
+        seen: set[Value] = set()
+        todo = list(operands)
+        while todo:
+            operand = todo.pop()
+            path = self._definitions.get(operand)
+            if path is None or operand in seen:
+                continue
+            seen.add(operand)
+            if operand in self.lazy and path.name in ELEMENTWISE:
+                todo += path.operands
+            elif path.name == "expand_dims" and path.operands[0] not in self.lazy:
+                self._component(path.operands[0]).expanded_into.append((meets, path.attrs["axis"]))
+            elif path.name == "broadcast":
+                source = path.operands[0]
+                inner = self._definitions.get(source)
+                if inner is not None and inner.name == "expand_dims":
+                    source = inner.operands[0]
+                if is_tile(source) and source not in self.lazy:
+                    self._component(source).broadcast_into.append((meets, path))
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
 
@@ -186,6 +205,8 @@ class LayoutChoice:
             return self._for_product(component.products[0])
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
+        if component.sort_axes:
+            return sort_layout(shape, component.sort_axes[0], self.kernel.num_warps)
         for operand, axis in component.reduced_from:
             if operand not in self.lazy:
                 return self.layout_for(operand).reduce_axis(axis)
@@ -195,6 +216,9 @@ class LayoutChoice:
             if inner is not None and inner.name == "expand_dims":
                 layout = layout.unexpand_dims(inner.attrs["axis"])
             return layout
+        for result, axis in component.expanded_into:
+            if self._component(result).broadcast_into:
+                return self.layout_for(result).unexpand_dims(axis)
         candidates = [self.for_access(pointer, shape, component.in_registers) for pointer, _ in component.accesses]
         if not candidates:
             return self.default(shape, component.in_registers)

@@ -14,7 +14,8 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
-from tle2cuda.layout import Layout, conversion, scan_layout
+from tle2cuda.layout import Layout, conversion, scan_layout, sort_layout
+from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, forward, num_elements
 
@@ -176,7 +177,7 @@ class _Assign:
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
             method(op)
-        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr", "remote"):
+        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr", "remote", "asm_block"):
             self.visit_elementwise(op)
         elif any(is_tile(v) for v in (*op.operands, *op.results)):
             raise AssertionError(f"the layout pass has no rule for {op.name}")
@@ -219,7 +220,9 @@ class _Assign:
         if not tiles:
             self.rebuild(op, self.operands_in(op, None), None)
             return
-        layout = self.pick([v for v in op.operands if is_tile(v)], next(v for v in tiles))
+        # Lazy tiles belong to no component: they have no wish of their own.
+        member = next((v for v in (*op.results, *op.operands) if is_tile(v) and v not in self.lazy), tiles[0])
+        layout = self.pick([v for v in op.operands if is_tile(v)], member)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     # Memory: the data dictates where it already lies, otherwise the component's anchor does.
@@ -277,6 +280,26 @@ class _Assign:
         shape = op.operands[0].type.shape  # type: ignore[union-attr]
         layout = scan_layout(shape, op.attrs["axis"], self.kernel.num_warps)
         self.rebuild(op, self.operands_in(op, layout), layout)
+
+    def visit_sort(self, op: Op) -> None:
+        shape: tuple[int, ...] = op.results[0].type.shape  # type: ignore[union-attr]
+        layout = sort_layout(op.operands[0].type.shape, op.attrs["axis"], self.kernel.num_warps)  # type: ignore[union-attr]
+        target = layout if layout.shape == shape else layout.part_of_axes(shape)
+        self.rebuild(op, self.operands_in(op, layout), target)
+
+    def visit_gather(self, op: Op) -> None:
+        """By shuffles where the source lies so that they reach it, or may as well be made so."""
+        source, index = op.operands
+        axis = op.attrs["axis"]
+        layout = self.natural(index)
+        own = self.natural(source)
+        if layout is None:
+            layout = own if own is not None and own.shape == index.type.shape else self.choice.layout_for(op.results[0])  # type: ignore[union-attr]
+        near = gather_source(layout, axis, source.type.shape)  # type: ignore[union-attr]
+        if own is None and near is not None and gather_in_warp(near, layout, axis) is not None:
+            own = near
+        operands = (self.want(source, own or self.choice.layout_for(source)), self.want(index, layout))
+        self.rebuild(op, operands, layout)
 
     def visit_exclusive_sum(self, op: Op) -> None:
         layout = scan_layout(op.operands[0].type.shape, 0, self.kernel.num_warps)  # type: ignore[union-attr]

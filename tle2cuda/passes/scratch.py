@@ -21,11 +21,15 @@ from tle2cuda.passes.collective_plan import (
     exclusive_sum_slots,
     exclusive_sum_type,
     flip_in_warp,
+    gather_in_warp,
     scan_slots,
+    sort_chunk,
+    sort_key,
     stored,
     warp_exchange,
 )
 from tle2cuda.passes.dot_plan import operand_name, stage_operands
+from tle2cuda.ptx.steps import is_same_for_all_threads
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -63,9 +67,12 @@ class _Scratch(Rewriter):
             "convert_layout": self.for_conversion,
             "flip": self.for_flip,
             "extract_at": self.for_part,
+            "gather": self.for_gather,
+            "sort": self.for_sort,
             "atomic_rmw": self.for_atomic,
             "atomic_cas": self.for_atomic,
             "load": self.for_load,
+            "asm_block": self.for_asm,
         }
 
     def visit(self, op: Op) -> None:
@@ -128,6 +135,17 @@ class _Scratch(Rewriter):
     def for_part(self, op: Op) -> list[BufferType]:
         return [BufferType((_layout(op.results[0]).num_elements,), _stored(op.operands[0]))]
 
+    def for_gather(self, op: Op) -> list[BufferType]:
+        source = _layout(op.operands[0])
+        if gather_in_warp(source, _layout(op.results[0]), op.attrs["axis"]) is not None:
+            return []
+        return [BufferType((source.num_elements,), _stored(op.operands[0]))]
+
+    def for_sort(self, op: Op) -> list[BufferType]:
+        chunk = sort_chunk(op)
+        count = 2 * chunk * _layout(op.operands[0]).num_threads
+        return [BufferType((count,), sort_key(dtype_of(op.operands[0].type)))] if chunk else []
+
     def for_atomic(self, op: Op) -> list[BufferType]:
         result = op.results[0]
         if not self.uses.get(result):
@@ -142,6 +160,14 @@ class _Scratch(Rewriter):
         if is_tile(op.results[0]) or not (op.attrs.get("volatile") or op.attrs.get("cache") == ".cv"):
             return []
         return [BufferType((1,), _stored(op.results[0]))]
+
+    def for_asm(self, op: Op) -> list[BufferType]:
+        """A scalar that threads may see differently, such as a clock or memory that others write, is one thread's."""
+        if is_tile(op.results[0]) or op.attrs["pure"] or not any(self.uses.get(result) for result in op.results):
+            return []
+        if is_same_for_all_threads(op.attrs["asm"]):
+            return []
+        return [BufferType((1,), _stored(result)) for result in op.results]
 
 
 def _layout(value: Value):  # type: ignore[no-untyped-def]
@@ -170,5 +196,7 @@ def _name(op: Op, position: int, definitions: Mapping[Value, Op]) -> str:
         "convert_layout": "exchange",
         "flip": "exchange",
         "extract_at": "part",
+        "gather": "source",
+        "sort": "exchanged_keys",
     }.get(op.name, "broadcast")
     return f"{base}_{kind.split('_')[-1]}" if base else kind

@@ -19,8 +19,9 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
-from tle2cuda.runtime.signature import Parameter, Specialization, TupleArgument, unwrap_constexpr
+from tle2cuda.runtime.signature import DescriptorArgument, Parameter, Specialization, TupleArgument, unwrap_constexpr
 
 Description = tuple[Any, Any]
 Describe = Callable[[Any], Description]
@@ -200,6 +201,14 @@ def _describe_tuple(table: _Descriptions, value: tuple[Any, ...]) -> Description
     return (type(value), *(key for key, _ in pairs)), tuple(passed for _, passed in pairs)
 
 
+def _describe_descriptor(descriptor: TensorDescriptor) -> Description:
+    """A `TensorDescriptor`: tensor, extents and strides are passed; the shape of tiles is part of the key."""
+    base_key, base = _SPECIALIZED[type(descriptor.base)](descriptor.base)
+    descriptor.check(aligned=base_key[2])
+    key = (TensorDescriptor, base_key, tuple(descriptor.block_shape), descriptor.padding)
+    return key, (base, tuple(descriptor.shape), tuple(descriptor.strides[:-1]))
+
+
 def _describe_unknown(value: Any) -> Description:
     raise ArgumentError(
         f"a value of type {type(value).__module__}.{type(value).__qualname__} cannot be a run-time argument",
@@ -231,6 +240,8 @@ class _Descriptions(dict[type, Describe]):
             return _describe_none
         if issubclass(kind, TensorWrapper):
             return _describe_reinterpreted
+        if issubclass(kind, TensorDescriptor):
+            return _describe_descriptor
         if issubclass(kind, MockTensor):
             return _describe_mock
         if issubclass(kind, tuple):
@@ -505,9 +516,8 @@ class _Collected:
     places: dict[int, str] = field(default_factory=dict)
     library: str = ""
 
-    def leaf_name(self, parent: str, position: int) -> str:
-        """A name for an element of a tuple: an identifier that no parameter has."""
-        name = f"{parent}_{position}"
+    def unused(self, name: str) -> str:
+        """A name for a part of an argument: an identifier that no parameter has."""
         while name in self.names:
             name += "_"
         return name
@@ -550,16 +560,38 @@ def _walk(parameter: Parameter, key: Any, value: Any, place: Place, found: _Coll
         path = place if isinstance(place, tuple) else (place,)
         items = []
         for position, (item_key, item) in enumerate(zip(key[1:], value, strict=True)):
-            inner = replace(parameter, name=found.leaf_name(parameter.name, position), dtype="")
+            inner = replace(parameter, name=found.unused(f"{parameter.name}_{position}"), dtype="")
             items.append(_walk(inner, item_key, item, (*path, position), found))
         return TupleArgument(type(value), tuple(items))
+    if isinstance(value, TensorDescriptor):
+        return _walk_descriptor(parameter, key, value, place, found)
     if key == "1" and not parameter.dtype:
         return 1
-    spec = _arg_spec(parameter, key)
+    return _collect(_arg_spec(parameter, key), key, value, place, found)
+
+
+def _walk_descriptor(
+    parameter: Parameter, key: Any, value: TensorDescriptor, place: Place, found: _Collected
+) -> DescriptorArgument:
+    path = place if isinstance(place, tuple) else (place,)
+    name = parameter.name
+    base = replace(parameter, name=found.unused(f"{name}_base"), specialize=True, specialize_alignment=True)
+    base_spec = _collect(_arg_spec(base, key[1]), key[1], value.base, (*path, 0), found)
+    parts: list[tuple[ArgSpec, ...]] = []
+    for position, (part, dtype, count) in enumerate(
+        (("extent", "i32", len(value.shape)), ("stride", "i64", len(value.strides) - 1)), 1
+    ):
+        specs = [ArgSpec(found.unused(f"{name}_{part}{axis}"), "scalar", dtype) for axis in range(count)]
+        parts.append(tuple(_collect(spec, dtype, None, (*path, position, axis), found) for axis, spec in enumerate(specs)))
+    return DescriptorArgument(base_spec, parts[0], parts[1], tuple(value.block_shape), value.padding)
+
+
+def _collect(spec: ArgSpec, key: Any, value: Any, place: Place, found: _Collected) -> ArgSpec:
+    """Notes a run-time argument."""
     found.specs.append(spec)
     found.indices.append(place)
     if not isinstance(key, str) and key[1] is not None:
-        found.places.setdefault(key[1], parameter.name)
+        found.places.setdefault(key[1], spec.name)
         found.library = found.library or type(value).__module__.partition(".")[0]
     return spec
 

@@ -44,13 +44,39 @@ class TensorDescriptor:
         if self.padding not in ("zero", "nan"):
             raise InvalidArgument(f"padding of a TensorDescriptor is zero or nan, got {self.padding!r}")
 
+    def check(self, aligned: bool) -> None:
+        """What every load and store may rely on.
+
+        Args:
+            aligned: The tensor begins at a multiple of 16 bytes.
+
+        Raises:
+            InvalidArgument: It does not, or rows do not.
+        """
+        if not aligned:
+            raise InvalidArgument("the tensor of a TensorDescriptor begins at a multiple of 16 bytes, this one does not")
+        size = self.base.element_size() if hasattr(self.base, "element_size") else self.base.itemsize
+        for axis, stride in enumerate(self.strides[:-1]):
+            if stride * size % 16:
+                raise InvalidArgument(
+                    f"rows of a TensorDescriptor begin at multiples of 16 bytes; stride {axis} is {stride} elements of "
+                    f"{size} bytes",
+                    help="pad the rows of the tensor",
+                )
+        if min(self.shape) < 0 or max(self.shape) > 0x7FFFFFFF:
+            raise InvalidArgument(f"extents of a TensorDescriptor have 31 bits, got {list(self.shape)}")
+
     @staticmethod
     def from_tensor(tensor: Any, block_shape: Sequence[int], padding: str = "zero") -> TensorDescriptor:
         """The descriptor of a whole tensor.
 
         Args:
-            tensor: A torch tensor.
+            tensor: A torch tensor, or an array.
             block_shape: Extents of a block.
             padding: What lies outside.
         """
-        return TensorDescriptor(tensor, list(tensor.shape), list(tensor.stride()), list(block_shape), padding)
+        if callable(getattr(tensor, "stride", None)):
+            strides = list(tensor.stride())
+        else:
+            strides = [step // tensor.itemsize for step in tensor.strides]
+        return TensorDescriptor(tensor, list(tensor.shape), strides, list(block_shape), padding)

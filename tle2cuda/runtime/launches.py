@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import warnings
 from collections.abc import Callable
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
-from tle2cuda.compiler import emit_specialized, trace_specialized
-from tle2cuda.errors import ArgumentError
+from tle2cuda.compiler import EmittedKernel, emit_specialized, trace_specialized
+from tle2cuda.errors import ArgumentError, DeviceCodeError, ToolchainError
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
 from tle2cuda.runtime.options import LaunchOptions
-from tle2cuda.targets import DEFAULT_TARGET
+from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.jit_function import JitFunction
@@ -110,9 +112,51 @@ class HostLaunch:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        return getattr(self._build(), name)
+
+    def __repr__(self) -> str:
+        return f"<tle2cuda kernel {self.kernel.fn.__name__} on the CPU>"
+
+    def _build(self) -> Any:
+        """The kernel compiled for the default target."""
         if self._compiled is None:
             self._compiled = self.kernel.compile_specialization(self.bound.specialization, self.settings, None)
-        return getattr(self._compiled, name)
+        return self._compiled
+
+    @functools.cached_property
+    def contract(self) -> LaunchContract:
+        """The launch contract of the emitted file; needs no CUDA."""
+        return self._emit().contract
+
+    @property
+    def metadata(self) -> Any:
+        """What Triton's launch metadata tells; needs no CUDA."""
+        from tle2cuda.runtime.compiled import make_metadata
+
+        return make_metadata(self.contract)
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of one thread; where NVRTC is missing, the most that this many threads may have."""
+        try:
+            return int(self._build().n_regs)
+        except DeviceCodeError:
+            raise
+        except ToolchainError as error:
+            _note_no_registers(error.message)
+            registers = parse_target(DEFAULT_TARGET).limits.registers_per_sm // self.contract.cta_threads
+            return min(registers, MAX_REGISTERS_PER_THREAD)
+
+    @property
+    def n_spills(self) -> int:
+        """Registers that were spilled, in 4-byte words; 0 where NVRTC is missing."""
+        try:
+            return int(self._build().n_spills)
+        except DeviceCodeError:
+            raise
+        except ToolchainError as error:
+            _note_no_registers(error.message)
+            return 0
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """A launch with this grid, of all the kernel's arguments; constants are passed and not read."""
@@ -136,25 +180,30 @@ class HostLaunch:
         device = host_device()
         if device == "eager":
             return device  # nothing is compiled
+        if device == "interpreter":
+            if self.traced is None:
+                self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._options())
+                self.settings.check_mesh(self.kernel.fn.__name__, self.traced.cluster_dims, self.traced.cooperative)
+        elif self.emulation is None:
+            from tle2cuda.emulator.api import Program
+
+            self.emulation = Program(self._emit())
+        return device
+
+    def _options(self) -> dict[str, Any]:
         settings = self.settings
-        options: dict[str, Any] = {
+        return {
             "num_warps": settings.num_warps,
             "arch": DEFAULT_TARGET,
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
         }
-        name = self.kernel.fn.__name__
-        if device == "interpreter":
-            if self.traced is None:
-                self.traced = trace_specialized(self.kernel, self.bound.specialization, **options)
-                settings.check_mesh(name, self.traced.cluster_dims, self.traced.cooperative)
-        elif self.emulation is None:
-            from tle2cuda.emulator.api import Program
 
-            emitted = emit_specialized(self.kernel, self.bound.specialization, **options)
-            settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
-            self.emulation = Program(emitted)
-        return device
+    def _emit(self) -> EmittedKernel:
+        emitted = emit_specialized(self.kernel, self.bound.specialization, **self._options())
+        contract = emitted.contract
+        self.settings.check_mesh(self.kernel.fn.__name__, contract.cluster, contract.cooperative)
+        return emitted
 
     def fast_path(self) -> HostLaunch | None:
         """This object: what a launch costs in Python is nothing beside running the kernel.
@@ -184,6 +233,16 @@ class HostLaunch:
         if x and y and z:
             interpreter.run(self.traced, ctas, self.pick(values))
         return self
+
+
+@functools.cache
+def _note_no_registers(why: str) -> None:
+    """Says once that a number is a bound."""
+    warnings.warn(
+        f"how many registers kernels have is not known here, so the most that fit are reported: {why}",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def values_for_all(names: list[str], indices: tuple[Place, ...], kernel: str, args: tuple[Any, ...]) -> tuple[Any, ...]:

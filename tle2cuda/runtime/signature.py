@@ -22,6 +22,7 @@ from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
+_DESCRIPTOR = re.compile(r"tensordesc<(?P<dtype>[a-z]\w*)\[(?P<shape>\d+(, *\d+)*)\](?:, *(?P<padding>nan|zero))?>")
 _OBJECT_OF_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _DTYPE_ALIASES = {"u1": "i1", "fp8e4m3fn": "fp8e4nv", "fp8e5m2": "fp8e5"}
 _FLOAT_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -117,8 +118,33 @@ class TupleArgument:
         for item in self.items:
             if isinstance(item, ArgSpec):
                 yield item
-            elif isinstance(item, TupleArgument):
+            elif isinstance(item, (TupleArgument, DescriptorArgument)):
                 yield from item.leaves()
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorArgument:
+    """A parameter that is a tensor descriptor made on the host.
+
+    Attributes:
+        base: The tensor.
+        shape: Its extents.
+        strides: Its strides without the last, which is 1.
+        block_shape: Extents of a tile.
+        padding: What elements outside of the tensor read as.
+    """
+
+    base: ArgSpec
+    shape: tuple[ArgSpec, ...]
+    strides: tuple[ArgSpec, ...]
+    block_shape: tuple[int, ...]
+    padding: str
+
+    def leaves(self) -> Iterator[ArgSpec]:
+        """The run-time arguments inside."""
+        yield self.base
+        yield from self.shape
+        yield from self.strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +154,7 @@ class Specialization:
     Attributes:
         args: Run-time arguments in parameter order, those inside tuples in place of the tuple.
         constants: Constant parameters in parameter order, as pairs of name and Python object; a tuple with run-time
-            elements is a `TupleArgument`.
+            elements is a `TupleArgument`, a tensor descriptor a `DescriptorArgument`.
     """
 
     args: tuple[ArgSpec, ...]
@@ -275,6 +301,8 @@ def parse_signature(
         if isinstance(item, ArgSpec):
             args.append(item)
         else:
+            if isinstance(item.value, DescriptorArgument):
+                args.extend(item.value.leaves())
             bound.append((parameter.name, item.value))
     return Specialization(tuple(args), tuple(bound))
 
@@ -310,9 +338,9 @@ def split_signature(text: str) -> list[str]:
             quote = "" if char == quote else quote
         elif char in "'\"":
             quote = char
-        elif char in "([{":
+        elif char in "([{<":
             depth += 1
-        elif char in ")]}":
+        elif char in ")]}>":
             depth -= 1
         elif char == "," and depth == 0:
             entries.append(current.strip())
@@ -410,6 +438,9 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
     is_literal, value = _literal(text)
     if is_literal:
         return _Constant(value)
+    descriptor = _descriptor(name, text)
+    if descriptor is not None:
+        return _Constant(descriptor)
     if text.startswith("tl."):
         return _Constant(_language_name(name, text))
     match = _TYPE.fullmatch(text)
@@ -429,6 +460,24 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
             help=_nearest(dtype, list(DTYPE_BYTES)),
         )
     return _apply_hint(name, text, bool(match["star"]), dtype, is_const, match["hint"])
+
+
+def _descriptor(name: str, text: str) -> DescriptorArgument | None:
+    """The argument that ``tensordesc<fp16[64, 64]>`` means; None when it is something else."""
+    match = _DESCRIPTOR.fullmatch(text)
+    if match is None:
+        return None
+    dtype = _DTYPE_ALIASES.get(match["dtype"], match["dtype"])
+    if dtype not in DTYPE_BYTES:
+        raise ArgumentError(
+            f"`{name}`: unknown type {dtype!r} in the signature entry {text!r}", help=_nearest(dtype, list(DTYPE_BYTES))
+        )
+    shape = tuple(int(extent) for extent in match["shape"].split(","))
+    rank = len(shape)
+    base = ArgSpec(f"{name}_base", "pointer", dtype, 16)
+    extents = tuple(ArgSpec(f"{name}_extent{axis}", "scalar", "i32") for axis in range(rank))
+    strides = tuple(ArgSpec(f"{name}_stride{axis}", "scalar", "i64") for axis in range(rank - 1))
+    return DescriptorArgument(base, extents, strides, shape, match["padding"] or "zero")
 
 
 def _apply_hint(name: str, text: str, pointer: bool, dtype: str, is_const: bool, hint: str | None) -> ArgSpec | _Constant:

@@ -20,6 +20,7 @@
 #include "tle2cuda_emulator/keywords.h"
 #include "tle2cuda_emulator/math.h"
 #include "tle2cuda_emulator/ptx.h"
+#include "tle2cuda_emulator/ptx_steps.h"
 #include "tle2cuda_emulator/shared.h"
 #include "tle2cuda_emulator/vector_types.h"
 #include "tle2cuda_emulator/warp.h"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime.launches import HostLaunch
 from tle2cuda.runtime.signature import unwrap_constexpr
 from tle2cuda.targets import parse_target
 from tle2cuda.triton import knobs
@@ -18,15 +19,18 @@ from tle2cuda.triton.runtime.cache import get_cache_manager, triton_key
 _OPTIONS = ("num_warps", "cluster_dims", "launch_cooperative_grid", "maxnreg", "enable_fp_fusion")
 
 
-class CompiledKernel:
+class _CompiledKernels(type):
+    """Knows compiled kernels by what they can do: their class is made when CuPy is first needed."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, HostLaunch) or hasattr(type(instance), "bind_launch")
+
+
+class CompiledKernel(metaclass=_CompiledKernels):
     """The class of compiled kernels for `isinstance`; the objects are `cupy.RawKernel`s (`tle2cuda.compile`)."""
 
     launch_enter_hook: Any = None
     launch_exit_hook: Any = None
-
-    @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
-        return cls is CompiledKernel and hasattr(other, "asm") and hasattr(other, "metadata")
 
 
 class ASTSource:

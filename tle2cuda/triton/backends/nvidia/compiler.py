@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,4 +37,14 @@ def get_ptxas(arch: int | None = None) -> Any:
     return SimpleNamespace(path=path)
 
 
-__all__ = ["CUDABackend", "get_ptxas"]
+def min_dot_size(target: Any) -> Callable[[Any, Any], tuple[int, int, int]]:
+    """Function from the types of `tl.dot`'s operands to the smallest M, N and K that it takes."""
+
+    def smallest(lhs_type: Any, rhs_type: Any) -> tuple[int, int, int]:
+        bits = getattr(lhs_type, "scalar", lhs_type).primitive_bitwidth
+        return (1, 1, 32 if bits == 8 else 16)
+
+    return smallest
+
+
+__all__ = ["CUDABackend", "get_ptxas", "min_dot_size"]

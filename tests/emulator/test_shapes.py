@@ -1,0 +1,66 @@
+"""What shape operations, sorts and gathers cost: barriers, shared memory and exchanges, counted in emitted files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.opcases import cases
+from tle2cuda.emulator import Counters, emulate
+
+CASES = cases()
+
+
+def cost(name: str) -> tuple[Counters, int]:
+    """Counters of a case, and its bytes of shared memory."""
+    case = CASES[name]
+    emitted = case.emit()
+    inputs = case.inputs()
+    arguments = {spec.name: inputs[spec.name] for spec in emitted.contract.args}
+    result = emulate(emitted, emitted.contract.launch_grid(case.grid), arguments, detect="counters").check()
+    return result.counters, emitted.contract.shared_bytes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "interleave_f16_1000",
+        "split_f32_2048_warps4",
+        "split_f32_64_warps4",
+        "split_u8_256_warps8",
+        "split_quads_512",
+        "split_quads_8",
+        "cat_16x64_axis0",
+        "cat_16x64_axis1",
+        "swap_halves_1024",
+        "sort_128x8_axis1_warps4",
+    ],
+)
+def test_what_lies_in_one_thread_stays_there(name: str) -> None:
+    counted, shared_bytes = cost(name)
+    assert shared_bytes == 0 and not counted.barriers and not counted.collectives
+
+
+@pytest.mark.parametrize(
+    ("name", "barriers", "shared_bytes"),
+    [
+        ("sort_1x64_axis1_warps4", 0, 0),
+        ("sort_1x1024_axis1_warps1", 0, 0),
+        ("sort_16x64_axis1_warps4", 0, 0),
+        ("sort_1x1024_axis1_warps4", 3, 2 * 4096),
+        ("sort_1x1024_axis1_warps8", 6, 2 * 4096),
+        ("topk_f32_1x1024_8", 2, 2 * 4096),
+        ("topk_f32_16x128_16", 0, 0),
+        ("bitonic_merge_1x1024_axis1", 2, 2 * 4096),
+        ("bitonic_merge_4x64_axis1", 0, 0),
+        ("gather_f32_128x32_128x32_axis1", 0, 0),
+        ("gather_f32_64x32_32x32_axis0", 1, 64 * 32 * 4),
+    ],
+)
+def test_barriers_and_shared_memory(name: str, barriers: int, shared_bytes: int) -> None:
+    counted, used_bytes = cost(name)
+    assert (counted.barriers, used_bytes) == (barriers, shared_bytes)
+
+
+def test_exchanges_between_warps_have_no_bank_conflicts() -> None:
+    counted, _ = cost("sort_1x1024_axis1_warps8")
+    assert counted.shared_loads.bank_conflicts == counted.shared_stores.bank_conflicts == 0

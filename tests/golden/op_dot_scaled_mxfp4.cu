@@ -1,0 +1,261 @@
+// scaled_product.cu: emitted by tle2cuda from dot.py:121 (scaled_product). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 6976 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      a *u8 align 16, a_scale *u8 align 16, b *u8 align 16, b_scale *u8 align 16,
+//             out *fp32 align 16
+//   constants A_FORMAT = 'e2m1', B_FORMAT = 'e2m1', A_PACK = True, B_PACK = True, FAST = False,
+//             AM = 32, AK = 32, BK = 32, BN = 16, M = 32, N = 16, GROUPS = 2
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace {
+
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
+{
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
+    return result;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
+// each thread for itself.
+template <typename T, int N, typename Stored>
+__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
+{
+    const Vector<Stored, N> stored = load_vector<N>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
+    return result;
+}
+
+// A NaN.
+__device__ __forceinline__ float quiet_nan()
+{
+    return __int_as_float(0x7fc00000);
+}
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `source` of the warp holds. Called by whole warps.
+template <typename T>
+__device__ __forceinline__ T shuffle_from(T value, int source)
+{
+    return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    union {  // never alive at the same time
+        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:139
+        alignas(16) __nv_bfloat16 a_tile[32][72];  // scratch of dot.py:139
+    };
+    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:139
+    alignas(16) __nv_bfloat16 b_tile[16][72];  // scratch of dot.py:139
+};
+static_assert(sizeof(Shared) <= 6976, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restrict__ a_scale,
+               const unsigned char* __restrict__ b, const unsigned char* __restrict__ b_scale,
+               float* out)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:128
+    const int rows = thread / 4;
+    const int rows_2 = thread % 4 * 8;
+    const Vector<unsigned char, 8> x = load_vector<8>(a + rows * 32 + rows_2);
+    const int rows_3 = thread / 4;
+
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:129
+    const int index = rows_3 * 16;
+    const int cols = thread % 4 * 4;
+    const Vector<unsigned char, 4> y = load_vector<4>(b + index + cols);
+
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:128
+    const int rows_4 = thread / 2 % 32;
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:130
+    const int groups = thread % 2;
+    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:133
+    const unsigned char xs = *(a_scale + rows_4 * 2 + groups);
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:129
+    const int cols_2 = thread / 2 % 16;
+    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:136
+    const unsigned char ys = *(b_scale + cols_2 * 2 + groups);
+
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:139
+    Vector<__nv_bfloat16, 8> value_2;
+    Vector<__nv_bfloat16, 8> value_4;
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) {
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:139
+        const unsigned short x_wide = static_cast<unsigned short>(x[k]);
+        const unsigned short shifted = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 7) << 9);
+        const unsigned short shifted_2 = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 8) << 12);
+        const __half value = bit_cast<__half>(static_cast<unsigned short>(shifted | shifted_2));
+        value_2[k] = __float2bfloat16(__half2float(value * __float2half(16384.0f)));
+        const unsigned short shifted_3 = static_cast<unsigned short>(x_wide >> 4);
+        const unsigned short shifted_4 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_3 & 7) << 9);
+        const unsigned short shifted_5 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_3 & 8) << 12);
+        const __half value_3 = bit_cast<__half>(static_cast<unsigned short>(shifted_4 | shifted_5));
+        value_4[k] = __float2bfloat16(__half2float(value_3 * __float2half(16384.0f)));
+    }
+    Vector<__nv_bfloat16, 4> value_6;
+    Vector<__nv_bfloat16, 4> value_8;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const unsigned short y_wide = static_cast<unsigned short>(y[k]);
+
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:139
+        const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
+        const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
+        const __half value_5 = bit_cast<__half>(static_cast<unsigned short>(shifted_6 | shifted_7));
+        value_6[k] = __float2bfloat16(__half2float(value_5 * __float2half(16384.0f)));
+        const unsigned short shifted_8 = static_cast<unsigned short>(y_wide >> 4);
+        const unsigned short shifted_9 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_8 & 7) << 9);
+        const unsigned short shifted_10 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_8 & 8) << 12);
+        const __half value_7 = bit_cast<__half>(static_cast<unsigned short>(shifted_9 | shifted_10));
+        value_8[k] = __float2bfloat16(__half2float(value_7 * __float2half(16384.0f)));
+    }
+    const unsigned short shifted_11 = static_cast<unsigned short>(static_cast<unsigned short>(xs) << 7);
+    const __nv_bfloat16 value_9 = bit_cast<__nv_bfloat16>(shifted_11);
+    if (thread < 64) shared.exchange[thread % 64] = value_9;
+    __syncthreads();  // the whole tile is in shared memory
+    __nv_bfloat16 converted = shared.exchange[thread / 2];
+    Vector<__nv_bfloat16, 16> product;
+    #pragma unroll
+    for (int k = 0; k < 16; ++k) {
+        product[k] = (k % 2 == 0 ? value_2[k / 2] : value_4[k / 2]) * converted;
+    }
+    const bool flag = xs == 255;
+    if (thread < 64) shared.exchange_2[thread % 64] = flag;
+    __syncthreads();  // the whole tile is in shared memory
+    bool converted_2 = shared.exchange_2[thread / 2] != 0;
+    Vector<__nv_bfloat16, 16> chosen;
+    #pragma unroll
+    for (int k = 0; k < 16; ++k) {
+        chosen[k] = converted_2 ? __float2bfloat16(quiet_nan()) : product[k];
+    }
+    const unsigned short shifted_12 = static_cast<unsigned short>(static_cast<unsigned short>(ys) << 7);
+    const __nv_bfloat16 value_10 = bit_cast<__nv_bfloat16>(shifted_12);
+    __nv_bfloat16 tile_source;
+    tile_source = value_10;
+    Vector<__nv_bfloat16, 4> converted_3;
+    converted_3[0] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64);
+    converted_3[1] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 2);
+    converted_3[2] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 4);
+    converted_3[3] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 6);
+    Vector<__nv_bfloat16, 2> product_2[4];
+
+    // tile [64, 16]: row = thread / 4 * 2 + k, column = thread % 4 * 4 + run;  run < 4, k < 2
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            product_2[run][k] = (k == 0 ? value_6[run] : value_8[run]) * converted_3[run];
+        }
+    }
+    const bool flag_2 = ys == 255;
+    bool tile_source_2;
+    tile_source_2 = flag_2;
+    Vector<bool, 4> converted_4;
+    converted_4[0] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64);
+    converted_4[1] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 2);
+    converted_4[2] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 4);
+    converted_4[3] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 6);
+    Vector<__nv_bfloat16, 2> chosen_2[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            chosen_2[run][k] = converted_4[run] ? __float2bfloat16(quiet_nan()) : product_2[run][k];
+        }
+    }
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        Vector<__nv_bfloat16, 8> packed;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) packed[k] = chosen[8 * run + k];
+        store_vector(&shared.a_tile[thread / 4][thread % 4 * 16 + 8 * run], packed);
+    }
+    #pragma unroll
+    for (int run = 0; run < 4; ++run)
+        store_vector(&shared.b_tile[thread % 4 * 4 + run][thread / 4 * 2], chosen_2[run]);
+    __syncthreads();  // the left operand and the right one are in shared memory
+    Vector<float, 4> product_3;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k)
+        product_3[k] = 1.0f;
+    #pragma unroll 4
+    for (int k_ = 0; k_ < 64; k_ += 4) {
+        Vector<float, 4> b_part[4];  // the columns of this thread
+        #pragma unroll
+        for (int column = 0; column < 4; ++column)
+            b_part[column] = load_vector_as<float, 4>(&shared.b_tile[thread % 4 * 4 + column][k_]);
+        const Vector<float, 4> a_part = load_vector_as<float, 4>(&shared.a_tile[thread / 4][k_]);
+        #pragma unroll
+        for (int step = 0; step < 4; ++step) {
+            #pragma unroll
+            for (int column = 0; column < 4; ++column) product_3[column] += a_part[step] * b_part[column][step];
+        }
+    }
+
+    // at = rows[:, None] * N + cols[None, :]                                             dot.py:137
+    const int at = index + cols;
+    // tl.store(out + at, product)                                                        dot.py:140
+    store_vector(out + at, product_3);
+}

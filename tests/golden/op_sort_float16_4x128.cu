@@ -1,0 +1,233 @@
+// sort_rows_.cu: emitted by tle2cuda from sorting.py:19 (sort_rows). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      x *fp16 align 16, out *fp16 align 16
+//   constants AXIS = 1, DESCENDING = False, M = 4, N = 128
+
+#include <cuda_fp16.h>
+
+namespace {
+
+// In place of `WarpSlots` for rows that no warp shares with another.
+struct NoSlots {};
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// A float as an integer in the same order: -0 before 0, and NaN, whatever its sign, last. Keys become floats again.
+__device__ __forceinline__ int float_key(float value)
+{
+    const int bits = __float_as_int(value);
+    return value != value ? 0x7fffffff : bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+__device__ __forceinline__ float float_of_key(int key)
+{
+    return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `lane ^ mask` of the warp holds. Called by whole warps.
+template <typename T>
+__device__ __forceinline__ T shuffle_lanes(T value, int mask)
+{
+    return shuffle_words(value, [mask](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, mask); });
+}
+
+// Keeps the one of two keys that comes first, or with LAST the other one.
+template <bool DESCENDING, typename T>
+__device__ __forceinline__ T take_better(T mine, T theirs, bool last)
+{
+    return (theirs < mine) != (DESCENDING != last) ? theirs : mine;
+}
+
+// Compares each key with the one that the lane `lane ^ mask` holds in the same register, or with MIRRORED counted from the
+// last register on, and keeps the one that comes first, or where `last` holds the other one. Called by whole warps.
+template <bool MIRRORED, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void compare_lanes(T (&keys)[ROWS][COUNT], int mask, bool last)
+{
+    #pragma unroll
+    for (int row = 0; row < ROWS; ++row) {
+        T theirs[COUNT];
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) theirs[k] = shuffle_lanes(keys[row][MIRRORED ? COUNT - 1 - k : k], mask);
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) keys[row][k] = take_better<DESCENDING>(keys[row][k], theirs[k], last);
+    }
+}
+
+// Place of this thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
+// XOR to a thread's index to get to the thread at `position ^ mask`.
+template <int THREADS, int WARP_STEP>
+__device__ __forceinline__ int row_position()
+{
+    if constexpr (THREADS > 32) return threadIdx.x % 32 + threadIdx.x / (32 * WARP_STEP) % (THREADS / 32) * 32;
+    else return threadIdx.x % THREADS;
+}
+
+template <int WARP_STEP>
+__device__ __forceinline__ int row_mask(int mask)
+{
+    return mask % 32 + mask / 32 * 32 * WARP_STEP;
+}
+
+// `compare_lanes` with the thread at the place `position ^ mask` of the row, which may be one of another warp. Called by all
+// threads; contains CTA barriers for a mask of 32 and more.
+template <int THREADS, int WARP_STEP, bool MIRRORED, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void compare_threads(T (&keys)[ROWS][COUNT], int mask, bool last, Slots& slots)
+{
+    if constexpr (THREADS > 32) {
+        if (mask >= 32) {
+            #pragma unroll
+            for (int first = 0; first < ROWS * COUNT; first += Slots::SIZE) {
+                T mine[Slots::SIZE], theirs[Slots::SIZE];
+                #pragma unroll
+                for (int i = 0; i < Slots::SIZE; ++i) {
+                    const int k = (first + i) % COUNT;
+                    mine[i] = keys[(first + i) / COUNT][MIRRORED ? COUNT - 1 - k : k];
+                }
+                slots.exchange(mine, theirs, row_mask<WARP_STEP>(mask));
+                #pragma unroll
+                for (int i = 0; i < Slots::SIZE; ++i) {
+                    T& key = keys[(first + i) / COUNT][(first + i) % COUNT];
+                    key = take_better<DESCENDING>(key, theirs[i], last);
+                }
+            }
+            return;
+        }
+    }
+    compare_lanes<MIRRORED, DESCENDING>(keys, mask, last);
+}
+
+// Exchanges two keys where they are not in order.
+template <bool DESCENDING, typename T>
+__device__ __forceinline__ void put_in_order(T& first, T& second)
+{
+    const T smaller = second < first ? second : first;
+    const T larger = second < first ? first : second;
+    first = DESCENDING ? larger : smaller;
+    second = DESCENDING ? smaller : larger;
+}
+
+// Last steps of a bitonic merge: compares elements of one thread, SIZE / 2 and less apart. Groups of SIZE neighbours
+// become sorted when each was bitonic.
+template <int SIZE, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void merge_in_thread(T (&keys)[ROWS][COUNT])
+{
+    #pragma unroll
+    for (int distance = SIZE / 2; distance > 0; distance /= 2)
+        #pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            #pragma unroll
+            for (int k = 0; k < COUNT; ++k)
+                if ((k & distance) == 0) put_in_order<DESCENDING>(keys[row][k], keys[row][k ^ distance]);
+}
+
+// Bitonic merge of rows of COUNT keys in each of THREADS threads, whose lowest keys lie in the first thread: places
+// `first_step` and less apart are compared, then the keys of each thread. Called by all threads.
+template <int THREADS, int WARP_STEP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void merge_rows(T (&keys)[ROWS][COUNT], int first_step, Slots&& slots)
+{
+    const int position = row_position<THREADS, WARP_STEP>();
+    #pragma unroll 1
+    for (int step = first_step; step > 0; step /= 2)
+        compare_threads<THREADS, WARP_STEP, false, DESCENDING>(keys, step, (position & step) != 0, slots);
+    merge_in_thread<COUNT, DESCENDING>(keys);
+}
+
+// Sorts groups of SIZE neighbours in each thread.
+template <int SIZE, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void sort_in_thread(T (&keys)[ROWS][COUNT])
+{
+    if constexpr (SIZE > 1) {
+        sort_in_thread<SIZE / 2, DESCENDING>(keys);
+        // The halves are sorted the same way: compared with each other's mirror image, they become bitonic.
+        #pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            #pragma unroll
+            for (int k = 0; k < COUNT; ++k)
+                if ((k & SIZE / 2) == 0) put_in_order<DESCENDING>(keys[row][k], keys[row][k ^ (SIZE - 1)]);
+        merge_in_thread<SIZE / 2, DESCENDING>(keys);
+    }
+}
+
+// Bitonic sort of rows of COUNT keys in each of THREADS threads, in groups of GROUP threads. Groups of threads twice as
+// large are merged from step to step: the second half of each is read backwards. Called by all threads.
+template <int THREADS, int WARP_STEP, int GROUP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void sort_rows(T (&keys)[ROWS][COUNT], Slots&& slots)
+{
+    const int position = row_position<THREADS, WARP_STEP>();
+    sort_in_thread<COUNT, DESCENDING>(keys);
+    #pragma unroll 1
+    for (int group = 2; group <= GROUP; group *= 2) {
+        const bool last = (position & group / 2) != 0;
+        compare_threads<THREADS, WARP_STEP, true, DESCENDING>(keys, group - 1, last, slots);
+        merge_rows<THREADS, WARP_STEP, DESCENDING>(keys, group / 4, slots);
+    }
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+sort_rows_(const __half* __restrict__ x, __half* out)
+{
+    const int thread = threadIdx.x;
+
+    // at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]                    sorting.py:20
+    const int at = 4 * thread;
+
+    // tl.store(out + at, tl.sort(tl.load(x + at), AXIS, DESCENDING))                  sorting.py:21
+    const Vector<__half, 4> x_value = load_vector<4>(x + at);
+    int keys[1][4];
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) keys[0][k] = float_key(__half2float(x_value[k]));
+    sort_rows<32, 1, 32, false>(keys, NoSlots{});
+    Vector<__half, 4> x_sorted;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) x_sorted[k] = __float2half(float_of_key(keys[0][k]));
+    store_vector(out + at, x_sorted);
+}

@@ -1,0 +1,246 @@
+// defines: float_key float_of_key
+// A float as an integer in the same order: -0 before 0, and NaN, whatever its sign, last. Keys become floats again.
+__device__ __forceinline__ int float_key(float value)
+{
+    const int bits = __float_as_int(value);
+    return value != value ? 0x7fffffff : bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+__device__ __forceinline__ float float_of_key(int key)
+{
+    return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
+}
+// defines: double_key double_of_key
+// A double as an integer in the same order: -0 before 0, and NaN, whatever its sign, last. Keys become doubles again.
+__device__ __forceinline__ long long double_key(double value)
+{
+    const long long bits = __double_as_longlong(value);
+    return value != value ? 0x7fffffffffffffffll : bits ^ ((bits >> 63) & 0x7fffffffffffffffll);
+}
+
+__device__ __forceinline__ double double_of_key(long long key)
+{
+    return __longlong_as_double(key ^ ((key >> 63) & 0x7fffffffffffffffll));
+}
+// defines: float8_key
+// The bits of an 8-bit float as an integer in the order of the floats: -0 before 0, and NaN, whatever its sign, last. The
+// same again makes bits of a key.
+__device__ __forceinline__ int float8_key(signed char bits, bool is_nan = false)
+{
+    return is_nan ? 0x7f : bits ^ ((bits >> 7) & 0x7f);
+}
+// defines: put_in_order
+// Exchanges two keys where they are not in order.
+template <bool DESCENDING, typename T>
+__device__ __forceinline__ void put_in_order(T& first, T& second)
+{
+    const T smaller = second < first ? second : first;
+    const T larger = second < first ? first : second;
+    first = DESCENDING ? larger : smaller;
+    second = DESCENDING ? smaller : larger;
+}
+// defines: merge_in_thread
+// needs: put_in_order
+// Last steps of a bitonic merge: compares elements of one thread, SIZE / 2 and less apart. Groups of SIZE neighbours
+// become sorted when each was bitonic.
+template <int SIZE, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void merge_in_thread(T (&keys)[ROWS][COUNT])
+{
+    #pragma unroll
+    for (int distance = SIZE / 2; distance > 0; distance /= 2)
+        #pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            #pragma unroll
+            for (int k = 0; k < COUNT; ++k)
+                if ((k & distance) == 0) put_in_order<DESCENDING>(keys[row][k], keys[row][k ^ distance]);
+}
+// defines: sort_in_thread
+// needs: put_in_order merge_in_thread
+// Sorts groups of SIZE neighbours in each thread.
+template <int SIZE, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void sort_in_thread(T (&keys)[ROWS][COUNT])
+{
+    if constexpr (SIZE > 1) {
+        sort_in_thread<SIZE / 2, DESCENDING>(keys);
+        // The halves are sorted the same way: compared with each other's mirror image, they become bitonic.
+        #pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            #pragma unroll
+            for (int k = 0; k < COUNT; ++k)
+                if ((k & SIZE / 2) == 0) put_in_order<DESCENDING>(keys[row][k], keys[row][k ^ (SIZE - 1)]);
+        merge_in_thread<SIZE / 2, DESCENDING>(keys);
+    }
+}
+// defines: take_better
+// Keeps the one of two keys that comes first, or with LAST the other one.
+template <bool DESCENDING, typename T>
+__device__ __forceinline__ T take_better(T mine, T theirs, bool last)
+{
+    return (theirs < mine) != (DESCENDING != last) ? theirs : mine;
+}
+// defines: compare_lanes
+// needs: take_better shuffle_lanes
+// Compares each key with the one that the lane `lane ^ mask` holds in the same register, or with MIRRORED counted from the
+// last register on, and keeps the one that comes first, or where `last` holds the other one. Called by whole warps.
+template <bool MIRRORED, bool DESCENDING, int ROWS, int COUNT, typename T>
+__device__ __forceinline__ void compare_lanes(T (&keys)[ROWS][COUNT], int mask, bool last)
+{
+    #pragma unroll
+    for (int row = 0; row < ROWS; ++row) {
+        T theirs[COUNT];
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) theirs[k] = shuffle_lanes(keys[row][MIRRORED ? COUNT - 1 - k : k], mask);
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) keys[row][k] = take_better<DESCENDING>(keys[row][k], theirs[k], last);
+    }
+}
+// defines: shuffle_lanes
+// needs: shuffle_words
+// The value that lane `lane ^ mask` of the warp holds. Called by whole warps.
+template <typename T>
+__device__ __forceinline__ T shuffle_lanes(T value, int mask)
+{
+    return shuffle_words(value, [mask](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, mask); });
+}
+// defines: WarpSlots
+// Shared memory for exchanges between warps: two halves of SIZE keys for each of THREADS threads, used in turn, so that one
+// CTA barrier for each exchange is enough.
+template <typename T, int SIZE_, int THREADS>
+struct WarpSlots {
+    static constexpr int SIZE = SIZE_;
+    T* slots;
+    int half = 0;
+
+    // The same keys of thread `thread ^ mask`, at most SIZE of them. Called by all threads; contains one CTA barrier.
+    template <int COUNT>
+    __device__ __forceinline__ void exchange(const T (&mine)[COUNT], T (&theirs)[COUNT], int mask)
+    {
+        T* here = slots + half * SIZE * THREADS + threadIdx.x;
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) here[k * THREADS] = mine[k];
+        __syncthreads();
+        const T* there = slots + half * SIZE * THREADS + (threadIdx.x ^ mask);
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) theirs[k] = there[k * THREADS];
+        half ^= 1;
+    }
+};
+// defines: NoSlots
+// In place of `WarpSlots` for rows that no warp shares with another.
+struct NoSlots {};
+// defines: row_position row_mask
+// Place of this thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
+// XOR to a thread's index to get to the thread at `position ^ mask`.
+template <int THREADS, int WARP_STEP>
+__device__ __forceinline__ int row_position()
+{
+    if constexpr (THREADS > 32) return threadIdx.x % 32 + threadIdx.x / (32 * WARP_STEP) % (THREADS / 32) * 32;
+    else return threadIdx.x % THREADS;
+}
+
+template <int WARP_STEP>
+__device__ __forceinline__ int row_mask(int mask)
+{
+    return mask % 32 + mask / 32 * 32 * WARP_STEP;
+}
+// defines: compare_threads
+// needs: compare_lanes take_better row_mask
+// `compare_lanes` with the thread at the place `position ^ mask` of the row, which may be one of another warp. Called by all
+// threads; contains CTA barriers for a mask of 32 and more.
+template <int THREADS, int WARP_STEP, bool MIRRORED, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void compare_threads(T (&keys)[ROWS][COUNT], int mask, bool last, Slots& slots)
+{
+    if constexpr (THREADS > 32) {
+        if (mask >= 32) {
+            #pragma unroll
+            for (int first = 0; first < ROWS * COUNT; first += Slots::SIZE) {
+                T mine[Slots::SIZE], theirs[Slots::SIZE];
+                #pragma unroll
+                for (int i = 0; i < Slots::SIZE; ++i) {
+                    const int k = (first + i) % COUNT;
+                    mine[i] = keys[(first + i) / COUNT][MIRRORED ? COUNT - 1 - k : k];
+                }
+                slots.exchange(mine, theirs, row_mask<WARP_STEP>(mask));
+                #pragma unroll
+                for (int i = 0; i < Slots::SIZE; ++i) {
+                    T& key = keys[(first + i) / COUNT][(first + i) % COUNT];
+                    key = take_better<DESCENDING>(key, theirs[i], last);
+                }
+            }
+            return;
+        }
+    }
+    compare_lanes<MIRRORED, DESCENDING>(keys, mask, last);
+}
+// defines: merge_rows
+// needs: compare_threads merge_in_thread row_position
+// Bitonic merge of rows of COUNT keys in each of THREADS threads, whose lowest keys lie in the first thread: places
+// `first_step` and less apart are compared, then the keys of each thread. Called by all threads.
+template <int THREADS, int WARP_STEP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void merge_rows(T (&keys)[ROWS][COUNT], int first_step, Slots&& slots)
+{
+    const int position = row_position<THREADS, WARP_STEP>();
+    #pragma unroll 1
+    for (int step = first_step; step > 0; step /= 2)
+        compare_threads<THREADS, WARP_STEP, false, DESCENDING>(keys, step, (position & step) != 0, slots);
+    merge_in_thread<COUNT, DESCENDING>(keys);
+}
+// defines: sort_rows
+// needs: sort_in_thread merge_rows
+// Bitonic sort of rows of COUNT keys in each of THREADS threads, in groups of GROUP threads. Groups of threads twice as
+// large are merged from step to step: the second half of each is read backwards. Called by all threads.
+template <int THREADS, int WARP_STEP, int GROUP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
+__device__ __forceinline__ void sort_rows(T (&keys)[ROWS][COUNT], Slots&& slots)
+{
+    const int position = row_position<THREADS, WARP_STEP>();
+    sort_in_thread<COUNT, DESCENDING>(keys);
+    #pragma unroll 1
+    for (int group = 2; group <= GROUP; group *= 2) {
+        const bool last = (position & group / 2) != 0;
+        compare_threads<THREADS, WARP_STEP, true, DESCENDING>(keys, group - 1, last, slots);
+        merge_rows<THREADS, WARP_STEP, DESCENDING>(keys, group / 4, slots);
+    }
+}
+// defines: best_in_thread
+// needs: take_better merge_in_thread
+// The BEST first keys of all groups of BEST neighbours, each of which is sorted.
+template <bool DESCENDING, int ROWS, int COUNT, int BEST, typename T>
+__device__ __forceinline__ void best_in_thread(const T (&keys)[ROWS][COUNT], T (&best)[ROWS][BEST])
+{
+    constexpr int LEFT = COUNT == BEST ? BEST : COUNT / 2;
+    T left[ROWS][LEFT];
+    #pragma unroll
+    for (int row = 0; row < ROWS; ++row)
+        #pragma unroll
+        for (int k = 0; k < LEFT; ++k) {
+            const int first = k / BEST * 2 * BEST;
+            left[row][k] = COUNT == BEST ? keys[row][k]
+                                         : take_better<DESCENDING>(keys[row][first + k % BEST],
+                                                                   keys[row][first + 2 * BEST - 1 - k % BEST], false);
+        }
+    if constexpr (COUNT == BEST) {
+        #pragma unroll
+        for (int row = 0; row < ROWS; ++row)
+            #pragma unroll
+            for (int k = 0; k < BEST; ++k) best[row][k] = left[row][k];
+    } else {
+        merge_in_thread<BEST, DESCENDING>(left);
+        best_in_thread<DESCENDING>(left, best);
+    }
+}
+// defines: best_of_rows
+// needs: sort_rows best_in_thread sort_in_thread compare_threads merge_rows
+// The first keys of rows of COUNT keys in each of THREADS threads, sorted, in groups of GROUP threads of BEST keys, which
+// all get the same ones. The better of each two groups is found until one is left. Called by all threads.
+template <int THREADS, int WARP_STEP, int GROUP, bool DESCENDING, int ROWS, int COUNT, int BEST, typename T, typename Slots>
+__device__ __forceinline__ void best_of_rows(T (&keys)[ROWS][COUNT], T (&best)[ROWS][BEST], Slots&& slots)
+{
+    if constexpr (GROUP > 1) sort_rows<THREADS, WARP_STEP, GROUP, DESCENDING>(keys, slots);
+    else sort_in_thread<BEST, DESCENDING>(keys);
+    best_in_thread<DESCENDING>(keys, best);
+    #pragma unroll 1
+    for (int group = GROUP; group < THREADS; group *= 2) {
+        compare_threads<THREADS, WARP_STEP, true, DESCENDING>(best, group | (GROUP - 1), false, slots);
+        merge_rows<THREADS, WARP_STEP, DESCENDING>(best, GROUP / 2, slots);
+    }
+}
