@@ -34,23 +34,27 @@ void __tsan_write_range(void* address, unsigned long bytes)
 {
     note_access(address, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
 }
-void* __tsan_memcpy(void* to, const void* from, unsigned long bytes)
-{
-    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
-    return memcpy(to, from, bytes);
-}
-void* __tsan_memmove(void* to, const void* from, unsigned long bytes)
-{
-    note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
-    return memmove(to, from, bytes);
-}
-void* __tsan_memset(void* to, int value, unsigned long bytes)
-{
-    note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);
-    return memset(to, value, bytes);
-}
+// Some compilers call these, others the library's own, which kernels are linked to find as `__wrap_memcpy` and so on.
+#define TLE2CUDA_BLOCKS(prefix)                                                      \
+    void* prefix##memcpy(void* to, const void* from, unsigned long bytes)            \
+    {                                                                                \
+        note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);    \
+        note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);       \
+        return memcpy(to, from, bytes);                                              \
+    }                                                                                \
+    void* prefix##memmove(void* to, const void* from, unsigned long bytes)           \
+    {                                                                                \
+        note_access(from, static_cast<unsigned>(bytes), false, TLE2CUDA_HERE, 1);    \
+        note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);       \
+        return memmove(to, from, bytes);                                             \
+    }                                                                                \
+    void* prefix##memset(void* to, int value, unsigned long bytes)                   \
+    {                                                                                \
+        note_access(to, static_cast<unsigned>(bytes), true, TLE2CUDA_HERE, 1);       \
+        return memset(to, value, bytes);                                             \
+    }
+TLE2CUDA_BLOCKS(__tsan_)
+TLE2CUDA_BLOCKS(__wrap_)
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}
