@@ -320,61 +320,52 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
 # -- order, places, counts ----------------------------------------------------------------------------
 
 
-def _keys(x: Tile) -> Array:
-    """Integers in the order of the elements: -0.0 before 0.0, every NaN last."""
-    if not x.dtype.is_floating():
-        return x.data
-    kind = np.dtype(f"i{x.data.dtype.itemsize}")
-    bits = np.ascontiguousarray(x.data).view(kind)
-    largest = kind.type(np.iinfo(kind).max)
-    return np.where(np.isnan(x.data), largest, np.where(bits < 0, bits ^ largest, bits))
-
-
-def _of_keys(keys: Array, x: Tile) -> Tile:
-    """The elements that keys stand for."""
-    if not x.dtype.is_floating():
-        return Tile(keys, x.dtype)
-    largest = keys.dtype.type(np.iinfo(keys.dtype).max)
-    bits = np.ascontiguousarray(np.where(keys < 0, keys ^ largest, keys))
-    values = bits.view(x.data.dtype)
-    return Tile(np.where(keys == largest, values.dtype.type(np.nan), values), x.dtype)
-
-
-def _ordered(x: Any, dim: Any, descending: Any, what: str) -> tuple[Array, Tile, int]:
+def _along(x: Any, dim: Any, what: str) -> tuple[Tile, int]:
     value = _tile(x, what)
-    axis = static_axis(-1 if dim is None else dim, len(value.shape), what)
-    keys = np.sort(_keys(value), axis=axis)
-    return np.flip(keys, axis) if descending else keys, value, axis
+    return value, static_axis(-1 if dim is None else dim, len(value.shape), what)
+
+
+def _ordered(x: Tile, axis: int, descending: Any) -> Array:
+    """Elements in order: NaN greatest, -0.0 less than 0.0."""
+    data = x.data
+    if x.dtype.is_floating():
+        wide = data.astype(np.float64)
+        is_nan = np.isnan(wide)
+        places = np.lexsort((~np.signbit(wide), np.where(is_nan, 0.0, wide), is_nan), axis=axis)
+        data = np.take_along_axis(data, places, axis)
+    else:
+        data = np.sort(data, axis=axis)
+    return np.flip(data, axis) if descending else data
 
 
 @method
 def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     """`tl.sort`."""
-    keys, value, _ = _ordered(x, dim, descending, "tl.sort")
-    return _of_keys(keys, value)
+    value, axis = _along(x, dim, "tl.sort")
+    return Tile(_ordered(value, axis, descending), value.dtype)
 
 
 @method
 def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> Tile:
     """`tl.topk`: the `k` largest, largest first."""
-    keys, value, axis = _ordered(x, dim, descending, "tl.topk")
+    value, axis = _along(x, dim, "tl.topk")
     count = static_int(k, "tl.topk: k")
-    return _of_keys(np.take(keys, np.arange(count), axis), value)
+    return Tile(np.take(_ordered(value, axis, descending), range(count), axis), value.dtype)
 
 
 @method
 def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
-    """`tl.bitonic_merge`: the last step of a bitonic sort."""
-    value = _tile(x, "tl.bitonic_merge")
-    axis = static_axis(-1 if dim is None else dim, len(value.shape), "tl.bitonic_merge")
-    keys = np.moveaxis(_keys(value), axis, -1)
-    distance = keys.shape[-1] // 2
+    """`tl.bitonic_merge`: what lies half the extent apart is put in order, then a quarter of it, and so on."""
+    value, axis = _along(x, dim, "tl.bitonic_merge")
+    data = np.array(np.moveaxis(value.data, axis, 0))
+    distance = len(data) // 2
     while distance:
-        pairs = keys.reshape(*keys.shape[:-1], -1, 2, distance)
-        low, high = pairs.min(axis=-2), pairs.max(axis=-2)
-        keys = np.stack((high, low) if descending else (low, high), axis=-2).reshape(keys.shape)
+        for place in range(len(data)):
+            if not place & distance:
+                pair = np.stack([data[place], data[place + distance]])
+                data[[place, place + distance]] = _ordered(Tile(pair, value.dtype), 0, descending)
         distance //= 2
-    return _of_keys(np.moveaxis(keys, -1, axis), value)
+    return Tile(np.moveaxis(data, 0, axis), value.dtype)
 
 
 @method
@@ -384,9 +375,13 @@ def gather(src: Any, index: Any, axis: Any) -> Tile:
     position = static_axis(axis, len(x.shape), "tl.gather")
     if not places.dtype.is_int() or len(places.shape) != len(x.shape):
         raise InvalidArgument(f"tl.gather: the index must be integers of rank {len(x.shape)}, got {describe(places)}")
-    # Outside is undefined in the language; modulo is what this compiler gives.
-    at = places.data.astype(np.int64) % x.shape[position]
-    return Tile(np.take_along_axis(x.data, at, position), x.dtype)
+    extent = x.shape[position]
+    outside = (places.data < 0) | (places.data >= extent)
+    if outside.any():
+        raise InvalidArgument(
+            f"tl.gather: an index of {int(places.data[outside][0])} is outside axis {position} of {extent}"
+        )
+    return Tile(np.take_along_axis(x.data, places.data.astype(np.int64), position), x.dtype)
 
 
 @method
