@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from tle2cuda.ir.types import (
     BF16,
     BOOL,
@@ -287,3 +290,9 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in ("standard", "target_info"):  # they hold jit functions, which are made with this module
+        return _import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
