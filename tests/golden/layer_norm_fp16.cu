@@ -63,31 +63,28 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
-__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
-
-// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
-// register here, where the compiler would take the elements apart first and move each.
-template <typename T, int N>
-struct alignas(alignof(Vector<T, N>)) Registers {
-    unsigned word[sizeof(T) * N / 4];
-
-    __device__ __forceinline__ void keep_whole()
-    {
-        #pragma unroll
-        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
-    }
-};
-
-// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    Registers<T, N> registers;
-    memcpy(&registers, &otherwise, sizeof(registers));
-    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
-    registers.keep_whole();
-    memcpy(&otherwise, &registers, sizeof(registers));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
     return otherwise;
 }
 
@@ -129,7 +126,7 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
         const bool mask = col < cols;
 
         // value = tl.load(x + row_start + col, mask=mask, other=0.0).to(tl.fl ...  layer_norm.py:21
-        const Vector<__half, 8> x_value = load_vector_if(mask, x + row_start + col, fill_vector<8>(__float2half(0.0f)));
+        const Vector<__half, 8> x_value = load_vector_nc_if<uint4>(mask, x + row_start + col, fill_vector<8>(__float2half(0.0f)));
         #pragma unroll
         for (int k = 0; k < 8; ++k) value[run][k] = __half2float(x_value[k]);
     }
@@ -175,13 +172,13 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
         const bool mask = col < cols;
 
         // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:29
-        const Vector<__half, 8> weight_value = load_vector_if(mask, weight + col, fill_vector<8>(__float2half(0.0f)));
+        const Vector<__half, 8> weight_value = load_vector_nc_if<uint4>(mask, weight + col, fill_vector<8>(__float2half(0.0f)));
         Vector<float, 8> scale;
         #pragma unroll
         for (int k = 0; k < 8; ++k) scale[k] = __half2float(weight_value[k]);
 
         // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:30
-        const Vector<__half, 8> bias_value = load_vector_if(mask, bias + col, fill_vector<8>(__float2half(0.0f)));
+        const Vector<__half, 8> bias_value = load_vector_nc_if<uint4>(mask, bias + col, fill_vector<8>(__float2half(0.0f)));
 
         // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:31
         Vector<__half, 8> out_value;

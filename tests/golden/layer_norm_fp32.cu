@@ -61,11 +61,29 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -105,7 +123,7 @@ layer_norm(const float* __restrict__ x, const float* __restrict__ weight,
         // mask = col < cols                                                        layer_norm.py:20
         const bool mask = col < cols;
         // value = tl.load(x + row_start + col, mask=mask, other=0.0).to(tl.fl ...  layer_norm.py:21
-        value[run] = mask ? load_vector<4>(x + row_start + col) : fill_vector<4>(0.0f);
+        value[run] = load_vector_nc_if<uint4>(mask, x + row_start + col, fill_vector<4>(0.0f));
     }
 
     // mean = tl.sum(value, axis=0) / cols                                          layer_norm.py:24
@@ -148,9 +166,9 @@ layer_norm(const float* __restrict__ x, const float* __restrict__ weight,
         // mask = col < cols                                                        layer_norm.py:20
         const bool mask = col < cols;
         // scale = tl.load(weight + col, mask=mask, other=0.0).to(tl.float32)       layer_norm.py:29
-        const Vector<float, 4> scale = mask ? load_vector<4>(weight + col) : fill_vector<4>(0.0f);
+        const Vector<float, 4> scale = load_vector_nc_if<uint4>(mask, weight + col, fill_vector<4>(0.0f));
         // shift = tl.load(bias + col, mask=mask, other=0.0).to(tl.float32)         layer_norm.py:30
-        const Vector<float, 4> shift = mask ? load_vector<4>(bias + col) : fill_vector<4>(0.0f);
+        const Vector<float, 4> shift = load_vector_nc_if<uint4>(mask, bias + col, fill_vector<4>(0.0f));
 
         // tl.store(out + row_start + col, centred * rstd * scale + shift, mas ...  layer_norm.py:31
         Vector<float, 4> out_value;

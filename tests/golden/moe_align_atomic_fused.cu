@@ -17,6 +17,10 @@ namespace {
 
 using BlockScan = cub::BlockScan<int, 256, cub::BLOCK_SCAN_WARP_SCANS>;
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -34,6 +38,16 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     #pragma unroll
     for (int k = 0; k < N; ++k) result[k] = value;
     return result;
+}
+
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
 }
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -107,14 +121,14 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:54
         const int slot = tile * 256 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        const int id = slot < numel ? topk_ids[slot] : -1;
+        const int id = load_if(slot < numel, topk_ids + slot, -1);
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         const bool is_routed = id >= 0 && id < 512;
         // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
         if (is_routed) atomicAdd(&shared.count[id], 1);
     }
     __syncthreads();  // orders the atomics on `count` before the loads of it and the stores to it
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
 
     // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                         atomic_fused.py:57
     const Vector<int, 2> mine = load_vector<2>(&shared.count[group]);
@@ -125,7 +139,7 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     for (int k = 0; k < 2; ++k) before[k] = atomicAdd(totals + group + k, mine[k]);
     // tl.store(tle.gpu.local_ptr(count, (group,)), before)                       atomic_fused.py:59
     store_vector(&shared.count[group], before);
-    __threadfence();  // acquire: what follows sees what the atomics saw
+    fence_gpu();  // acquire: what follows sees what the atomics saw
     // tle.distributed_barrier(mesh)                                              atomic_fused.py:60
     grid.sync();
 
@@ -177,7 +191,7 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:77
         const int slot = tile * 256 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        const int id = slot < numel ? topk_ids[slot] : -1;
+        const int id = load_if(slot < numel, topk_ids + slot, -1);
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         const bool is_routed = id >= 0 && id < 512;
         // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47

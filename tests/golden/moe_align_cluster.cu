@@ -17,6 +17,16 @@ namespace {
 
 using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int count[512];               // parts.py:26
@@ -43,7 +53,7 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
     // slot = cta * SLOT_TILE + tl.arange(0, SLOT_TILE)                                cluster.py:50
     const int slot = cta * 512 + thread;
     // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
-    const int id = slot < numel ? topk_ids[slot] : -1;
+    const int id = load_nc_if(slot < numel, topk_ids + slot, -1);
     // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
     const bool is_routed = id >= 0 && id < 512;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 cluster.py:58

@@ -17,6 +17,16 @@ namespace {
 
 using BlockScan = cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>;
 
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int count[1024];              // parts.py:26
@@ -70,7 +80,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:54
         const int slot = tile * 1024 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        const int id = slot < numel ? topk_ids[slot] : -1;
+        const int id = load_if(slot < numel, topk_ids + slot, -1);
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         const bool is_routed = id >= 0 && id < 512;
         // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
@@ -139,7 +149,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:83
         const int slot = tile * 1024 + thread;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        const int id = slot < numel ? topk_ids[slot] : -1;
+        const int id = load_if(slot < numel, topk_ids + slot, -1);
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         const bool is_routed = id >= 0 && id < 512;
         // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47

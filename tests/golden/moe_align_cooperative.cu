@@ -117,6 +117,16 @@ __device__ __forceinline__ T load_cv(const T* pointer)
     return load_vector_cv<1>(pointer)[0];
 }
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int count[512];               // parts.py:26
@@ -153,7 +163,7 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     // slot = first_slot + tl.arange(0, SLOT_TILE)                                 cooperative.py:81
     const int slot = first_slot + thread;
     // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
-    const int id = slot < last_slot ? topk_ids[slot] : -1;
+    const int id = load_nc_if(slot < last_slot, topk_ids + slot, -1);
     // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
     const bool is_routed = id >= 0 && id < 512;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                             cooperative.py:92

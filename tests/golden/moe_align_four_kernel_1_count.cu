@@ -28,6 +28,16 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
+}
+
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
@@ -94,7 +104,7 @@ moe_align_count(const int* topk_ids, int* sorted_ids, int* expert_ids, int* coun
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                             staged.py:44
     const int slot = program * 256 + thread;
     // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
-    const int id = slot < numel ? topk_ids[slot] : -1;
+    const int id = load_if(slot < numel, topk_ids + slot, -1);
     // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
     const bool is_routed = id >= 0 && id < 512;
 

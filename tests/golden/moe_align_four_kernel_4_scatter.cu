@@ -7,6 +7,20 @@
 //   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 256,
 //             GROUP_TILE = 512
 
+namespace {
+
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
+}
+
+}  // namespace
+
 extern "C" __global__ void __launch_bounds__(256)
 moe_align_scatter(const int* topk_ids, int* sorted_ids, int* expert_ids, int* counts,
                   const int* starts, const int numel)
@@ -31,14 +45,14 @@ moe_align_scatter(const int* topk_ids, int* sorted_ids, int* expert_ids, int* co
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:121
     const int slot = program * 256 + thread;
     // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
-    const int id = slot < numel ? topk_ids[slot] : -1;
+    const int id = load_if(slot < numel, topk_ids + slot, -1);
     // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
     const bool is_routed = id >= 0 && id < 512;
     // rank = tl.atomic_add(row + slot_group, 1, mask=is_routed, sem="relaxed", s ...  staged.py:124
     int rank = 0;
     if (is_routed) rank = atomicAdd_block(counts + program * 512 + id, 1);
     // first_place = tl.load(starts + slot_group, mask=is_routed, other=0)             staged.py:125
-    const int first_place = is_routed ? starts[id] : 0;
+    const int first_place = load_if(is_routed, starts + id, 0);
     // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)                 staged.py:126
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
 }

@@ -18,6 +18,26 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
+}
+
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
@@ -69,14 +89,14 @@ moe_align_scatter_atomic_smem(const int* topk_ids, int* sorted_ids, int* expert_
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:185
     const int slot = program * 256 + thread;
     // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
-    const int id = slot < numel ? topk_ids[slot] : -1;
+    const int id = load_if(slot < numel, topk_ids + slot, -1);
     // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
     const bool is_routed = id >= 0 && id < 512;
     // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
     int rank = 0;
     if (is_routed) rank = atomicAdd(&shared.next_rank[id], 1);
     // first_place = tl.load(starts + slot_group, mask=is_routed, other=0)             staged.py:188
-    const int first_place = is_routed ? starts[id] : 0;
+    const int first_place = load_if(is_routed, starts + id, 0);
     // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)                 staged.py:189
     if (is_routed) *(sorted_ids + first_place + rank) = slot;
 }

@@ -7,6 +7,10 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -67,7 +71,7 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
 
     // value = tl.load(x + i, mask=i < n, other=0)                                     atomics.py:20
     const Vector<int, 2> value = load_edge<2>(x + i, n - i, 0);
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
     Vector<int, 2> before;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -79,7 +83,7 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
         before[k] = 0;
         if (m) before[k] = atomicAdd(out + i + k, value[k]);
     }
-    __threadfence();  // acquire: what follows sees what the atomics saw
+    fence_gpu();  // acquire: what follows sees what the atomics saw
 
     // tl.store(old + i, before, mask=i < n)                                           atomics.py:22
     store_edge(old + i, n - i, before);

@@ -7,6 +7,20 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int before_broadcast[32];     // scratch of atomics.py:48
@@ -26,15 +40,15 @@ own_places(const int* __restrict__ x, int* out, int* old, const int n)
     const int i = pid_x * 32 + thread % 32;
     // value = tl.load(x + i, mask=i < n, other=0)                                     atomics.py:20
     const bool inside = i < n;
-    const int value = inside ? x[i] : 0;
+    const int value = load_nc_if(inside, x + i, 0);
     // return tl.atomic_add(p, v, mask=m)                                              atomics.py:48
     int before;
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
 
     // before = OP(out + i, value, (i < n) & (i % 3 != 1))                             atomics.py:21
     const bool m = inside && i % 3 != 1;
     if (thread < 32) shared.before_broadcast[thread % 32] = m ? atomicAdd(out + i, value) : 0;
-    __threadfence();  // acquire: what follows sees what the atomics saw
+    fence_gpu();  // acquire: what follows sees what the atomics saw
     __syncthreads();  // the old values are in shared memory
     before = shared.before_broadcast[thread % 32];
 

@@ -9,6 +9,10 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) __half before_broadcast[64];  // scratch of atomics.py:99
@@ -31,9 +35,9 @@ compare_and_swap(const __half* __restrict__ x, const __half* __restrict__ expect
     const __half expected_value = expected[i];
     const __half x_value = x[i];
     __half before;
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
     if (thread < 64) shared.before_broadcast[thread % 64] = __ushort_as_half(atomicCAS(reinterpret_cast<unsigned short*>(out + i), __half_as_ushort(expected_value), __half_as_ushort(x_value)));
-    __threadfence();  // acquire: what follows sees what the atomics saw
+    fence_gpu();  // acquire: what follows sees what the atomics saw
     __syncthreads();  // the old values are in shared memory
     before = shared.before_broadcast[thread % 64];
 

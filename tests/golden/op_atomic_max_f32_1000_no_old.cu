@@ -7,6 +7,10 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -61,12 +65,11 @@ own_places_no_old(const float* __restrict__ x, float* out, const int n)
         value_2[k] = value[k] >= 0 && m;
         value_3[k] = value[k] < 0 && m;
     }
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         // return tl.atomic_max(p, v, mask=m)                                          atomics.py:68
         if (value_2[k]) atomicMax(reinterpret_cast<int*>(out + i + k), value[k]);
         if (value_3[k]) atomicMin(reinterpret_cast<unsigned*>(out + i + k), __float_as_uint(v[k]));
     }
-    __threadfence();  // acquire: what follows sees what the atomics saw
 }

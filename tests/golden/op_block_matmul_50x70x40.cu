@@ -9,6 +9,21 @@
 
 namespace {
 
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -92,7 +107,7 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
         for (int run = 0; run < 8; ++run) {
             // left = tl.load(a_ptr, boundary_check=(0, 1), padding_option ...  block_pointers.py:73
             const long long index = thread / 32 + 4 * run;
-            left[run] = index < rows_left && row_wide + index >= 0ll && thread % 32 < cols_left_2 && a_ptr_col_wide + thread % 32 >= 0ll ? *(a + row_wide * K_wide + a_ptr_col_wide + index * K_wide + thread % 32) : __float2half(0.0f);
+            left[run] = load_nc_if(index < rows_left && row_wide + index >= 0ll && thread % 32 < cols_left_2 && a_ptr_col_wide + thread % 32 >= 0ll, a + row_wide * K_wide + a_ptr_col_wide + index * K_wide + thread % 32, __float2half(0.0f));
         }
         __half right[8];
 
@@ -102,7 +117,7 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
             const long long index = thread / 32 + 4 * run;
 
             // right = tl.load(b_ptr, boundary_check=(0, 1), padding_optio ...  block_pointers.py:74
-            right[run] = thread % 32 < rows_left_2 && b_ptr_row_wide + thread % 32 >= 0ll && index < cols_left ? *(b + b_ptr_row_wide + col_wide * K_wide + thread % 32 + index * K_wide) : __float2half(0.0f);
+            right[run] = load_nc_if(thread % 32 < rows_left_2 && b_ptr_row_wide + thread % 32 >= 0ll && index < cols_left, b + b_ptr_row_wide + col_wide * K_wide + thread % 32 + index * K_wide, __float2half(0.0f));
         }
         __syncthreads();  // orders the accesses to the scratch `left_tile` and the scratch `right_tile` before it and after it
 

@@ -9,6 +9,21 @@
 
 namespace {
 
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) __half exchange[512];         // scratch of block_pointers.py:35
@@ -43,7 +58,7 @@ copy_grid(const __half* __restrict__ x, __half* out, const int M, const int N)
     // tile [32, 16]: row = thread / 16 + 8 * run, column = thread % 16;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        x_value[run] = thread / 16 + 8 * run < rows_left && rows_wide + thread / 16 + 8 * run >= 0ll && thread % 16 < cols_left ? *(x + rows_wide * N_wide + cols_wide + (thread / 16 + 8 * run) * N_wide + thread % 16) : __float2half(0.0f);
+        x_value[run] = load_nc_if(thread / 16 + 8 * run < rows_left && rows_wide + thread / 16 + 8 * run >= 0ll && thread % 16 < cols_left, x + rows_wide * N_wide + cols_wide + (thread / 16 + 8 * run) * N_wide + thread % 16, __float2half(0.0f));
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run)

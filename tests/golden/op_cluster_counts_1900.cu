@@ -32,6 +32,10 @@ __device__ __forceinline__ void cluster_sync()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -104,11 +108,9 @@ remote_counts(const int* __restrict__ x, int* out, int* ranks, const int n)
     // tl.atomic_max(tle.gpu.local_ptr(first, (BINS - 1,)), rank)                  distributed.py:76
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicMax(&first[31], rank);
-        __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA
 
     // tle.distributed_barrier(mesh)                                               distributed.py:77
     cluster_sync();
@@ -122,7 +124,7 @@ remote_counts(const int* __restrict__ x, int* out, int* ranks, const int n)
         // tl.store(out + b, counts.load())                                        distributed.py:79
         if (thread < 32) out[b] = counts_value;
     }
-    __threadfence();  // release: what this thread wrote comes before the atomics
+    fence_gpu();  // release: what this thread wrote comes before the atomics
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         // key = tl.load(x + at, mask=at < n, other=0)                             distributed.py:74
@@ -130,5 +132,4 @@ remote_counts(const int* __restrict__ x, int* out, int* ranks, const int n)
         // tl.atomic_add(ranks + key * N * 8 + old, 1, mask=at < n)                distributed.py:80
         if (inside_2) atomicAdd(ranks + key[k] * 256 * 8 + old[k], 1);
     }
-    __threadfence();  // acquire: what follows sees what the atomics saw
 }

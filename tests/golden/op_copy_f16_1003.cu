@@ -46,7 +46,7 @@ struct alignas(alignof(Vector<T, N>)) Registers {
 
 // Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+__device__ __forceinline__ Vector<T, N> load_packed_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     Registers<T, N> registers;
     memcpy(&registers, &otherwise, sizeof(registers));
@@ -66,7 +66,7 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count
         for (int k = 0; k < N; ++k)
             if (k < valid) edge[k] = pointer[k];
     }
-    return load_vector_if(valid >= N, pointer, edge);
+    return load_packed_if(valid >= N, pointer, edge);
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.

@@ -8,6 +8,25 @@
 
 #include <cuda_bf16.h>
 
+namespace {
+
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
+}  // namespace
+
 extern "C" __global__ void __launch_bounds__(128)
 copy_matrix(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* out, const int rows,
             const int cols, const int stride_in, const int stride_out)
@@ -30,7 +49,7 @@ copy_matrix(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* out, const int r
         // ok = (r[:, None] < rows) & (c[None, :] < cols)                              memory.py:215
         const bool ok = r < rows && c < cols;
         // value = tl.load(x + r[:, None] * stride_in + c[None, :], mask=ok)           memory.py:216
-        value[run] = ok ? *(x + r * stride_in + c) : __float2bfloat16(0.0f);
+        value[run] = load_nc_if(ok, x + r * stride_in + c, __float2bfloat16(0.0f));
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run) {

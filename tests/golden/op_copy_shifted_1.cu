@@ -7,6 +7,16 @@
 
 namespace {
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -50,6 +60,6 @@ copy_shifted(const float* __restrict__ x, float* out, const int n)
     // tl.store(out + i, tl.load(x + shift + i, mask=i + shift < n, other=0), mask ...  memory.py:66
     Vector<float, 2> x_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) x_value[k] = i + 1 + k < n ? *(x + 1 + i + k) : 0.0f;
+    for (int k = 0; k < 2; ++k) x_value[k] = load_nc_if(i + 1 + k < n, x + 1 + i + k, 0.0f);
     store_edge(out + i, n - i, x_value);
 }

@@ -27,11 +27,29 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global).
+__device__ __forceinline__ uint4 load_bits_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise`.
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -67,11 +85,11 @@ copy_tiles(const float* x, float* out, const int M, const int N, const int strid
     const long long index = thread / 8 * value;
     const bool inside = thread % 8 * 4 < cols_left;
     const bool inside_2 = col_wide + thread % 8 * 4 >= 0ll;
-    const Vector<float, 4> x_value = thread / 8 < rows_left && row_wide + thread / 8 >= 0ll && inside && inside_2 ? load_vector<4>(x + row_wide * value + col_wide + index + thread % 8 * 4) : fill_vector<4>(0.0f);
+    const Vector<float, 4> x_value = load_vector_if<uint4>(thread / 8 < rows_left && row_wide + thread / 8 >= 0ll && inside && inside_2, x + row_wide * value + col_wide + index + thread % 8 * 4, fill_vector<4>(0.0f));
     const long long index_2 = thread / 8 * 64ll;
     store_vector(out + index_2 + thread % 8 * 4, x_value);
 
     // tl.store_tensor_descriptor(target, [0, BN], tl.load_tensor_descriptor( ...  descriptors.py:23
-    const Vector<float, 4> x_value_2 = thread / 8 < rows_left_2 && value_2 + thread / 8 >= 0ll && inside && inside_2 ? load_vector<4>(x + value_2 * value + col_wide + index + thread % 8 * 4) : fill_vector<4>(0.0f);
+    const Vector<float, 4> x_value_2 = load_vector_if<uint4>(thread / 8 < rows_left_2 && value_2 + thread / 8 >= 0ll && inside && inside_2, x + value_2 * value + col_wide + index + thread % 8 * 4, fill_vector<4>(0.0f));
     store_vector(out + 32 + index_2 + thread % 8 * 4, x_value_2);
 }

@@ -7,6 +7,16 @@
 
 namespace {
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -91,7 +101,7 @@ move_rows(const float* __restrict__ x, const int* __restrict__ at, float* out, c
     Vector<float, 4> value_3;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        value_3[k] = converted_2 && (index + k < elements_left_2 && col_wide + index + k >= 0ll) ? *(x + col_wide + index + k + converted) : 0.0f;
+        value_3[k] = load_nc_if(converted_2 && (index + k < elements_left_2 && col_wide + index + k >= 0ll), x + col_wide + index + k + converted, 0.0f);
     }
 
     // i = tl.arange(0, ROWS)                                                      descriptors.py:73

@@ -5,6 +5,20 @@
 //   args      x *i32 align 16, n i32
 //   constants BLOCK = 32
 
+namespace {
+
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
+}  // namespace
+
 extern "C" __global__ void __launch_bounds__(128)
 printing(const int* __restrict__ x, const int n)
 {
@@ -13,7 +27,7 @@ printing(const int* __restrict__ x, const int n)
     // i = tl.arange(0, BLOCK)                                                         memory.py:200
     const int i = thread % 32;
     // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:201
-    const int value = i < n ? x[i] : 0;
+    const int value = load_nc_if(i < n, x + i, 0);
     // if n > 1000:                                                                    memory.py:202
     if (n > 1000) {
         // tl.device_print("value", value, value * 2)                                  memory.py:203

@@ -78,6 +78,15 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
     return value;
 }
 
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
@@ -97,31 +106,19 @@ __device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
     return result;
 }
 
-// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
-__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
-
-// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
-// register here, where the compiler would take the elements apart first and move each.
-template <typename T, int N>
-struct alignas(alignof(Vector<T, N>)) Registers {
-    unsigned word[sizeof(T) * N / 4];
-
-    __device__ __forceinline__ void keep_whole()
-    {
-        #pragma unroll
-        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
-    }
-};
-
-// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
-    Registers<T, N> registers;
-    memcpy(&registers, &otherwise, sizeof(registers));
-    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
-    registers.keep_whole();
-    memcpy(&otherwise, &registers, sizeof(registers));
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
     return otherwise;
 }
 
@@ -157,7 +154,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     const int d_2 = thread % 4 * 8;
 
     // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, ot ...  dot.py:88
-    const Vector<__half, 8> query = load_vector_if(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
+    const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
 
     // for start in range(0, n, BLOCK_N):                                                  dot.py:92
     float total[2];
@@ -179,9 +176,9 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const int cols = start + d;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...   dot.py:94
         const int index = cols * 32;
-        const Vector<__half, 8> key = load_vector_if(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
+        const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
         // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < n ...  dot.py:95
-        const Vector<__half, 8> value = load_vector_if(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
+        const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
 
         // score = tl.dot(query, tl.trans(key)) * scale                                    dot.py:96
         store_vector(&shared.query_tile[thread / 4][thread % 4 * 8], query);

@@ -11,6 +11,21 @@
 
 namespace {
 
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -97,7 +112,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
             const int k_ = thread / 32 + 4 * run;
             const int rows = pid_x * 32 + k_;
             // a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start ...  dot.py:76
-            a[run] = rows < M && k_3 < K - start * 32 ? *a_ptrs[run] : __float2half(0.0f);
+            a[run] = load_nc_if(rows < M && k_3 < K - start * 32, a_ptrs[run], __float2half(0.0f));
         }
         __half b[16];
 
@@ -107,7 +122,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
             // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:69
             const int k_ = thread / 64 + 2 * run;
             // b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[No ...  dot.py:77
-            b[run] = k_ < K - start * 32 && cols < N ? *b_ptrs[run] : __float2half(0.0f);
+            b[run] = load_nc_if(k_ < K - start * 32 && cols < N, b_ptrs[run], __float2half(0.0f));
         }
         __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
 

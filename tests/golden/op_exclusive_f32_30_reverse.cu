@@ -7,6 +7,16 @@
 
 namespace {
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -77,7 +87,7 @@ exclusive(const float* __restrict__ x, float* out, float* total, const int n)
     const int i = thread % 32;
     // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:195
     const bool inside = i < n;
-    const float value = inside ? x[i] : 0.0f;
+    const float value = load_nc_if(inside, x + i, 0.0f);
     // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:196
     float before, everything;
     before = warp_exclusive_sum<32, true>(value, everything);

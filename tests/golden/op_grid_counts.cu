@@ -125,11 +125,29 @@ __device__ __forceinline__ void grid_sync(unsigned* words)
     __syncthreads();
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// The 8 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
 }
 
 // Shared memory of one CTA.
@@ -154,7 +172,7 @@ grid_counts(const int* __restrict__ x, int* counts, int* out, const int n,
 
     // key = tl.load(x + i, mask=i < n, other=0)                                  distributed.py:145
     const bool inside = i < n;
-    const Vector<int, 2> key = inside ? load_vector<2>(x + i) : fill_vector<2>(0);
+    const Vector<int, 2> key = load_vector_nc_if<uint2>(inside, x + i, fill_vector<2>(0));
     Vector<int, 2> mine;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {

@@ -32,6 +32,10 @@ __device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combi
     return value;
 }
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -40,6 +44,16 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ T& operator[](int k) { return element[k]; }
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
 
 // The machine word that moves BYTES bytes at once: Word<16>::Type is uint4.
 template <int BYTES>
@@ -131,9 +145,9 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
     // arrived = tl.atomic_add(ticket, 1, sem="acq_rel")                              atomics.py:142
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         shared.arrived_broadcast[0] = atomicAdd(ticket, 1);
-        __threadfence();  // acquire: what follows sees what the atomics saw
+        fence_gpu();  // acquire: what follows sees what the atomics saw
     }
     __syncthreads();  // every thread reads the value that one thread obtained
     const int arrived = shared.arrived_broadcast[0];

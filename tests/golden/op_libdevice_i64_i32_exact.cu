@@ -34,6 +34,16 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     return result;
 }
 
+// Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
+// ld.global). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ long long load_if(bool condition, const long long* pointer, long long other)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.s64 %0, [%1];\n\t}"
+        : "+l"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return other;
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -81,7 +91,7 @@ one_argument_kernel(const long long* x, int* out, const int n)
 
         // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other ...  device_functions.py:48
         const bool inside = i_2 < n;
-        const long long x_value_2 = inside ? x[row] : 1ll;
+        const long long x_value_2 = load_if(inside, x + row, 1ll);
         if (inside) out[row] = __ffsll(x_value_2);
     }
 

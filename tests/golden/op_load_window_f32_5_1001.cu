@@ -7,6 +7,16 @@
 
 namespace {
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -37,7 +47,9 @@ copy_window(const float* __restrict__ x, float* out, const int low, const int hi
     // value = tl.load(x + i, mask=(i >= low) & (i < high), other=OTHER)                memory.py:35
     Vector<float, 4> value;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) value[k] = i + k >= low && i + k < high ? x[i + k] : 1.0f;
+    for (int k = 0; k < 4; ++k) {
+        value[k] = load_nc_if(i + k >= low && i + k < high, x + i + k, 1.0f);
+    }
 
     // tl.store(out + i, value)                                                         memory.py:36
     store_vector(out + i, value);

@@ -7,6 +7,23 @@
 
 namespace {
 
+// Load one byte of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_byte_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned char byte;
+    memcpy(&byte, &value, 1);
+    unsigned short bits = byte;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u8 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    byte = static_cast<unsigned char>(bits);
+    memcpy(&value, &byte, 1);
+    return value;
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -55,7 +72,7 @@ copy_where(const signed char* __restrict__ x, const unsigned char* __restrict__ 
         // ok = tl.load(keep + i, mask=i < n, other=0) != 0                             memory.py:49
         const bool inside = i + k < n;
         // value = tl.load(x + i, mask=ok & (i < n), other=i.to(x.dtype.element_ty))    memory.py:50
-        const signed char value = ok && inside ? x[i + k] : static_cast<signed char>(i + k);
+        const signed char value = load_byte_nc_if(ok && inside, x + i + k, static_cast<signed char>(i + k));
         // tl.store(out + i, value, mask=(i < n) & ((i & 1) == 0) | (i < 7))            memory.py:51
         if ((inside && ((i + k) & 1) == 0) || i + k < 7) out[i + k] = value;
     }

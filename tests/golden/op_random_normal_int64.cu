@@ -7,6 +7,16 @@
 
 namespace {
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ long long load_nc_if(bool condition, const long long* pointer, long long other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s64 %0, [%1];\n\t}"
+        : "+l"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // Four random words for a counter of four words and a key of two (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3").
 template <int ROUNDS>
 __device__ __forceinline__ uint4 philox_4x32(unsigned x, unsigned y, unsigned z, unsigned w, unsigned key0, unsigned key1)
@@ -50,7 +60,7 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
     // ok = i < n                                                            device_functions.py:148
     const bool ok = i < n;
     // offset = tl.load(offsets + i, mask=ok, other=0)                       device_functions.py:149
-    const long long offset = ok ? offsets[i] : 0ll;
+    const long long offset = load_nc_if(ok, offsets + i, 0ll);
 
     // a, b, c, d = tl.randint4x(seed, offset)                               device_functions.py:150
     const unsigned offset_2 = static_cast<unsigned>(offset);

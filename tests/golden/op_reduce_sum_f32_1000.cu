@@ -32,6 +32,16 @@ __device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combi
     return value;
 }
 
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) float sum_slots[4];           // scratch of collectives.py:268
@@ -55,7 +65,7 @@ reduce_1d(const float* __restrict__ x, float* out, const int n)
         // i = tl.arange(0, BLOCK)                                                 collectives.py:22
         const int i = thread + 128 * run;
         // value = tl.load(x + row * n + i, mask=i < n, other=0)                   collectives.py:24
-        value[run] = i < n ? *(x + row * n + i) : 0.0f;
+        value[run] = load_nc_if(i < n, x + row * n + i, 0.0f);
     }
 
     // return tl.sum(x, axis)                                                     collectives.py:268

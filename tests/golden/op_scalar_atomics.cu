@@ -6,6 +6,10 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // `value << amount` for any amount: one outside [0, bits) shifts out everything, as the hardware does and C++ leaves open.
 template <typename T>
 __device__ __forceinline__ T shift_left(T value, T amount)
@@ -35,9 +39,9 @@ scalar_atomics(int* counter, int* out, const int n)
     // ticket = tl.atomic_add(counter, 1)                                             atomics.py:115
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         shared.ticket_broadcast[0] = atomicAdd(counter, 1);
-        __threadfence();  // acquire: what follows sees what the atomics saw
+        fence_gpu();  // acquire: what follows sees what the atomics saw
     }
     __syncthreads();  // every thread reads the value that one thread obtained
     const int ticket = shared.ticket_broadcast[0];
@@ -50,25 +54,23 @@ scalar_atomics(int* counter, int* out, const int n)
     // tl.atomic_max(counter + 1, p * 10)                                             atomics.py:118
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicMax(counter + 1, p * 10);
-        __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA; all writes come before the release
 
     // tl.atomic_add(counter + 2, 5, mask=p < n)                                      atomics.py:119
+    __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         if (p < n) atomicAdd(counter + 2, 5);
-        __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA; all writes come before the release
 
     // skipped = tl.atomic_add(counter + 3, 7, mask=p > 100)                          atomics.py:120
+    __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         shared.skipped_broadcast[0] = p > 100 ? atomicAdd(counter + 3, 7) : 0;
-        __threadfence();  // acquire: what follows sees what the atomics saw
+        fence_gpu();  // acquire: what follows sees what the atomics saw
     }
     __syncthreads();  // every thread reads the value that one thread obtained
     const int skipped = shared.skipped_broadcast[0];
@@ -79,9 +81,7 @@ scalar_atomics(int* counter, int* out, const int n)
     // tl.atomic_add(counter + 5, skipped + 1)                                        atomics.py:122
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicAdd(counter + 5, skipped + 1);
-        __threadfence();  // acquire: what follows sees what the atomics saw
     }
-    __syncthreads();  // the acquire holds for the whole CTA
 }

@@ -26,11 +26,36 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global).
+__device__ __forceinline__ uint4 load_bits_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return otherwise;
+}
+
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise`.
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -79,7 +104,7 @@ copies(const int* x, int* out, const int n)
     const Vector<int, 4> buf_value = load_vector<4>(&shared.buf[thread / 8][thread % 8 * 4]);
     store_vector(out + at, buf_value);
     // tle.gpu.copy(x + at, buf, [M, N], mask=(r[:, None] < n) & (c[None, :] >= 0))    shared.py:212
-    const Vector<int, 4> x_value_2 = r < n ? load_vector<4>(x + at) : fill_vector<4>(0);
+    const Vector<int, 4> x_value_2 = load_vector_if<uint4>(r < n, x + at, fill_vector<4>(0));
     store_vector(&shared.buf[thread / 8][thread % 8 * 4], x_value_2);
     // tle.gpu.copy(buf, out + M * N + at, (M, N), mask=c[None, :] < n)                shared.py:213
     const Vector<int, 4> buf_value_2 = load_vector<4>(&shared.buf[thread / 8][thread % 8 * 4]);

@@ -7,6 +7,10 @@
 
 namespace {
 
+// Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
+// fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
+__device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // Volatile read of a machine word in any state space; wide ones go 8 bytes at a time, as C++ has no wider volatile access.
 template <typename T>
 __device__ __forceinline__ T load_word_volatile(const T* pointer)
@@ -103,9 +107,9 @@ spin_lock(int* lock, int* out)
     while (true) {
         __syncthreads();  // orders the loads of the scratch `broadcast` before the stores to it; all writes come before the release
         if (thread == 0) {
-            __threadfence();  // release: what this thread wrote comes before the atomics
+            fence_gpu();  // release: what this thread wrote comes before the atomics
             shared.broadcast[0] = atomicCAS(lock, 0, 1);
-            __threadfence();  // acquire: what follows sees what the atomics saw
+            fence_gpu();  // acquire: what follows sees what the atomics saw
         }
         __syncthreads();  // every thread reads the value that one thread obtained
         const int lock_before = shared.broadcast[0];
@@ -126,7 +130,7 @@ spin_lock(int* lock, int* out)
 
     // tl.atomic_xchg(lock, 0, sem="release")                                         atomics.py:133
     if (thread == 0) {
-        __threadfence();  // release: what this thread wrote comes before the atomics
+        fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicExch(lock, 0);
     }
 }

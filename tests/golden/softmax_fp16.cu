@@ -68,31 +68,28 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
-// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
-__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
-
-// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
-// register here, where the compiler would take the elements apart first and move each.
-template <typename T, int N>
-struct alignas(alignof(Vector<T, N>)) Registers {
-    unsigned word[sizeof(T) * N / 4];
-
-    __device__ __forceinline__ void keep_whole()
-    {
-        #pragma unroll
-        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
-    }
-};
-
-// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    Registers<T, N> registers;
-    memcpy(&registers, &otherwise, sizeof(registers));
-    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
-    registers.keep_whole();
-    memcpy(&otherwise, &registers, sizeof(registers));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
     return otherwise;
 }
 
@@ -131,7 +128,7 @@ softmax(__half* out, const __half* __restrict__ x, const int row_stride, const i
 
         // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
         const bool inside = col < cols;
-        const Vector<__half, 8> x_value = load_vector_if(inside, x + row_start + col, fill_vector<8>(__float2half(-infinity())));
+        const Vector<__half, 8> x_value = load_vector_nc_if<uint4>(inside, x + row_start + col, fill_vector<8>(__float2half(-infinity())));
         #pragma unroll
         for (int k = 0; k < 8; ++k) row[run][k] = __half2float(x_value[k]);
     }

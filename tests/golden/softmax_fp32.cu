@@ -66,11 +66,29 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -107,7 +125,7 @@ softmax(float* out, const float* __restrict__ x, const int row_stride, const int
         const int col = 4 * thread + 1024 * run;
         // row = tl.load(x + row_start + col, mask=col < cols, other=-float("inf" ...  softmax.py:18
         const bool inside = col < cols;
-        row[run] = inside ? load_vector<4>(x + row_start + col) : fill_vector<4>(-infinity());
+        row[run] = load_vector_nc_if<uint4>(inside, x + row_start + col, fill_vector<4>(-infinity()));
     }
 
     // weight = tl.exp(row - tl.max(row, axis=0))                                      softmax.py:19

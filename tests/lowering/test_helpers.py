@@ -12,7 +12,7 @@ from tle2cuda.lowering.helpers import Helper, all_helpers, helper_texts
 from tle2cuda.runtime.nvrtc import CompileOptions, compile_source
 
 ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120")
-NEEDS_CLUSTER = ("cluster_barrier_members", "cluster_map", "cluster_rank", "cluster_sync")
+NEEDS_CLUSTER = ("fence_cluster", "cluster_barrier_members", "cluster_map", "cluster_rank", "cluster_sync")
 
 ADD = "[](float a, float b) { return a + b; }"
 USES = {
@@ -41,6 +41,10 @@ USES = {
     "atomic_max_float": "f[0] = atomic_max_float(f + 1, f[2]);",
     "atomic_min_double": "d[0] = atomic_min_double(d + 1, d[2]);",
     "atomic_max_double": "d[0] = atomic_max_double(d + 1, d[2]);",
+    "fence_cta": "fence_cta();",
+    "fence_cluster": "fence_cluster();",
+    "fence_gpu": "fence_gpu();",
+    "fence_system": "fence_system();",
     "cluster_sync": "cluster_sync();",
     "cluster_rank": "i[0] = cluster_rank();",
     "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
@@ -65,7 +69,20 @@ def _use(name: str) -> str:
     """Statements that use a helper."""
     if name in USES:
         return USES[name]
-    if re.fullmatch(r"load_vector_if(_\w+)?", name):
+    if match := re.fullmatch(r"load_bits(\d+)(_nc)?_if", name):
+        word = {"2": "unsigned short", "4": "unsigned", "8": "uint2", "16": "uint4"}[match[1]]
+        call = f"load_bits{match[2] or ''}_if(i[0] > 0, reinterpret_cast<{word}*>(i), none)"
+        return f"const {word} none = {{}}; const {word} got = {call}; memcpy(i + 4, &got, sizeof(got));"
+    if match := re.fullmatch(r"load(_nc)?_if_(\w+)", name):
+        type_ = {"f32": "float", "f64": "double", "i32": "int", "u32": "unsigned", "i64": "long long", "16": "short"}
+        element = type_.get(match[2], "unsigned long long")
+        call = f"load{match[1] or ''}_if(i[0] > 0, reinterpret_cast<{element}*>(i), none)"
+        return f"const {element} none = {{}}; const {element} got = {call}; memcpy(i + 4, &got, sizeof(got));"
+    if re.fullmatch(r"load_byte(_nc)?_if", name):
+        return f"c[0] = {name}(i[0] > 0, c + 1, 0);"
+    if re.fullmatch(r"load_vector(_nc)?_if", name):
+        return ""  # a template that needs the overload for one of several words: see test_vectors_by_words
+    if re.fullmatch(r"load_packed_if(_\w+)?", name):
         return f"c[0] = {name}(i[0] > 0, c, Vector<signed char, 8>{{}})[7];"
     if re.fullmatch(r"load_narrow_edge(_\w+)?", name):
         return f"c[0] = {name}<8>(c, i[1], 0)[1];"
@@ -105,6 +122,17 @@ def test_helper_compiles_alone(name):
     result = compile_source(_source([name]), f"{name}.cu", CompileOptions("sm_90a"))
     unused = [w for w in result.warnings if "never used" not in w.text and "never referenced" not in w.text]
     assert not unused
+
+
+@pytest.mark.parametrize("suffix", ["_if", "_nc_if"])
+def test_vectors_by_words(suffix):
+    texts = "\n\n".join(helper_texts([f"load_vector{suffix}", *(f"load_bits{n}{suffix}" for n in (2, 4, 8, 16))]))
+    words = (("unsigned short", 2), ("unsigned", 4), ("uint2", 8), ("uint4", 16), ("uint4", 32))
+    uses = " ".join(
+        f"c[{n}] = load_vector{suffix}<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}})[{n - 1}];" for word, n in words
+    )
+    source = f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use(signed char* c)\n{{\n    {uses}\n}}\n'
+    assert compile_source(source, "vectors.cu", CompileOptions("sm_90a")).warnings == ()
 
 
 @pytest.mark.parametrize("arch", ARCHES)

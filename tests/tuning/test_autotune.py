@@ -315,6 +315,7 @@ def test_config() -> None:
     assert config.all_kwargs() == {"BLOCK": 16, "num_warps": 8, "num_ctas": 1, "num_stages": 3, "maxnreg": 64}
     assert str(config) == "BLOCK: 16, num_warps: 8, num_ctas: 1, num_stages: 3, maxnreg: 64"
     assert config == Config({"BLOCK": 16}, num_warps=8, maxnreg=64) and config != Config({"BLOCK": 16})
+    assert len({Config({"SIZES": [1, 2]}), Config({"SIZES": [1, 2]}), Config({"SIZES": [1, 3]})}) == 2
     assert len({config, Config({"BLOCK": 16}, num_warps=8, maxnreg=64)}) == 1
     assert Config({"BLOCK": 1}).all_kwargs() == {"BLOCK": 1, "num_warps": 4, "num_ctas": 1, "num_stages": 3}
     with pytest.raises(errors.InvalidArgument, match="ir_override"):

@@ -90,6 +90,11 @@ class GlobalAccess:
         """
         return self.is_const(argument) and argument not in self.read_after_write and not self.unknown_read_after_write
 
+    def is_unchanging(self, pointer: Value) -> bool:
+        """Whether a pointer leads only into arguments that may be read as read-only data."""
+        arguments = self._arguments(pointer)
+        return bool(arguments) and all(self.is_restrict(a) for a in arguments or ())
+
     def is_read_only(self, pointer: Value) -> bool:
         """Whether a pointer leads only into arguments that are never written."""
         element = element_of(pointer.type)

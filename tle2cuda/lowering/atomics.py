@@ -25,10 +25,10 @@ _NAMES = {
 }
 _SCOPE_SUFFIX = {"cta": "_block", "cluster": "", "gpu": "", "sys": "_system"}
 _FENCES = {
-    "cta": "__threadfence_block()",
-    "cluster": "__threadfence()",
-    "gpu": "__threadfence()",
-    "sys": "__threadfence_system()",
+    "cta": "fence_cta",
+    "cluster": "fence_cluster",
+    "gpu": "fence_gpu",
+    "sys": "fence_system",
 }
 _NATIVE = {
     "add": (I32, U32, U64, F32, F64, F16, BF16),
@@ -148,10 +148,11 @@ def must_meet(block: Block, fences: Fences) -> bool:
     return bool(fences.release) and not joins_barrier(block, RELEASE_REMARK)
 
 
-def fences(op: Op) -> Fences:
+def fences(state: State, op: Op) -> Fences:
     """Fences around the atomics of one operation, for orders stronger than relaxed.
 
-    Shared memory of one CTA is ordered by barriers, so only global and cluster atomics need them.
+    Shared memory of one CTA is ordered by barriers, so only global and cluster atomics need them. An old value that
+    nothing looks at tells nobody what was published, so there is nothing to acquire with it.
     """
     pointer = element_of(op.operands[0].type)
     assert isinstance(pointer, PointerType)
@@ -163,5 +164,8 @@ def fences(op: Op) -> Fences:
     scope = op.attrs.get("scope", "gpu")
     if pointer.space == "cluster" and scope == "cta":
         scope = "cluster"
-    fence = _FENCES[scope]
-    return Fences(fence if sem != "acquire" else "", fence if sem != "release" else "")
+    releases, acquires = sem != "acquire", sem != "release" and state.use_count(op.results[0]) > 0
+    if not releases and not acquires:
+        return Fences()
+    fence = f"{state.helper(_FENCES[scope])}()"
+    return Fences(fence if releases else "", fence if acquires else "")

@@ -160,7 +160,7 @@ class FusedLoop:
         return RegionView(self.ev.runs, shape, ", ".join(parts), ", ".join(ranges))
 
     def _fences(self) -> list[atomics.Fences]:
-        return [atomics.fences(op) for op in self.members if op.name.startswith("atomic")]
+        return [atomics.fences(self.state, op) for op in self.members if op.name.startswith("atomic")]
 
     def _declare_outliving(self) -> None:
         """Arrays for what outlives the region, unless its storage exists or one straight line can define it."""
@@ -379,7 +379,7 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
     access = access_of(op)
     scratch = state.buffers[op.operands[-1]].text
     state.comment(op.span)
-    fences = atomics.fences(op)
+    fences = atomics.fences(state, op)
     target = state.targets.get(result)
     registers = target or state.new_registers(result, "before")
     type_, name = ("", "") if target else state.declarator(registers, result)

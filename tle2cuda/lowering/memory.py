@@ -9,7 +9,7 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import BOOL, DType, PointerType, TileType, element_of
+from tle2cuda.ir.types import BOOL, GLOBAL, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout
 from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, UNARY, C, all_of, binary, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
@@ -21,6 +21,7 @@ from tle2cuda.lowering.writer import Block
 
 MAX_ACCESS_BYTES = 16
 REGISTER_BYTES = 4
+_WORDS = {2: "unsigned short", 4: "unsigned", 8: "uint2", 16: "uint4"}  # by bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ class MemoryEmitter:
         loaded = read_element(self.state, op, self.places, place)
         if access.mask is None:
             return loaded
-        return ternary(self.ev.c(access.mask), loaded, self._other(access))
+        return masked_element(self.state, op, self.places, place, self.ev.c(access.mask), loaded, self._other(access))
 
     def _other(self, access: Access) -> C:
         if access.other is not None:
@@ -214,15 +215,14 @@ class MemoryEmitter:
             name = self.state.helper(f"load_{'narrow_' if self._is_narrow(access) else ''}edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
         condition = all_of(conditions)
-        if condition is not None and self._is_narrow(access):
-            fill_text = filled(self.state, pointee(access.pointer), vec, self._other_base(access))
-            name = self.state.helper(f"load_vector_if{cache}")
-            return C(f"{name}({condition.text}, {address.text}, {fill_text})", PRIMARY)
+        fill = filled(self.state, pointee(access.pointer), vec, self._other_base(access))
+        predicated = predicated_load(self.state, op, vec) if condition is not None else None
+        if predicated is None and condition is not None and self._is_narrow(access):
+            predicated = self.state.helper(f"load_packed_if{cache}")
+        if predicated is not None and condition is not None:
+            return C(f"{predicated}({condition.text}, {address.text}, {fill})", PRIMARY)
         loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
-        if condition is None:
-            return loaded
-        fill = C(filled(self.state, pointee(access.pointer), vec, self._other_base(access)))
-        return ternary(condition, loaded, fill)
+        return loaded if condition is None else ternary(condition, loaded, C(fill))
 
     def _is_narrow(self, access: Access) -> bool:
         """Whether whole registers hold several elements each, which a choice between vectors should not take apart."""
@@ -301,6 +301,39 @@ def read_element(state: State, op: Op, places: Places, place: Place) -> C:
         return places.element(place)
     address = places.address(place)
     return C(f"{state.helper(helper)}({address.text})", PRIMARY, address.deps)
+
+
+def predicated_load(state: State, op: Op, vec: int | None = None) -> str | None:
+    """Helper that loads from global memory only if a condition holds; None where a load has another way to go.
+
+    Args:
+        state: State of the kernel.
+        op: The load.
+        vec: Elements of a vector; None for one element.
+    """
+    element = element_of(op.operands[0].type)
+    assert isinstance(element, PointerType)
+    if element.space != GLOBAL or pointee(op.operands[0]) is BOOL or load_helper(op) is not None:
+        return None
+    suffix = "_nc_if" if state.access.is_unchanging(op.operands[0]) else "_if"
+    dtype = pointee(op.operands[0])
+    if vec is None:
+        if dtype.bits == 8:
+            return state.helper(f"load_byte{suffix}")
+        state.helper(f"load{suffix}_{'16' if dtype.bits == 16 else dtype.short.replace('fp', 'f')}")
+        return f"load{suffix}"
+    word = min(MAX_ACCESS_BYTES, vec * dtype.bytes)
+    state.helper(f"load_bits{word}{suffix}")
+    return f"{state.helper(f'load_vector{suffix}')}<{_WORDS[word]}>"
+
+
+def masked_element(state: State, op: Op, places: Places, place: Place, condition: C, loaded: C, other: C) -> C:
+    """Expression of one element that is read only if a condition holds; `loaded` reads it whatever holds."""
+    helper = predicated_load(state, op)
+    if helper is None:
+        return ternary(condition, loaded, other)
+    address = places.address(place)
+    return C(f"{helper}({condition.text}, {address.text}, {other.text})", PRIMARY, address.deps)
 
 
 def store_view(state: State, op: Op, places: Places, place: Place, value: C, condition: C | None) -> StoreView:

@@ -11,7 +11,7 @@ from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.lowering import atomics, statements
 from tle2cuda.lowering.cexpr import AND, EQUALITY, PRIMARY, C, all_of, binary, ternary
 from tle2cuda.lowering.literals import literal
-from tle2cuda.lowering.memory import access_of, pointee, read_element, store_view, write_store
+from tle2cuda.lowering.memory import access_of, masked_element, pointee, read_element, store_view, write_store
 from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Place, Places
@@ -121,7 +121,7 @@ def emit_load(state: State, op: Op) -> None:
     read = read_element(state, op, places, place)
     if access.mask is not None:
         other = scalar_text(state, access.other) if access.other is not None else literal(state, 0, dtype)
-        read = ternary(scalar_text(state, access.mask), read, other)
+        read = masked_element(state, op, places, place, scalar_text(state, access.mask), read, other)
     if op.attrs.get("num_scratch"):
         state.comment(op.span)
         _broadcast(state, op, read, atomics.Fences())
@@ -151,7 +151,7 @@ def emit_atomic(state: State, op: Op) -> None:
     state.comment(op.span)
     operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
     call = atomics.spell(state, op, places.address(place), *(scalar_text(state, v) for v in operands))
-    fences = atomics.fences(op)
+    fences = atomics.fences(state, op)
     mask = scalar_text(state, access.mask) if access.mask is not None else None
     if op.attrs.get("num_scratch"):  # where the old value is used
         result = call if mask is None else ternary(mask, call, literal(state, 0, pointee(access.pointer)))

@@ -35,6 +35,7 @@ class Component:
     sort_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
+    expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
 
 
@@ -141,8 +142,8 @@ class LayoutChoice:
             self._note_parts(op)
         elif op.name in ELEMENTWISE or op.name == "store":
             member = self._member(op)
-            for operand in op.operands if member is not None else ():
-                self._note_broadcast(operand, member)
+            if member is not None:
+                self._note_broadcasts(op.operands, member)
 
     def _note_parts(self, op: Op) -> None:
         """The tile that parts are taken from would like neighbours that go to different parts in one thread."""
@@ -162,17 +163,30 @@ class LayoutChoice:
                 wanted[axis] = bits + 1
         component.in_registers = wanted
 
-    def _note_broadcast(self, operand: Value, meets: Value | None) -> None:
-        """If `operand` is a broadcast of registers, its source would like the layout of what it meets."""
-        path = self._definitions.get(operand)
-        if path is None or path.name != "broadcast" or meets is None:
-            return
-        source = path.operands[0]
-        inner = self._definitions.get(source)
-        if inner is not None and inner.name == "expand_dims":
-            source = inner.operands[0]
-        if is_tile(source) and source not in self.lazy:
-            self._component(source).broadcast_into.append((meets, path))
+    def _note_broadcasts(self, operands: Sequence[Value], meets: Value) -> None:
+        """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
+
+        Lazy arithmetic between them and `meets` is looked through.
+        """
+        seen: set[Value] = set()
+        todo = list(operands)
+        while todo:
+            operand = todo.pop()
+            path = self._definitions.get(operand)
+            if path is None or operand in seen:
+                continue
+            seen.add(operand)
+            if operand in self.lazy and path.name in ELEMENTWISE:
+                todo += path.operands
+            elif path.name == "expand_dims" and path.operands[0] not in self.lazy:
+                self._component(path.operands[0]).expanded_into.append((meets, path.attrs["axis"]))
+            elif path.name == "broadcast":
+                source = path.operands[0]
+                inner = self._definitions.get(source)
+                if inner is not None and inner.name == "expand_dims":
+                    source = inner.operands[0]
+                if is_tile(source) and source not in self.lazy:
+                    self._component(source).broadcast_into.append((meets, path))
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
 
@@ -202,6 +216,9 @@ class LayoutChoice:
             if inner is not None and inner.name == "expand_dims":
                 layout = layout.unexpand_dims(inner.attrs["axis"])
             return layout
+        for result, axis in component.expanded_into:
+            if self._component(result).broadcast_into:
+                return self.layout_for(result).unexpand_dims(axis)
         candidates = [self.for_access(pointer, shape, component.in_registers) for pointer, _ in component.accesses]
         if not candidates:
             return self.default(shape, component.in_registers)

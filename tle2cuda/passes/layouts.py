@@ -220,7 +220,9 @@ class _Assign:
         if not tiles:
             self.rebuild(op, self.operands_in(op, None), None)
             return
-        layout = self.pick([v for v in op.operands if is_tile(v)], next(v for v in tiles))
+        # Lazy tiles belong to no component: they have no wish of their own.
+        member = next((v for v in (*op.results, *op.operands) if is_tile(v) and v not in self.lazy), tiles[0])
+        layout = self.pick([v for v in op.operands if is_tile(v)], member)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     # Memory: the data dictates where it already lies, otherwise the component's anchor does.

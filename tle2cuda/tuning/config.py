@@ -77,4 +77,4 @@ class Config:
         return isinstance(other, Config) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(str(self))  # constants may be lists

@@ -6,11 +6,11 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
-// defines: load_vector_if
+// defines: load_packed_if
 // needs: registers
 // Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+__device__ __forceinline__ Vector<T, N> load_packed_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     Registers<T, N> registers;
     memcpy(&registers, &otherwise, sizeof(registers));
@@ -32,7 +32,7 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     return result;
 }
 // defines: load_narrow_edge
-// needs: load_vector_if fill_vector
+// needs: load_packed_if fill_vector
 // Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
 template <int N, typename T, typename Count, typename Other>
 __device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count valid, Other other)
@@ -43,5 +43,5 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count
         for (int k = 0; k < N; ++k)
             if (k < valid) edge[k] = pointer[k];
     }
-    return load_vector_if(valid >= N, pointer, edge);
+    return load_packed_if(valid >= N, pointer, edge);
 }

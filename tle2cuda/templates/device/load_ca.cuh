@@ -30,11 +30,11 @@ __device__ __forceinline__ T load_ca(const T* pointer)
 {
     return load_vector_ca<1>(pointer)[0];
 }
-// defines: load_vector_if_ca
+// defines: load_packed_if_ca
 // needs: registers load_vector_ca
 // Load N neighbours, cached at all levels (ld.ca), if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if_ca(bool condition, const T* pointer, Vector<T, N> otherwise)
+__device__ __forceinline__ Vector<T, N> load_packed_if_ca(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     Registers<T, N> registers;
     memcpy(&registers, &otherwise, sizeof(registers));
@@ -64,7 +64,7 @@ __device__ __forceinline__ Vector<T, N> load_edge_ca(const T* pointer, long long
     return result;
 }
 // defines: load_narrow_edge_ca
-// needs: load_vector_if_ca fill_vector load_vector_ca
+// needs: load_packed_if_ca fill_vector load_vector_ca
 // Load the first `valid` of N neighbours, cached at all levels (ld.ca), `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
 template <int N, typename T, typename Other>
 __device__ __forceinline__ Vector<T, N> load_narrow_edge_ca(const T* pointer, long long valid, Other other)
@@ -75,5 +75,5 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge_ca(const T* pointer, lo
         for (int k = 0; k < N; ++k)
             if (k < valid) edge[k] = load_vector_ca<1>(pointer + k)[0];
     }
-    return load_vector_if_ca(valid >= N, pointer, edge);
+    return load_packed_if_ca(valid >= N, pointer, edge);
 }

@@ -30,11 +30,11 @@ __device__ __forceinline__ T load_cv(const T* pointer)
 {
     return load_vector_cv<1>(pointer)[0];
 }
-// defines: load_vector_if_cv
+// defines: load_packed_if_cv
 // needs: registers load_vector_cv
 // Load N neighbours anew from memory, whatever caches hold if a condition holds, else take `otherwise`. Words are chosen, not elements.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if_cv(bool condition, const T* pointer, Vector<T, N> otherwise)
+__device__ __forceinline__ Vector<T, N> load_packed_if_cv(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     Registers<T, N> registers;
     memcpy(&registers, &otherwise, sizeof(registers));
@@ -64,7 +64,7 @@ __device__ __forceinline__ Vector<T, N> load_edge_cv(const T* pointer, long long
     return result;
 }
 // defines: load_narrow_edge_cv
-// needs: load_vector_if_cv fill_vector load_vector_cv
+// needs: load_packed_if_cv fill_vector load_vector_cv
 // Load the first `valid` of N neighbours anew from memory, whatever caches hold, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
 template <int N, typename T, typename Other>
 __device__ __forceinline__ Vector<T, N> load_narrow_edge_cv(const T* pointer, long long valid, Other other)
@@ -75,7 +75,7 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge_cv(const T* pointer, lo
         for (int k = 0; k < N; ++k)
             if (k < valid) edge[k] = load_vector_cv<1>(pointer + k)[0];
     }
-    return load_vector_if_cv(valid >= N, pointer, edge);
+    return load_packed_if_cv(valid >= N, pointer, edge);
 }
 // defines: load_word_volatile
 // Volatile read of a machine word in any state space; wide ones go 8 bytes at a time, as C++ has no wider volatile access.

@@ -30,11 +30,11 @@ __device__ __forceinline__ T load_evict_last(const T* pointer)
 {
     return load_vector_evict_last<1>(pointer)[0];
 }
-// defines: load_vector_if_evict_last
+// defines: load_packed_if_evict_last
 // needs: registers load_vector_evict_last
 // Load N neighbours, last to be evicted from L1, if a condition holds, else take `otherwise`; for elements narrower than a register.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_if_evict_last(bool condition, const T* pointer, Vector<T, N> otherwise)
+__device__ __forceinline__ Vector<T, N> load_packed_if_evict_last(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     Registers<T, N> registers;
     memcpy(&registers, &otherwise, sizeof(registers));
@@ -64,7 +64,7 @@ __device__ __forceinline__ Vector<T, N> load_edge_evict_last(const T* pointer, l
     return result;
 }
 // defines: load_narrow_edge_evict_last
-// needs: load_vector_if_evict_last fill_vector load_vector_evict_last
+// needs: load_packed_if_evict_last fill_vector load_vector_evict_last
 // Load the first `valid` of N neighbours, last to be evicted from L1, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
 template <int N, typename T, typename Other>
 __device__ __forceinline__ Vector<T, N> load_narrow_edge_evict_last(const T* pointer, long long valid, Other other)
@@ -75,7 +75,7 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge_evict_last(const T* poi
         for (int k = 0; k < N; ++k)
             if (k < valid) edge[k] = load_vector_evict_last<1>(pointer + k)[0];
     }
-    return load_vector_if_evict_last(valid >= N, pointer, edge);
+    return load_packed_if_evict_last(valid >= N, pointer, edge);
 }
 // defines: load_word_evict_last
 // Load of a machine word from global memory, with an L1 eviction priority (PTX ISA, ld).

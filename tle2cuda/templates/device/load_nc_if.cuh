@@ -1,0 +1,207 @@
+// defines: load_bits16_nc_if
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+// twin:
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    return condition ? *pointer : otherwise;
+}
+// defines: load_bits8_nc_if
+// The 8 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+// twin:
+__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
+{
+    return condition ? *pointer : otherwise;
+}
+// defines: load_bits4_nc_if
+// The 4 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ unsigned load_bits_nc_if(bool condition, const unsigned* pointer, unsigned otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u32 %0, [%1];\n\t}"
+        : "+r"(otherwise)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+// twin:
+__device__ __forceinline__ unsigned load_bits_nc_if(bool condition, const unsigned* pointer, unsigned otherwise)
+{
+    return condition ? *pointer : otherwise;
+}
+// defines: load_bits2_nc_if
+// The 2 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ unsigned short load_bits_nc_if(bool condition, const unsigned short* pointer, unsigned short otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(otherwise)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+// twin:
+__device__ __forceinline__ unsigned short load_bits_nc_if(bool condition, const unsigned short* pointer, unsigned short otherwise)
+{
+    return condition ? *pointer : otherwise;
+}
+// defines: load_nc_if_f32
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_f64
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ double load_nc_if(bool condition, const double* pointer, double other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f64 %0, [%1];\n\t}"
+        : "+d"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ double load_nc_if(bool condition, const double* pointer, double other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_i32
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, int other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_u32
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ unsigned load_nc_if(bool condition, const unsigned* pointer, unsigned other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u32 %0, [%1];\n\t}"
+        : "+r"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ unsigned load_nc_if(bool condition, const unsigned* pointer, unsigned other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_i64
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ long long load_nc_if(bool condition, const long long* pointer, long long other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.s64 %0, [%1];\n\t}"
+        : "+l"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ long long load_nc_if(bool condition, const long long* pointer, long long other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_u64
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ unsigned long long load_nc_if(bool condition, const unsigned long long* pointer, unsigned long long other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u64 %0, [%1];\n\t}"
+        : "+l"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
+}
+// twin:
+__device__ __forceinline__ unsigned long long load_nc_if(bool condition, const unsigned long long* pointer, unsigned long long other)
+{
+    return condition ? *pointer : other;
+}
+// defines: load_nc_if_16
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+// twin:
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
+{
+    return condition ? *pointer : static_cast<T>(other);
+}
+// defines: load_byte_nc_if
+// Load one byte of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_byte_nc_if(bool condition, const T* pointer, Other other)
+{
+    T value = static_cast<T>(other);
+    unsigned char byte;
+    memcpy(&byte, &value, 1);
+    unsigned short bits = byte;
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u8 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    byte = static_cast<unsigned char>(bits);
+    memcpy(&value, &byte, 1);
+    return value;
+}
+// twin:
+template <typename T, typename Other>
+__device__ __forceinline__ T load_byte_nc_if(bool condition, const T* pointer, Other other)
+{
+    return condition ? *pointer : static_cast<T>(other);
+}
+// defines: load_vector_nc_if
+// needs: vector
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
+}
