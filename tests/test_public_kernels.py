@@ -136,6 +136,18 @@ def test_names_of_other_vendors_give_way(root):
     assert sources.resolve(module, "lib").path == "triton.language.extra.cuda.utils"
 
 
+@pytest.mark.parametrize("vendor", ["ascend", "cann", "hip", "mlu", "xpu"])
+def test_a_branch_for_another_vendor_gives_way(root, vendor):
+    path = root / "pack==1.0" / "src/pack/branch.py"
+    path.write_text(
+        "from pack.config import is_other\n"
+        f"if is_other():\n    from triton.language.extra.{vendor} import utils\n"
+        "else:\n    from triton.language.extra import utils\n"
+    )
+    sources = Sources(root, "pack==1.0")
+    assert sources.resolve(sources.find("pack.branch"), "utils").path == "triton.language.extra.utils"
+
+
 def test_reasons_are_grouped_without_names_and_numbers():
     assert worker.group("InvalidType: `x` has [16, 32] and 7") == worker.group("InvalidType: `y` has [8, 8] and 12")
     assert "`tl.dot`" in worker.group("NotSupported: `tl.dot` is not supported")

@@ -70,6 +70,8 @@ def kernel(
         else:
             parameters.append(f"{CUDA_TYPES[dtype_of(value)]}{'*' if isinstance(value, np.ndarray) else ''} {name}")
     text = "".join(f"#include <{name}>\n" for name in includes.split())
+    if any(isinstance(value, TensorMap) for value in args.values()) and "TensorMap" not in helpers:
+        helpers += " TensorMap"
     text += f"// helpers: {helpers}\n" if helpers else ""
     dims = f"__cluster_dims__({', '.join(map(str, cluster))}) " if cluster != (1, 1, 1) else ""
     text += f'extern "C" __global__ void {dims}__launch_bounds__({threads})\nk({", ".join(parameters)})\n{{\n{body}\n}}\n'

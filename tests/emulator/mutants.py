@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.emulator.async_mutants import CHANGES
 from tests.emulator.subjects import subject
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator.translate import with_twins
 
 SYNC, WARP = "__syncthreads();", "__syncwarp();"
-FENCE = "__threadfence();"
+FENCE = "fence_gpu();"
 SAME_VALUE = "every thread that now writes writes the same value, and nothing reads it before a barrier"
 
 
@@ -88,7 +89,14 @@ class Mutant:
 def mutants() -> tuple[Mutant, ...]:
     """All of them."""
     makers = (_cluster, _cluster_fused, _cooperative, _wide, _atomic_fused, _single_cta, _staged, _rows)
-    return tuple(mutant for maker in (*makers, _ring, _counts, _grid, _locks, _shared, _exchange) for mutant in maker())
+    further = (_ring, _counts, _grid, _locks, _shared, _exchange, _asynchronous)
+    return tuple(mutant for maker in (*makers, *further) for mutant in maker())
+
+
+def _asynchronous() -> Iterator[Mutant]:
+    for name, changes in CHANGES.items():
+        for fault, replacements, equivalent in changes():
+            yield Mutant(f"async_{name}", fault, tuple(Edit(*one) for one in replacements), equivalent)
 
 
 def _swap(old: str, new: str, nth: int = 1, of: int = 1) -> tuple[Edit, ...]:
@@ -294,7 +302,7 @@ def _staged() -> Iterator[Mutant]:
     yield Mutant(
         scatter, "rank: atomic made a plain add", _swap("atomicAdd(&shared.next_rank[id], 1)", "shared.next_rank[id]++")
     )
-    yield Mutant(scatter, "mask of the slots < made <=", _swap("slot < numel ?", "slot <= numel ?"))
+    yield Mutant(scatter, "mask of the slots < made <=", _swap("load_if(slot < numel,", "load_if(slot <= numel,"))
     yield Mutant(
         scatter, "owner guard of the experts removed", _swap("if (thread == 0) expert_ids", "expert_ids"), SAME_VALUE
     )

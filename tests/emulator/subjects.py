@@ -12,6 +12,7 @@ import numpy as np
 
 from kernels.moe_align_block_size import AlignedBlocks, verify
 from kernels.moe_align_block_size.algorithms import ALGORITHMS, Sizes
+from tests.emulator.async_subjects import LAUNCHES
 from tests.emulator.test_shipped import POISON, SHIPPED, row_inputs, row_reference
 from tests.kernels.problems import PROBLEMS
 from tests.kernels.test_moe_algorithms import SMALL
@@ -45,7 +46,12 @@ class Subject:
 
 @functools.cache
 def subject(name: str) -> Subject:
-    """A subject by name: `op_NAME` is a case of tests/opcases, `moe_ALGORITHM[_STEP]` a kernel of an MoE algorithm."""
+    """A subject by name: `op_NAME` is a case of tests/opcases, `moe_ALGORITHM[_STEP]` a kernel of an MoE algorithm.
+
+    `async_NAME` is a file of fixtures/.
+    """
+    if name.startswith("async_"):
+        return Subject(name, *LAUNCHES[name.removeprefix("async_")]())
     if name.startswith("op_"):
         return _op_case(name.removeprefix("op_"))
     if name.startswith("moe_"):

@@ -491,3 +491,12 @@ def test_all_detectors_are_quick(switch_at_accesses: int) -> None:
     verify(result, ids, 16, 512)
     assert elapsed_s < 10, f"8 CTAs of 1024 threads took {elapsed_s:.1f} s"
     assert time.perf_counter() - start < 60
+
+
+def test_copies_of_whole_blocks_are_seen() -> None:
+    """Compilers leave these to memcpy and memset, which no instrumentation sees."""
+    struct = "struct Block { int words[64]; };\n    "
+    body = struct + "if (threadIdx.x == 0) *reinterpret_cast<Block*>(out) = *reinterpret_cast<Block*>(out + n);"
+    args = {"out": ints(96), "n": 33}
+    result = emulate(handwritten(f"    {body}", args), 1, args, detect=("bounds", "races"))
+    assert message(result, "out_of_bounds") == "reads 256 bytes at argument out, byte 132 of 384"

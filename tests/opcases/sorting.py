@@ -70,7 +70,7 @@ def gather_line(x, out, n, N: tl.constexpr):
     i = tl.arange(0, N)
     value = tl.load(x + i, mask=i < n, other=0)
     turned = value.gather((i + 3) % N, axis=0)
-    table = tl.gather(i * i, (value & 7).to(tl.int64), 0)
+    table = tl.gather(i * i, (value & 7).to(tl.int64) % N, 0)
     tl.store(out + i, turned * 3 + table, mask=i < n)
 
 

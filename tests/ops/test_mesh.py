@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
+import tle2cuda
 import tle2cuda.language as tl
 from tests.ops.harness import tracing
 from tle2cuda.errors import InvalidArgument, InvalidType, MeshError, NotSupported
@@ -269,3 +271,39 @@ def test_sharding():
     for function in (tle.reshard, tle.distributed_dot):
         with pytest.raises(NotImplementedError):
             function()
+
+
+MESH = tle.device_mesh({"device": 4, "block_cluster": [("cx", 2), ("cy", 2)]})
+
+
+@tle2cuda.jit
+def annotated(x, out, mesh: tl.constexpr, N: tl.constexpr):
+    """What an annotation says is known at compile time; its handle is the pointer it was made of."""
+    spec: tl.constexpr = tle.sharding(mesh, split=[["cx", "cy"], tle.B], partial=["device"])
+    sharded = tle.make_sharded_tensor(x, sharding=spec, shape=[64, N])
+    i = tl.arange(0, N)
+    value = tl.load(sharded.handle + i)
+    if spec.axis_state("cx") == "S":
+        value = value * 2
+    if sharded.sharding.axis_state("device") != "P":
+        value = value * 1000
+    tl.store(out + i, value + sharded.shape[0])
+
+
+@tle2cuda.jit
+def annotated_twice(x, mesh: tl.constexpr):
+    tle.make_sharded_tensor(x, tle.sharding(mesh, split=["cx", ["cy", "cx"]]))
+
+
+def test_annotations_in_a_kernel(monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "interpreter")
+    x, out = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
+    annotated[(1,)](x, out, MESH, 32)
+    assert (out == x * 2 + 64).all()
+
+
+def test_inconsistent_annotations_are_errors_at_the_users_line():
+    with pytest.raises(ValueError) as caught:
+        tle2cuda.emit(annotated_twice, "*i32", constants={"mesh": MESH})
+    assert caught.value.message == "sharding: axis 'cx' is used twice in split, of dimensions 0 and 1"
+    assert caught.value.span.source_line().strip().startswith("tle.make_sharded_tensor(x, tle.sharding(")

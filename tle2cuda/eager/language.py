@@ -199,7 +199,7 @@ _TL: dict[str, Any] = {
     )},
     **{name: getattr(reductions, name) for name in (
         *("sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce_or", "reduce", "associative_scan", "cumsum"),
-        *("cumprod", "softmax", "sort", "topk", "gather", "histogram"),
+        *("cumprod", "softmax", "sort", "topk", "bitonic_merge", "gather", "histogram"),
     )},
     **{name: getattr(random, name) for name in (
         *("philox", "philox_impl", "rand", "randn", "randint", "rand4x", "randn4x", "randint4x"),

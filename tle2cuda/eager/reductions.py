@@ -320,30 +320,52 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
 # -- order, places, counts ----------------------------------------------------------------------------
 
 
-def _last_axis(x: Tile, dim: Any, what: str) -> None:
-    axis = static_axis(-1 if dim is None else dim, len(x.shape), what)
-    if axis != len(x.shape) - 1:
-        raise InvalidArgument(f"{what} works along the last axis only, got {dim}")
+def _along(x: Any, dim: Any, what: str) -> tuple[Tile, int]:
+    value = _tile(x, what)
+    return value, static_axis(-1 if dim is None else dim, len(value.shape), what)
+
+
+def _ordered(x: Tile, axis: int, descending: Any) -> Array:
+    """Elements in order: NaN greatest, -0.0 less than 0.0."""
+    data = x.data
+    if x.dtype.is_floating():
+        wide = data.astype(np.float64)
+        is_nan = np.isnan(wide)
+        places = np.lexsort((~np.signbit(wide), np.where(is_nan, 0.0, wide), is_nan), axis=axis)
+        data = np.take_along_axis(data, places, axis)
+    else:
+        data = np.sort(data, axis=axis)
+    return np.flip(data, axis) if descending else data
 
 
 @method
 def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     """`tl.sort`."""
-    value = _tile(x, "tl.sort")
-    _last_axis(value, dim, "tl.sort")
-    data = np.sort(value.data, axis=-1)
-    return Tile(np.flip(data, -1) if descending else data, value.dtype)
+    value, axis = _along(x, dim, "tl.sort")
+    return Tile(_ordered(value, axis, descending), value.dtype)
 
 
 @method
 def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> Tile:
     """`tl.topk`: the `k` largest, largest first."""
-    value = _tile(x, "tl.topk")
-    _last_axis(value, dim, "tl.topk")
+    value, axis = _along(x, dim, "tl.topk")
     count = static_int(k, "tl.topk: k")
-    data = np.sort(value.data, axis=-1)
-    picked = np.flip(data, -1)[..., :count] if descending else data[..., :count]
-    return Tile(picked, value.dtype)
+    return Tile(np.take(_ordered(value, axis, descending), range(count), axis), value.dtype)
+
+
+@method
+def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
+    """`tl.bitonic_merge`: what lies half the extent apart is put in order, then a quarter of it, and so on."""
+    value, axis = _along(x, dim, "tl.bitonic_merge")
+    data = np.array(np.moveaxis(value.data, axis, 0))
+    distance = len(data) // 2
+    while distance:
+        for place in range(len(data)):
+            if not place & distance:
+                pair = np.stack([data[place], data[place + distance]])
+                data[[place, place + distance]] = _ordered(Tile(pair, value.dtype), 0, descending)
+        distance //= 2
+    return Tile(np.moveaxis(data, 0, axis), value.dtype)
 
 
 @method

@@ -46,16 +46,25 @@ _KERNEL_FLAGS = (
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
-    # A vector access stays one access: scalar replacement would make four loads of a float4.
-    "-fno-tree-sra",
     # Every access calls one of ours (runtime/callbacks.cpp); the sanitizer's own library is not linked.
     "-fsanitize=thread",
     "-w",
 )
 _COMPILER_FLAGS = {
-    "gcc": ("--param=tsan-distinguish-volatile=1", "-fstack-usage"),
-    "clang": ("-mllvm", "-tsan-distinguish-volatile=1", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-fstack-usage"),
+    # A vector access stays one access: scalar replacement would make four loads of a float4. Clang has no such option.
+    "gcc": ("-fno-tree-sra", "--param=tsan-distinguish-volatile=1", "-fstack-usage"),
+    # A loop without end that does nothing is a finding, not undefined.
+    "clang": (
+        "-fno-finite-loops",
+        "-mllvm",
+        "-tsan-distinguish-volatile=1",
+        "-mllvm",
+        "-tsan-instrument-func-entry-exit=0",
+        "-fstack-usage",
+    ),
 }
+# Copies of blocks, which compilers leave to the library, come by like other accesses (runtime/callbacks.cpp).
+_LINK_FLAGS = tuple(f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset"))
 
 MIN_STACK_BYTES = 64 * 1024
 _CALLS_BYTES = 32 * 1024  # what printf and signal-free library calls may need below a kernel's own frames
@@ -167,13 +176,14 @@ def build_runner() -> Path:
     return _cached(key, "runner", build)[0]
 
 
-def build_kernel(source: str, kernel: str, target: str) -> KernelLibrary:
+def build_kernel(source: str, kernel: str, target: str, watches_overflow: bool = False) -> KernelLibrary:
     """The library of an emitted file, built unless it is there.
 
     Args:
         source: The emitted file.
         kernel: Name of its kernel.
         target: Architecture that it was emitted for.
+        watches_overflow: Signed arithmetic that wraps calls the runner, which notes a finding.
 
     Raises:
         ToolchainError: There is no C++ compiler.
@@ -184,14 +194,16 @@ def build_kernel(source: str, kernel: str, target: str) -> KernelLibrary:
     file = f"{kernel}.cu"
     text = translation_unit(source, kernel)
     flags = (*_KERNEL_FLAGS, *_COMPILER_FLAGS[compiler.kind], architecture_macro(target))
-    key = digest(__version__, compiler.identity, " ".join(flags), _sources_identity(_INCLUDE), text)
+    if watches_overflow:  # it wraps all the same; what is defined to wrap is not watched
+        flags = (*(flag for flag in flags if flag != "-fwrapv"), "-fsanitize=signed-integer-overflow")
+    key = digest(__version__, compiler.identity, " ".join((*flags, *_LINK_FLAGS)), _sources_identity(_INCLUDE), text)
 
     def build(folder: Path) -> None:
         (folder / file).write_text(text, encoding="utf-8")
         prelude = [f"-I{path}" for path in (*_precompiled(compiler, flags), _INCLUDE)]
         command = [compiler.path, *flags, *prelude, "-include", _PRELUDE]
         _run([*command, "-x", "c++", "-c", file, "-o", "kernel.o"], f"{file}, emulated", folder, file)
-        _run([compiler.path, "-shared", "kernel.o", "-o", "kernel.so"], f"{file}, emulated", folder)
+        _run([compiler.path, "-shared", *_LINK_FLAGS, "kernel.o", "-o", "kernel.so"], f"{file}, emulated", folder)
         (folder / "kernel.o").unlink()
 
     path, from_cache = _cached(key, "kernel.so", build)

@@ -90,8 +90,9 @@ def with_gaps(source: str) -> tuple[str, str]:
     pieces, names = _members_and_gaps(source, bare, struct)
     text = "".join((source[: struct.start("body")], *pieces, source[struct.end("body") :]))
     members = ", ".join(f"TLE2CUDA_SHARED_MEMBER(Shared, {name})" for name in names)
+    aligned = f"alignas({struct['alignment']}) " if struct["alignment"] else ""
     behind = (
-        f"namespace {{ struct alignas({struct['alignment'] or 1}) Shared_without_gaps "
+        f"namespace {{ struct {aligned}Shared_without_gaps "
         f"{{ {' '.join(struct['body'].split())} }}; }}\n"
         f'extern "C" const unsigned tle2cuda_shared_gaps = sizeof(Shared) - sizeof(Shared_without_gaps);\n'
         f'extern "C" const ::tle2cuda_emulator::SharedMember tle2cuda_shared_members[] = {{{members}, {{}}}};\n'

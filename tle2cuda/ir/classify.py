@@ -66,10 +66,12 @@ class _Lazy(NamedTuple):
     Attributes:
         choices: How many choices lie one in the other.
         is_index: Made of constants, indices and scalars alone, none of it in registers of single threads.
+        work: Where it is not, how many operations compute it of what lies in registers.
     """
 
     choices: int
     is_index: bool
+    work: int = 0
 
 
 def _find_lazy(ops: tuple[Op, ...], found: dict[Value, _Lazy]) -> None:
@@ -107,6 +109,9 @@ def _only_folded(ops: tuple[Op, ...]) -> set[Op]:
 
 
 _MOST_CHOICES = 2  # one in the other, before they are written to registers
+_MOST_WORK = (
+    8  # operations on what lies in registers anyway, before their result does too: enough for an address and a mask
+)
 
 
 def _lazy(op: Op, found: dict[Value, _Lazy]) -> _Lazy | None:
@@ -115,13 +120,18 @@ def _lazy(op: Op, found: dict[Value, _Lazy]) -> _Lazy | None:
     choices = max((found[v].choices for v in tiles if v in found), default=0)
     is_index = all(v in found and found[v].is_index for v in tiles)
     if op.name in ("constant", "arange", "splat", "broadcast"):
-        return _Lazy(choices, is_index)
+        return _Lazy(choices, is_index, sum(found[v].work for v in tiles if v in found))
     if op.name in CHOICES:
         return _Lazy(choices + 1, is_index) if choices < _MOST_CHOICES else None
     if op.name in VIEWS:  # of what has registers, other elements lie in other threads
         return _Lazy(choices, True) if is_index else None
-    if op.name in SHAPE or (is_index_like(op) and not choices):
-        return _Lazy(choices, is_index) if all(v in found for v in tiles) else None
+    if not all(v in found for v in tiles):
+        return None
+    work = sum(found[v].work for v in tiles)
+    if op.name in SHAPE:
+        return _Lazy(choices, is_index, work)
+    if is_index_like(op) and not choices and (is_index or work < _MOST_WORK):
+        return _Lazy(choices, is_index, 0 if is_index else work + 1)
     return None
 
 

@@ -151,7 +151,7 @@ float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, B
 
 
 # Last, since its modules use the names above.
-from tle2cuda.language import tle  # noqa: E402
+from tle2cuda.language import standard, tle  # noqa: E402
 
 __all__ = [
     "PropagateNan",
@@ -264,6 +264,7 @@ __all__ = [
     "split",
     "sqrt",
     "sqrt_rn",
+    "standard",
     "static_assert",
     "static_print",
     "static_range",

@@ -11,10 +11,22 @@ from tle2cuda.ops.aggregates import aggregate as _aggregate
 from tle2cuda.ops.core import block_type, builtin, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.loops import range, static_range
 
+_INTEGER_WIDTHS = (1, 8, 16, 32, 64)
+
 
 def _unwrap_if_constexpr(value: Any) -> Any:
     """The Python value of a constexpr; anything else unchanged."""
     return value.value if isinstance(value, constexpr) else value
+
+
+def get_int_dtype(bitwidth: Any, signed: Any) -> dtype:
+    """The integer dtype of a width in bits."""
+    bits, has_sign = _unwrap_if_constexpr(bitwidth), _unwrap_if_constexpr(signed)
+    if bits not in _INTEGER_WIDTHS:
+        raise ValueError(f"no integer dtype has {bits} bits, only {', '.join(map(str, _INTEGER_WIDTHS))}")
+    if bits == 1:
+        return dtype("i1")
+    return dtype(f"{'i' if has_sign else 'u'}{bits}")
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +42,7 @@ __all__ = [
     "builtin",
     "constexpr",
     "dtype",
+    "get_int_dtype",
     "is_builtin",
     "pointer_type",
     "range",

@@ -6,19 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument, InvalidType, NotSupported
+from tle2cuda.ops.base import builtin, describe
 from tle2cuda.ops.mesh import device_mesh
 from tle2cuda.ops.values import unwrap
 
 
 def _axis_names(axis: Any, what: str) -> tuple[str, ...]:
     value = unwrap(axis)
-    names = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    names = tuple(unwrap(name) for name in value) if isinstance(value, (list, tuple)) else (value,)
     for name in names:
         if not isinstance(name, str):
-            raise InvalidType(f"{what}: axis names must be strings, got {name!r}")
+            raise InvalidType(f"{what}: axis names must be strings, got {describe(name)}", help=_NAMES)
         if not name:
-            raise InvalidArgument(f"{what}: axis names must not be empty")
+            raise InvalidArgument(f"{what}: axis names must not be empty", help=_NAMES)
     return names
+
+
+_NAMES = "write the name that the axis has in the mesh, such as 'cx'"
+_SPLIT = "write one entry for each dimension, such as split=[['cx', 'cy'], tle.B]"
+_PARTIAL = "write the axes over which values are still to be summed, such as partial=['device']"
 
 
 class _AxisMark:
@@ -120,12 +126,13 @@ class ShardingSpec:
             InvalidArgument: The mesh has no such axis.
         """
         if name not in self.mesh.dim_names:
-            raise InvalidArgument(f"sharding: unknown mesh axis {name!r}")
+            raise InvalidArgument(f"sharding: unknown mesh axis {name!r}; the axes are {_axes(self.mesh)}", help=_NAMES)
         if any(name in names for names in self.split):
             return "S"
         return "P" if name in self.partial else "B"
 
 
+@builtin
 def sharding(mesh: Any, split: Any = None, partial: Any = None) -> ShardingSpec:
     """Describes how a tensor lies on a mesh.
 
@@ -143,33 +150,50 @@ def sharding(mesh: Any, split: Any = None, partial: Any = None) -> ShardingSpec:
     """
     found = unwrap(mesh)
     if not isinstance(found, device_mesh):
-        raise InvalidType(f"sharding: mesh must be a device_mesh, got {type(found).__name__}")
+        raise InvalidType(
+            f"sharding: mesh must be a device_mesh, got {type(found).__name__}",
+            help="make one with tle.device_mesh({'block_cluster': [('cx', 2)]}) and pass it as tl.constexpr",
+        )
     splits = _split_entries(unwrap(split))
     partials = _partial_axes(unwrap(partial))
-    seen: set[str] = set()
-    for name in (name for names in splits for name in names):
+    seen: dict[str, int] = {}
+    for dimension, name in ((d, name) for d, names in enumerate(splits) for name in names):
         _check_known(found, name)
         if name in seen:
-            raise InvalidArgument(f"sharding: axis {name!r} is used twice in split")
-        seen.add(name)
+            where = (
+                f"of dimensions {seen[name]} and {dimension}" if seen[name] != dimension else f"of dimension {dimension}"
+            )
+            raise InvalidArgument(
+                f"sharding: axis {name!r} is used twice in split, {where}",
+                help="an axis divides one dimension once: name another axis, or tle.B for a dimension that is replicated",
+            )
+        seen[name] = dimension
     for name in partials:
         _check_known(found, name)
         if name in seen:
-            raise InvalidArgument(f"sharding: axis {name!r} is both split and partial")
+            raise InvalidArgument(
+                f"sharding: axis {name!r} is both split and partial: it splits dimension {seen[name]}",
+                help="along an axis a tensor is either divided or a sum in parts: leave it out of one of the two",
+            )
     return ShardingSpec(found, splits, partials)
 
 
 def _check_known(mesh: device_mesh, name: str) -> None:
     if name not in mesh.dim_names:
-        known = ", ".join(repr(axis) for axis in mesh.dim_names)
-        raise InvalidArgument(f"sharding: unknown mesh axis {name!r}; the axes are {known}")
+        raise InvalidArgument(f"sharding: unknown mesh axis {name!r}; the axes are {_axes(mesh)}", help=_NAMES)
+
+
+def _axes(mesh: device_mesh) -> str:
+    return ", ".join(repr(axis) for axis in mesh.dim_names)
 
 
 def _split_entries(split: Any) -> tuple[tuple[str, ...], ...]:
     if split is None:
         return ()
     if not isinstance(split, (list, tuple)):
-        raise InvalidType(f"sharding: split must be a list with one entry per dimension, got {split!r}")
+        raise InvalidType(
+            f"sharding: split must be a list with one entry per dimension, got {describe(split)}", help=_SPLIT
+        )
     return tuple(_split_entry(entry) for entry in split)
 
 
@@ -180,7 +204,9 @@ def _split_entry(entry: Any) -> tuple[str, ...]:
     if isinstance(entry, S):
         return entry.axes
     if not isinstance(entry, (str, list, tuple)):
-        raise InvalidType(f"sharding: a split entry is an axis name, a list, S(...), B or None, got {entry!r}")
+        raise InvalidType(
+            f"sharding: a split entry is an axis name, a list, S(...), B or None, got {describe(entry)}", help=_SPLIT
+        )
     return _axis_names(entry, "sharding")
 
 
@@ -192,7 +218,7 @@ def _partial_axes(partial: Any) -> tuple[str, ...]:
     for entry in entries:
         entry = unwrap(entry)
         if not isinstance(entry, (str, P)):
-            raise InvalidType(f"sharding: partial holds axis names or P(...), got {entry!r}")
+            raise InvalidType(f"sharding: partial holds axis names or P(...), got {describe(entry)}", help=_PARTIAL)
         names += entry.axes if isinstance(entry, P) else _axis_names(entry, "sharding")
     return tuple(dict.fromkeys(names))
 
@@ -212,6 +238,10 @@ class ShardedTensor:
     shape: tuple[int, ...] | None = None
 
 
+_SHAPE = "write the extents of the whole tensor, known at compile time, such as shape=[64, 32]"
+
+
+@builtin
 def make_sharded_tensor(handle: Any, sharding: Any, shape: Any = None) -> ShardedTensor:
     """Attaches a sharding to anything.
 
@@ -229,18 +259,27 @@ def make_sharded_tensor(handle: Any, sharding: Any, shape: Any = None) -> Sharde
     """
     spec = unwrap(sharding)
     if not isinstance(spec, ShardingSpec):
-        raise InvalidType(f"make_sharded_tensor: sharding must be a ShardingSpec, got {type(spec).__name__}")
+        raise InvalidType(
+            f"make_sharded_tensor: sharding must be a ShardingSpec, got {type(spec).__name__}",
+            help="make one with tle.sharding(mesh, split=..., partial=...)",
+        )
     if unwrap(shape) is None:
         return ShardedTensor(handle, spec, None)
     given = unwrap(shape)
-    if not isinstance(given, (list, tuple)) or not all(type(extent) is int for extent in given):
-        raise InvalidType(f"make_sharded_tensor: shape must be a tuple of ints, got {given!r}")
-    dims = tuple(given)
+    if not isinstance(given, (list, tuple)):
+        raise InvalidType(f"make_sharded_tensor: shape must be a tuple of ints, got {describe(given)}", help=_SHAPE)
+    dims = tuple(unwrap(extent) for extent in given)
+    for axis, extent in enumerate(dims):
+        if type(extent) is not int:
+            raise InvalidType(
+                f"make_sharded_tensor: shape must be a tuple of ints, got {describe(extent)} for extent {axis}", help=_SHAPE
+            )
     if any(extent < 1 for extent in dims):
-        raise InvalidArgument(f"make_sharded_tensor: extents must be positive, got {dims}")
+        raise InvalidArgument(f"make_sharded_tensor: extents must be positive, got {dims}", help=_SHAPE)
     if spec.split and len(dims) != len(spec.split):
         raise InvalidArgument(
-            f"make_sharded_tensor: shape {dims} has rank {len(dims)}, the split has {len(spec.split)} entries"
+            f"make_sharded_tensor: shape {dims} has rank {len(dims)}, the split has {len(spec.split)} entries",
+            help="give the split one entry for each dimension, tle.B where it is replicated",
         )
     return ShardedTensor(handle, spec, dims)
 

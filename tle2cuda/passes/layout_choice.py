@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tle2cuda.analysis.axis_info import AxisInfo
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
@@ -34,7 +34,7 @@ class Component:
     scan_axes: list[int] = field(default_factory=list)
     sort_axes: list[int] = field(default_factory=list)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
-    broadcast_into: list[tuple[Value, Op]] = field(default_factory=list)  # larger tile it meets, first shape op
+    broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
 
@@ -50,6 +50,7 @@ class LayoutChoice:
         self._parent: dict[Value, Value] = {}
         self._components: dict[Value, Component] = {}
         self._layouts: dict[Value, Layout | None] = {}
+        self._registers_in: dict[Value, bool] = {}
         for op in walk(kernel.body):
             self._connect(op)
         for op in walk(kernel.body):
@@ -143,7 +144,8 @@ class LayoutChoice:
         elif op.name in ELEMENTWISE or op.name == "store":
             member = self._member(op)
             if member is not None:
-                self._note_broadcasts(op.operands, member)
+                for operand in op.operands:
+                    self._note_broadcast(operand, member)
 
     def _note_parts(self, op: Op) -> None:
         """The tile that parts are taken from would like neighbours that go to different parts in one thread."""
@@ -163,30 +165,32 @@ class LayoutChoice:
                 wanted[axis] = bits + 1
         component.in_registers = wanted
 
-    def _note_broadcasts(self, operands: Sequence[Value], meets: Value) -> None:
+    def _note_broadcast(self, operand: Value, meets: Value, path: tuple[Op, ...] = ()) -> None:
         """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
 
-        Lazy arithmetic between them and `meets` is looked through.
+        Lazy arithmetic and changes of shape between them and `meets` are looked through.
         """
-        seen: set[Value] = set()
-        todo = list(operands)
-        while todo:
-            operand = todo.pop()
-            path = self._definitions.get(operand)
-            if path is None or operand in seen:
-                continue
-            seen.add(operand)
-            if operand in self.lazy and path.name in ELEMENTWISE:
-                todo += path.operands
-            elif path.name == "expand_dims" and path.operands[0] not in self.lazy:
-                self._component(path.operands[0]).expanded_into.append((meets, path.attrs["axis"]))
-            elif path.name == "broadcast":
-                source = path.operands[0]
-                inner = self._definitions.get(source)
-                if inner is not None and inner.name == "expand_dims":
-                    source = inner.operands[0]
-                if is_tile(source) and source not in self.lazy:
-                    self._component(source).broadcast_into.append((meets, path))
+        maker = self._definitions.get(operand)
+        if not is_tile(operand) or maker is None or not self.holds_registers(operand):
+            return
+        if operand in self.lazy and maker.name in ELEMENTWISE:
+            for inner in maker.operands:
+                self._note_broadcast(inner, meets, path)
+        elif maker.name in SHAPE and is_tile(maker.operands[0]):
+            self._note_broadcast(maker.operands[0], meets, (*path, maker))
+        elif any(op.name == "broadcast" for op in path):
+            self._component(operand).broadcast_into.append((meets, path))
+        elif len(path) == 1 and path[0].name == "expand_dims":
+            self._component(operand).expanded_into.append((meets, path[0].attrs["axis"]))
+
+    def holds_registers(self, value: Value) -> bool:
+        """Whether a tile has registers, or is computed of tiles that do."""
+        if value not in self._registers_in:
+            maker = self._definitions.get(value)
+            if value not in self.lazy or maker is None:
+                return True
+            self._registers_in[value] = any(self.holds_registers(v) for v in maker.operands if is_tile(v))
+        return self._registers_in[value]
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
 
@@ -211,10 +215,11 @@ class LayoutChoice:
             if operand not in self.lazy:
                 return self.layout_for(operand).reduce_axis(axis)
         for meets, path in component.broadcast_into:
-            layout = self.layout_for(meets).broadcast_source(path.operands[0].type.shape)  # type: ignore[union-attr]
-            inner = self._definitions.get(path.operands[0])
-            if inner is not None and inner.name == "expand_dims":
-                layout = layout.unexpand_dims(inner.attrs["axis"])
+            if component.accesses and any(op.name in ("reshape", "trans") for op in path):
+                continue  # what is read from memory in few accesses is rather converted
+            layout = self.layout_for(meets)
+            for op in path:
+                layout = backward(op, layout, op.operands[0])
             return layout
         for result, axis in component.expanded_into:
             if self._component(result).broadcast_into:
@@ -338,6 +343,23 @@ def forward(op: Op, layout: Layout) -> Layout:
     if op.name == "extract":
         return layout.part_of_axes(op.results[0].type.shape)  # type: ignore[union-attr]
     raise AssertionError(op.name)
+
+
+def backward(op: Op, layout: Layout, operand: Value) -> Layout:
+    """Layout of an operand of a lazy operation, given the result's."""
+    if op.name == "broadcast":
+        return layout.broadcast_source(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "expand_dims":
+        return layout.unexpand_dims(op.attrs["axis"])
+    if op.name == "trans":
+        return layout.untranspose(op.attrs["perm"])
+    if op.name == "reshape":
+        return layout.reshape(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "concat" or (op.name == "insert" and operand is op.operands[1]):
+        return layout.part_of_axes(operand.type.shape)  # type: ignore[union-attr]
+    if op.name == "extract":
+        return layout.whole_of_part(operand.type.shape)  # type: ignore[union-attr]
+    return layout
 
 
 def fast_axis(layout: Layout) -> int:

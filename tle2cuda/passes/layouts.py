@@ -17,9 +17,10 @@ from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
 from tle2cuda.layout import Layout, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import LayoutChoice, forward, num_elements
+from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
 
 SECTOR_BYTES = 32
+_SHORT_AXIS = 4
 _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
 
 
@@ -38,6 +39,7 @@ class _Assign:
         self.scopes: list[dict[tuple[Value, Layout | None], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
+        self.last_wanted: dict[Value, Layout] = {}  # of each lazy tile
         self.depth: dict[Value, int] = {}  # number of regions around the place where a new value is made
 
     def run(self) -> Kernel:
@@ -94,6 +96,20 @@ class _Assign:
                     return layout
         return None
 
+    def computed_in(self, old: Value) -> Layout | None:
+        """The layout in which what a lazy tile is computed of, down to registers, was wanted last."""
+        if not self.choice.holds_registers(old):
+            return None
+        if old in self.last_wanted or old not in self.lazy:
+            return self.last_wanted.get(old)
+        op = self.definitions[old]
+        for operand in op.operands:
+            if is_tile(operand) and (inner := self.computed_in(operand)) is not None:
+                if op.name in ELEMENTWISE:
+                    return inner
+                return forward(op, inner) if op.name in ("expand_dims", "reshape", "trans") else None
+        return None
+
     def want(self, old: Value, layout: Layout) -> Value:
         """`old` in the given layout: cloned when it is lazy, converted when it lies elsewhere."""
         key = (old, layout)
@@ -115,6 +131,7 @@ class _Assign:
     def _clone(self, op: Op, layout: Layout) -> Value:
         operands = tuple(self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)
         old = op.results[0]
+        self.last_wanted[old] = layout
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self._home(operands, through_branches=True)
@@ -167,6 +184,9 @@ class _Assign:
                 counts[layout] = counts.get(layout, 0) + 1
         if counts:
             return max(counts, key=lambda layout: counts[layout])
+        for value in values:
+            if is_tile(value) and (layout := self.computed_in(value)) is not None:
+                return layout
         if fallback is not None:
             return self.choice.layout_for(fallback)
         return self.choice.layout_for(next(v for v in values if is_tile(v)))
@@ -272,9 +292,19 @@ class _Assign:
 
     # Collectives.
     def visit_reduce(self, op: Op) -> None:
-        layout = self.pick(list(op.operands))
+        layout = self._layout_of_reduced(op)
         result = layout.reduce_axis(op.attrs["axis"]) if is_tile(op.results[0]) else None
         self.rebuild(op, self.operands_in(op, layout), result)
+
+    def _layout_of_reduced(self, op: Op) -> Layout:
+        """What may be computed anywhere is reduced where its result is wanted, a short axis inside of threads."""
+        shape: tuple[int, ...] = op.operands[0].type.shape  # type: ignore[union-attr]
+        axis = op.attrs["axis"]
+        anywhere = all(self.natural(v) is None for v in op.operands)
+        known = anywhere and any(self.computed_in(v) is not None for v in op.operands)
+        if known or not anywhere or not is_tile(op.results[0]) or shape[axis] > _SHORT_AXIS:
+            return self.pick(list(op.operands))
+        return self.choice.layout_for(op.results[0]).expand_dims(axis).whole_of_part(shape)
 
     def visit_scan(self, op: Op) -> None:
         shape = op.operands[0].type.shape  # type: ignore[union-attr]
@@ -431,23 +461,6 @@ class _Assign:
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         regions = tuple(self.region(r, (), layouts) for r in op.regions)
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
-
-
-def backward(op: Op, layout: Layout, operand: Value) -> Layout:
-    """Layout of an operand of a lazy operation, given the result's."""
-    if op.name == "broadcast":
-        return layout.broadcast_source(operand.type.shape)  # type: ignore[union-attr]
-    if op.name == "expand_dims":
-        return layout.unexpand_dims(op.attrs["axis"])
-    if op.name == "trans":
-        return layout.untranspose(op.attrs["perm"])
-    if op.name == "reshape":
-        return layout.reshape(operand.type.shape)  # type: ignore[union-attr]
-    if op.name == "concat" or (op.name == "insert" and operand is op.operands[1]):
-        return layout.part_of_axes(operand.type.shape)  # type: ignore[union-attr]
-    if op.name == "extract":
-        return layout.whole_of_part(operand.type.shape)  # type: ignore[union-attr]
-    return layout
 
 
 def contiguous_run(layout: Layout, axis: int) -> int:

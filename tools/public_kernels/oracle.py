@@ -1,4 +1,6 @@
-"""Runs recipes in Triton's interpreter: `python -m tools.public_kernels.oracle TARGET PACKAGES CUT SEED HASH...`.
+"""Runs recipes in Triton's interpreter: `python -m tools.public_kernels.oracle TARGET PACKAGES CUT SEED WIDE HASH...`.
+
+WIDE is 1 for arrays of fp32 in place of bf16.
 
 Writes a pickle: by hash, what each array argument holds afterwards, or the text of the error.
 """
@@ -12,12 +14,12 @@ from typing import Any
 
 from tools.public_kernels import sides
 from tools.public_kernels.recipe import concrete, recipe_of
-from tools.public_kernels.records import load_records
+from tools.public_kernels.records import load_records, without_bf16
 
 
 def main() -> None:
     """Runs every record that was named."""
-    target, packages, cut, seed, *hashes = sys.argv[1:]
+    target, packages, cut, seed, wide, *hashes = sys.argv[1:]
     answers: dict[str, Any] = {}
     for record in load_records():
         if record.hash not in hashes:
@@ -25,6 +27,7 @@ def main() -> None:
         chosen = recipe_of(record)
         assert chosen is not None
         try:
+            record = without_bf16(record) if int(wide) else record
             before = concrete(record, chosen, full=False, seed=int(seed))
             kernel = sides.load(record, Path(packages), Path(cut), use_triton=True)
             answers[record.hash] = sides.run("triton-cpu", kernel, record, before).arrays

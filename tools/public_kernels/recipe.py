@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from tools.public_kernels.records import Record
 
 Array = NDArray[Any]
+Expected = Callable[[Mapping[str, Array]], Mapping[str, Any]]
 Contents = Callable[[np.random.Generator, "np.dtype[Any]"], Array]
 
 DTYPES: Mapping[str, np.dtype[Any]] = {
@@ -58,11 +59,13 @@ class Values:
         free: Elements that may differ between two right answers, such as the order of equal keys: True there. The
             array is compared where it is False.
         sorted_rows: Whether only the set of values along the last axis is determined.
+        parts: Makes of the array what is compared in its place, such as the bits of integers that lie among floats.
     """
 
     fill: Contents
     free: Array | None = None
     sorted_rows: bool = False
+    parts: Callable[[Array], Mapping[str, Array]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Launch:
         tolerance: For floating-point outputs; None takes that of their dtype.
         ignore: Array arguments that are scratch: what they hold afterwards is not compared.
         why: What limits the comparison, when something does.
+        expected: Makes of the arrays before the launch what outputs should hold, where no other side can run it.
     """
 
     grid: tuple[int, ...]
@@ -98,6 +102,7 @@ class Launch:
     tolerance: Tolerance | None = None
     ignore: Sequence[str] = ()
     why: str = ""
+    expected: Expected | None = None
 
     def __init__(
         self,
@@ -105,9 +110,11 @@ class Launch:
         tolerance: Tolerance | None = None,
         ignore: Sequence[str] = (),
         why: str = "",
+        expected: Expected | None = None,
         **arguments: Any,
     ) -> None:
         self.grid, self.arguments, self.tolerance, self.ignore, self.why = grid, arguments, tolerance, ignore, why
+        self.expected = expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +295,14 @@ def concrete(record: Record, chosen: Recipe, full: bool, seed: int = 0) -> Concr
     return Concrete(launch, arrays, others)
 
 
+def expected_arrays(before: Concrete) -> dict[str, Array] | None:
+    """What a recipe itself says that its launch leaves, if it does."""
+    if before.launch.expected is None:
+        return None
+    found = before.launch.expected(before.arrays)
+    return before.arrays | {name: np.asarray(value).astype(before.arrays[name].dtype) for name, value in found.items()}
+
+
 def element_dtype(type_: str) -> np.dtype[Any]:
     """The dtype of what a pointer or descriptor type of a signature leads to."""
     text = type_.split(":")[0]
@@ -334,6 +349,11 @@ def compare(before: Concrete, got: Mapping[str, Array], want: Mapping[str, Array
         given = before.launch.arguments[name]
         values = given.values if isinstance(given, Descriptor) else given
         a, b = got[name], want[name]
+        if values.parts is not None:
+            pieces, others = values.parts(a), values.parts(b)
+            tolerance = before.launch.tolerance
+            found += [_difference(f"{name} {key}", pieces[key], others[key], None, tolerance) for key in pieces]
+            continue
         if values.sorted_rows:
             a, b = np.sort(a, axis=-1), np.sort(b, axis=-1)
         found.append(_difference(name, a, b, values.free, before.launch.tolerance))
@@ -357,7 +377,7 @@ def _difference(name: str, got: Array, want: Array, free: Array | None, toleranc
     if error.size == 0:
         return Difference(name, 0, 0.0, "")
     over = error > allowed
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         share = np.where(error == 0, 0.0, np.where(allowed > 0, error / np.maximum(allowed, 1e-300), np.inf))
     worst = np.unravel_index(int(np.argmax(share)), share.shape)
     where = f"[{', '.join(map(str, worst))}] {got[worst]} for {want[worst]}"

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -80,6 +81,12 @@ def constants(record: Record) -> dict[str, Any]:
         return stored
 
     return {name: value(stored) for name, stored in record.constexprs.items()}
+
+
+def without_bf16(record: Record) -> Record:
+    """The record with arrays of fp32 for those of bf16: Triton's interpreter takes the bits of bf16 for integers."""
+    wide = {name: type_.replace("bf16", "fp32") if "*" in type_ else type_ for name, type_ in record.signature.items()}
+    return dataclasses.replace(record, signature=wide)
 
 
 def function_hash(node: ast.FunctionDef) -> str:

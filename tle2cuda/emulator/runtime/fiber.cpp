@@ -4,7 +4,7 @@
 
 namespace tle2cuda_emulator {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TLE2CUDA_UCONTEXT)
 
 // System V ABI: a function keeps rbx, rbp, r12 to r15 and the stack pointer. MXCSR is the same in all fibers.
 extern "C" void tle2cuda_switch(void** from, void* to);
@@ -50,7 +50,7 @@ Frame suspended_frame(const Context& context)
     return {words[6], words[5]};
 }
 
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && !defined(TLE2CUDA_UCONTEXT)
 
 // AAPCS64: a function keeps x19 to x28, the frame pointer x29, and the low halves of v8 to v15; x30 is where it returns.
 extern "C" void tle2cuda_switch(void** from, void* to);

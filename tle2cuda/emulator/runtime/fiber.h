@@ -10,7 +10,8 @@
 
 namespace tle2cuda_emulator {
 
-#if defined(__x86_64__) || defined(__aarch64__)
+// `TLE2CUDA_UCONTEXT` takes the C library's on these, too, for testing.
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(TLE2CUDA_UCONTEXT)
 
 struct Context {
     void* stack_pointer;

@@ -276,6 +276,12 @@ extern "C" int tle2cuda_rank_of(const void* address)
     return place.space == Space::SHARED && place.cta ? static_cast<int>(place.cta->rank) : -1;
 }
 
+extern "C" unsigned tle2cuda_space_of(const void* address)
+{
+    const Place place = locate(address);
+    return place.space == Space::GLOBAL ? MEMORY_GLOBAL : place.space == Space::SHARED ? MEMORY_SHARED : MEMORY_OTHER;
+}
+
 // ---- Atomics ----
 
 namespace {

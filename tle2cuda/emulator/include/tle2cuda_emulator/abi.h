@@ -77,6 +77,8 @@ enum ElementType : unsigned { TYPE_I32, TYPE_U32, TYPE_I64, TYPE_U64, TYPE_F32, 
 
 enum Scope : unsigned { SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYSTEM };
 
+enum MemorySpace : unsigned { MEMORY_GLOBAL, MEMORY_SHARED, MEMORY_OTHER };
+
 // Which accesses a fence between the generic and the asynchronous proxy is for, as bits.
 enum ProxySpace : unsigned { PROXY_SHARED = 1, PROXY_GLOBAL = 2, PROXY_MBARRIER = 4 };
 
@@ -125,6 +127,7 @@ void* tle2cuda_shared(SharedSlot* slot);
 void* tle2cuda_dynamic_shared();
 void* tle2cuda_map_shared(const void* address, unsigned rank);
 int tle2cuda_rank_of(const void* address);
+unsigned tle2cuda_space_of(const void* address);  // MemorySpace
 
 // Barriers. `count` is in threads; 0 means all threads of the CTA.
 int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduction, int predicate, int line);

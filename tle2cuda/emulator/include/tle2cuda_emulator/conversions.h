@@ -23,7 +23,7 @@ TLE2CUDA_INLINE constexpr To saturating(From value)
 }
 
 template <class To, class From>
-TLE2CUDA_INLINE constexpr std::enable_if_t<std::is_arithmetic_v<From>, To> converted(From value)
+TLE2CUDA_INLINE constexpr std::enable_if_t<std::is_arithmetic_v<From> && !std::is_reference_v<To>, To> converted(From value)
 {
     if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
         return saturating<To>(value);
@@ -32,7 +32,7 @@ TLE2CUDA_INLINE constexpr std::enable_if_t<std::is_arithmetic_v<From>, To> conve
 }
 
 template <class To, class From>
-TLE2CUDA_INLINE constexpr std::enable_if_t<!std::is_arithmetic_v<std::decay_t<From>>, To> converted(From&& value)
+TLE2CUDA_INLINE constexpr std::enable_if_t<!std::is_arithmetic_v<std::decay_t<From>> || std::is_reference_v<To>, To> converted(From&& value)
 {
     return static_cast<To>(static_cast<From&&>(value));
 }
