@@ -11,6 +11,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar, overload
 
 from tle2cuda.compiler import current_arch, emit_specialized, public
@@ -289,6 +290,8 @@ class JitFunction(KernelInterface[Any]):
             cluster_dims=settings.cluster_dims,
             cooperative=settings.cooperative,
         )
+        if settings.programmatic:
+            emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))
         settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
         compiled = build(
             emitted,

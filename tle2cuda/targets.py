@@ -125,6 +125,8 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
         "cooperative": Feature((6, 0), "cooperative launches and grid barriers"),
         # PTX ISA 8.7, barrier.cluster, mapa, %cluster_ctarank: sm_90 or higher.
         "cluster": Feature((9, 0), "thread block clusters"),
+        # PTX ISA 8.7, griddepcontrol: sm_90 or higher.
+        "grid_dependency": Feature((9, 0), "programmatic dependent launch"),
         # PTX ISA 8.7, cp.async.bulk and cp.async.bulk.tensor: sm_90 or higher.
         "tma": Feature((9, 0), "bulk tensor copies (TMA)"),
         # PTX ISA 8.7, mbarrier.init and mbarrier.arrive: sm_80 or higher.

@@ -92,6 +92,11 @@ CASES = {
         "%x = math %n {fn = 'exp'} : i32",
         "exp takes floats, not int32",
     ),
+    "grid_dependency": (
+        "grid_dependency {kind = 'wait'}",
+        "grid_dependency {kind = 'leave'}",
+        "attribute kind is 'leave', not one of wait, launch_dependents",
+    ),
     "asm": (
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32[8]",
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",

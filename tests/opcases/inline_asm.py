@@ -313,7 +313,25 @@ def scalar_asm_kernel(out, n):
     tl.store(out + program, low + 10 * high + packed + (clock > 0).to(tl.int32))
 
 
+@tle2cuda.jit
+def dependent_kernel(x, out, n, BLOCK: tl.constexpr):
+    """What comes after the wait for another grid; launched as usual, there is none to wait for."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.extra.cuda.gdc_wait()
+    value = tl.load(x + i, mask=i < n)
+    tl.extra.cuda.gdc_launch_dependents()
+    tl.store(out + i, value + tl.extra.cuda.num_warps(), mask=i < n)
+
+
 def _register_effects() -> None:
+    def make_dependent(rng: np.random.Generator) -> Inputs:
+        return {"x": numbers(rng, N, np.int32), "out": poison(N, np.int32), "n": N}
+
+    def dependent(inputs: Inputs) -> dict[str, Array]:
+        return {"out": inputs["x"] + np.int32(4)}
+
+    add_case(OpCase("grid_dependency", "device_info", dependent_kernel, (2,), make_dependent, dependent, {"BLOCK": 128}))
+
     def make_division(rng: np.random.Generator) -> Inputs:
         x, y = numbers(rng, N, np.uint32, True), numbers(rng, N, np.uint32) % np.uint32(1000) + np.uint32(1)
         return {"x": x, "y": y, "quotients": poison(N, np.uint32), "remainders": poison(N, np.uint32), "n": N}

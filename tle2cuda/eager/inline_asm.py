@@ -10,9 +10,9 @@ import numpy as np
 from tle2cuda.eager import memory
 from tle2cuda.eager.numbers import MEMORY, Array, from_bits, to_bits
 from tle2cuda.eager.program import current
-from tle2cuda.eager.values import Tile, common_shape, static_int, to_tile
+from tle2cuda.eager.values import Tile, common_shape, number_as, static_int, to_tile
 from tle2cuda.errors import InvalidArgument, InvalidType
-from tle2cuda.ir.types import BOOL, DType, Element
+from tle2cuda.ir.types import BOOL, I32, I64, DType, Element
 from tle2cuda.ops.values import pointer_type, unwrap
 from tle2cuda.ptx.parser import unsupported
 
@@ -64,6 +64,16 @@ def inline_asm_elementwise(asm: Any, constraints: Any, args: Any, dtype: Any, is
     found = execute(text, letters, count, inputs, elements, shape, _Machine())
     made = tuple(_tile(bits, each) for bits, each in zip(found, results, strict=True))
     return made if several else made[0]
+
+
+def globaltimer() -> Any:
+    """`tl.extra.cuda.globaltimer`."""
+    return number_as(time.time_ns(), I64)
+
+
+def smid() -> Any:
+    """`tl.extra.cuda.smid`."""
+    return number_as(0, I32)
 
 
 class _Machine:

@@ -23,7 +23,7 @@ from tle2cuda.eager import (
 )
 from tle2cuda.eager.numbers import VALUES
 from tle2cuda.eager.program import current
-from tle2cuda.eager.values import Tile, describe, is_number, number_as, number_dtype, static_int, to_tile
+from tle2cuda.eager.values import Tile, common_shape, describe, is_number, number_as, number_dtype, static_int, to_tile
 from tle2cuda.errors import (
     ConstexprRequired,
     DeviceAssertFailed,
@@ -54,6 +54,31 @@ def program_id(axis: Any) -> Tile:
 def num_programs(axis: Any) -> Tile:
     """`tl.num_programs`."""
     return number_as(current().launch.grid[_grid_axis(axis, "tl.num_programs")], I32)
+
+
+def _condition(arg1: Any, disable_licm: Any = False) -> Any:
+    return arg1
+
+
+def _map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
+    """`tl.map_elementwise`, for one element after the other."""
+    if static_int(pack, "tl.map_elementwise: pack") != 1:
+        raise NotSupported("tl.map_elementwise: pack must be 1", help="let the function take one element of each argument")
+    tiles = [to_tile(x, "tl.map_elementwise") for x in args]
+    shape = common_shape("tl.map_elementwise", *tiles)
+    flat = [tile.stretched(shape).data.reshape(-1) for tile in tiles]
+    results = [scalar_fn(*(Tile(v, t.dtype) for v, t in zip(each, tiles, strict=True))) for each in zip(*flat, strict=True)]
+    several = isinstance(results[0], tuple)
+    rows = [result if several else (result,) for result in results]
+    made = []
+    for column in zip(*rows, strict=True):
+        parts = [to_tile(value, "tl.map_elementwise") for value in column]
+        made.append(Tile(np.array([part.data for part in parts]).reshape(shape), parts[0].dtype))
+    return tuple(made) if several else made[0]
+
+
+def _nothing() -> None:
+    """What only matters to grids that overlap."""
 
 
 def _identity(input: Any, *hints: Any) -> Any:
@@ -226,6 +251,14 @@ _TL: dict[str, Any] = {
     "tensor": Tile,
     "swizzle2d": swizzle2d,
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
+    "condition": _condition,
+    "map_elementwise": _map_elementwise,
+    "globaltimer": inline_asm.globaltimer,
+    "smid": inline_asm.smid,
+    "num_warps": lambda: constexpr(current().launch.num_warps),
+    "num_threads": lambda: constexpr(32 * current().launch.num_warps),
+    "gdc_wait": _nothing,
+    "gdc_launch_dependents": _nothing,
 }  # fmt: skip
 
 _TLE: dict[str, Any] = {

@@ -28,6 +28,7 @@ def run(
     specialization: Specialization,
     values: Sequence[Any],
     cluster_dims: Dim3 | None = None,
+    num_warps: int = 4,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
 
@@ -37,6 +38,7 @@ def run(
         specialization: Names and types of the run-time arguments, and the compile-time ones.
         values: The run-time arguments, arrays as NumPy sees them.
         cluster_dims: Cluster shape asked for by the launch.
+        num_warps: Warps of a CTA, which kernels may ask for.
 
     Raises:
         KernelError: The kernel is at fault; the traceback ends in the user's line.
@@ -58,7 +60,7 @@ def run(
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
-    launch = Launch(extents, cluster, memory)
+    launch = Launch(extents, cluster, memory, num_warps)
     function = session.function(fn)
 
     def run_program(program: Program) -> None:

@@ -82,9 +82,13 @@ class Launch:
         grid: The grid in CTAs.
         cluster: Cluster shape.
         memory: The arguments.
+        num_warps: Warps of a CTA.
     """
 
-    def __init__(self, grid: tuple[int, int, int], cluster: tuple[int, int, int], memory: Memory) -> None:
+    def __init__(
+        self, grid: tuple[int, int, int], cluster: tuple[int, int, int], memory: Memory, num_warps: int = 4
+    ) -> None:
+        self.num_warps = num_warps
         self.grid = grid
         self.cluster = cluster
         self.memory = memory

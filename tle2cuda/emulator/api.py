@@ -7,15 +7,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
-from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
+from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public, trace_specialized
 from tle2cuda.emulator import launch, spread
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.results import Emulation, EmulationRun
+from tle2cuda.emulator.results import Emulation, EmulationRun, Finding
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
-from tle2cuda.runtime.args import picker, specialize
+from tle2cuda.ir.nodes import walk
+from tle2cuda.runtime.args import BoundArguments, picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.targets import DEFAULT_TARGET
 
@@ -23,6 +25,7 @@ SCHEDULES = ("forward", "reverse", "random")
 DELIVERIES = {"forward": "late", "reverse": "now", "random": "random"}
 """When asynchronous copies happen, by schedule, unless `emulate` is told."""
 DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit", "counters")
+OFFSETS = "offsets"
 
 
 @public
@@ -65,7 +68,8 @@ def emulate(
             arguments named by `uninitialized`), ``bounds`` (accesses outside of arguments and of each buffer in shared
             memory, also that of other CTAs), ``alignment`` (misaligned accesses), ``exit`` (accesses to the shared
             memory of a CTA that may have exited), ``counters`` (sectors, vector widths, bank conflicts, contention,
-            barriers, by line: `Counters`).
+            barriers, by line: `Counters`). And, not among ``all``, as the kernel is compiled anew for it, ``offsets``
+            (arithmetic that wraps in 32 bits on its way to a pointer).
         uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
         delivery: When an asynchronous copy reads and writes: ``late`` (once something waits for it and nothing else can
@@ -91,6 +95,7 @@ def emulate(
         >>> tle2cuda.emulate(add, 4, {"x": x, "y": y, "out": out, "n": n, "BLOCK": 256}).check().outputs["out"]
     """
     detectors = _check_options(schedule, detect)
+    offset_lines: frozenset[tuple[str, int]] | None = None
     if delivery is None:
         delivery = DELIVERIES[schedule]
     elif delivery not in DELIVERIES.values():
@@ -100,8 +105,15 @@ def emulate(
     else:
         emitted, values = _emit(kernel, args, num_warps, arch, headers, cluster_dims, cooperative)
         ctas = emitted.contract.launch_grid(grid)
+        if OFFSETS in detectors:
+            offset_lines = _offset_lines(kernel, args, num_warps, arch, cluster_dims, cooperative)
+    if OFFSETS in detectors and offset_lines is None:
+        raise ArgumentError(
+            "detect='offsets' needs the kernel itself, to tell offsets from other numbers that wrap",
+            help="pass the jit function instead of the emitted kernel",
+        )
     start = time.perf_counter()
-    program = Program(emitted)
+    program = Program(emitted, offset_lines)
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     options = [
@@ -139,14 +151,19 @@ class Program:
 
     Args:
         emitted: The emitted kernel.
+        offset_lines: Python lines on which arithmetic may wrap and come to be an offset, by file and number; findings
+            `wrapped` elsewhere are dropped. None: wrapping is not watched.
     """
 
-    def __init__(self, emitted: Any) -> None:
+    def __init__(self, emitted: Any, offset_lines: frozenset[tuple[str, int]] | None = None) -> None:
         contract: LaunchContract = emitted.contract
         self.contract = contract
         self.source: str = emitted.source
         self.runner = build_runner()
-        self.library: KernelLibrary = build_kernel(emitted.source, contract.kernel_name, contract.target)
+        self.library: KernelLibrary = build_kernel(
+            emitted.source, contract.kernel_name, contract.target, offset_lines is not None
+        )
+        self.offset_lines = offset_lines
         maps = emitted if hasattr(emitted, "line_map") else emitted.artifact
         self.locator = Locator(self.library.path, self.library.file, emitted.source, maps.line_map, maps.op_map)
 
@@ -157,7 +174,17 @@ class Program:
             return EmulationRun(options.schedule, options.seed, outputs)
         parts = spread.ranges(self.source, self.contract, ctas, bound, options)
         execution = launch.Execution(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
-        return launch.run(execution) if len(parts) == 1 else spread.run(execution, parts)
+        result = launch.run(execution) if len(parts) == 1 else spread.run(execution, parts)
+        if self.offset_lines is None:
+            return result
+        return replace(result, findings=tuple(filter(self._concerns, result.findings)))
+
+    def _concerns(self, finding: Finding) -> bool:
+        """Whether a finding is about the kernel's own offsets, or about something else than wrapping."""
+        if finding.kind != "wrapped":
+            return True
+        span = finding.location.span if finding.location is not None else None
+        return span is not None and (span.file, span.line) in (self.offset_lines or ())
 
 
 def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...]:
@@ -167,8 +194,8 @@ def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...
     if "all" in names:
         names = DETECTORS
     for name in names:
-        if name not in DETECTORS:
-            raise ArgumentError(f"detect takes {', '.join(DETECTORS)} and all, got {name!r}")
+        if name not in (*DETECTORS, OFFSETS):
+            raise ArgumentError(f"detect takes {', '.join((*DETECTORS, OFFSETS))} and all, got {name!r}")
     return names
 
 
@@ -185,16 +212,28 @@ def _grid_of_ctas(contract: LaunchContract, grid: int | Sequence[int]) -> Dim3:
     return ctas
 
 
-def _emit(
+def _offset_lines(
     kernel: Any,
     args: Sequence[Any] | Mapping[str, Any],
     num_warps: int,
     arch: str,
-    headers: str,
     cluster_dims: tuple[int, int, int] | None,
     cooperative: bool,
-) -> tuple[EmittedKernel, list[Any]]:
-    """The emitted file of a jit object for these arguments, and the values of its run-time arguments."""
+) -> frozenset[tuple[str, int]]:
+    """The lines where arithmetic of fewer than 64 bits may wrap and reach a pointer, and where such values are used."""
+    from tle2cuda.interpreter.offsets import offsets_that_may_wrap
+
+    specialization = _specialized(kernel, args)[0].specialization
+    traced = trace_specialized(
+        kernel, specialization, num_warps=num_warps, arch=arch, cluster_dims=cluster_dims, cooperative=cooperative
+    )
+    doubtful = offsets_that_may_wrap(traced)
+    found = (op.span for op in walk(traced.body) if any(v in doubtful for v in (*op.operands, *op.results)))
+    return frozenset((span.file, span.line) for span in found)
+
+
+def _specialized(kernel: Any, args: Sequence[Any] | Mapping[str, Any]) -> tuple[BoundArguments, list[Any]]:
+    """What the arguments say about compiling a jit object, and one value for each of its parameters."""
     parameters = kernel_parameters(kernel)
     name = kernel_function(kernel).__name__
     given = dict(args) if isinstance(args, Mapping) else dict(zip((p.name for p in parameters), args, strict=False))
@@ -207,7 +246,20 @@ def _emit(
         problem = "is missing" if wrong[0] in known else "is no parameter"
         raise ArgumentError(f"{name}: {wrong[0]} {problem}", facts=(f"parameters: {', '.join(known)}",))
     values = [given[parameter] for parameter in known]
-    bound = specialize(parameters, values, name)
+    return specialize(parameters, values, name), values
+
+
+def _emit(
+    kernel: Any,
+    args: Sequence[Any] | Mapping[str, Any],
+    num_warps: int,
+    arch: str,
+    headers: str,
+    cluster_dims: tuple[int, int, int] | None,
+    cooperative: bool,
+) -> tuple[EmittedKernel, list[Any]]:
+    """The emitted file of a jit object for these arguments, and the values of its run-time arguments."""
+    bound, values = _specialized(kernel, args)
     emitted = emit_specialized(
         kernel,
         bound.specialization,

@@ -176,13 +176,14 @@ def build_runner() -> Path:
     return _cached(key, "runner", build)[0]
 
 
-def build_kernel(source: str, kernel: str, target: str) -> KernelLibrary:
+def build_kernel(source: str, kernel: str, target: str, watches_overflow: bool = False) -> KernelLibrary:
     """The library of an emitted file, built unless it is there.
 
     Args:
         source: The emitted file.
         kernel: Name of its kernel.
         target: Architecture that it was emitted for.
+        watches_overflow: Signed arithmetic that wraps calls the runner, which notes a finding.
 
     Raises:
         ToolchainError: There is no C++ compiler.
@@ -193,6 +194,8 @@ def build_kernel(source: str, kernel: str, target: str) -> KernelLibrary:
     file = f"{kernel}.cu"
     text = translation_unit(source, kernel)
     flags = (*_KERNEL_FLAGS, *_COMPILER_FLAGS[compiler.kind], architecture_macro(target))
+    if watches_overflow:  # it wraps all the same; what is defined to wrap is not watched
+        flags = (*(flag for flag in flags if flag != "-fwrapv"), "-fsanitize=signed-integer-overflow")
     key = digest(__version__, compiler.identity, " ".join((*flags, *_LINK_FLAGS)), _sources_identity(_INCLUDE), text)
 
     def build(folder: Path) -> None:

@@ -24,9 +24,13 @@ _TRITON_MODULES = (
     ("triton.experimental.tle.language", "tle2cuda.language", "tle"),
     ("triton.experimental.tle", "tle2cuda.language", "tle"),
     ("triton.language.extra.cuda.libdevice", "tle2cuda.language", "extra.cuda.libdevice"),
+    ("triton.language.extra.cuda", "tle2cuda.language", "extra.cuda"),
     ("triton.language.extra.libdevice", "tle2cuda.language", "extra.libdevice"),
     ("triton.language.extra", "tle2cuda.language", "extra"),
     ("triton.language.math", "tle2cuda.language", "math"),
+    ("triton.language.random", "tle2cuda.language", "random"),
+    ("triton.language.standard", "tle2cuda.language", "standard"),
+    ("triton.language.target_info", "tle2cuda.language", "target_info"),
     ("triton.language", "tle2cuda.language", ""),
     ("triton", "tle2cuda", ""),
 )

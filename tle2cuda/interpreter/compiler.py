@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tle2cuda.errors import InternalError, KernelError
 from tle2cuda.interpreter import control, handles
 from tle2cuda.interpreter.checks import check_results
 from tle2cuda.interpreter.dtypes import value_dtype
+from tle2cuda.interpreter.offsets import check_access, offsets_that_may_wrap, shadow_step
 from tle2cuda.interpreter.regions import SharedLayout
 from tle2cuda.interpreter.requests import Waiting
 from tle2cuda.ir.legality import reads_memory, value_operands
@@ -137,6 +138,8 @@ class Compiler:
         self.has_remote = any(op.name == "remote" for op in ops)
         self.has_grid_barrier = any(op.name == "grid_barrier" for op in ops)
         self.may_spin = any(op.name == "while" and reads_memory(op) for op in ops)
+        self.doubtful = offsets_that_may_wrap(kernel)
+        self.shadows: dict[Value, int] = {}
 
     @staticmethod
     def _shared_layout(number: int, op: Op) -> SharedLayout:
@@ -173,6 +176,31 @@ class Compiler:
     def slots_of(self, values: Sequence[Value]) -> tuple[int, ...]:
         """The frame slots of several values."""
         return tuple(self.slot(value) for value in values)
+
+    def shadow(self, value: Value) -> int:
+        """The frame slot of what tells whether an offset wrapped; 0 for values that never come to that."""
+        if value not in self.doubtful:
+            return 0
+        found = self.shadows.get(value)
+        if found is None:
+            found = self.shadows[value] = len(self.template)
+            self.template.append(None)
+        return found
+
+    def mover(self, sources: Sequence[Value], targets: Sequence[Value]) -> Step:
+        """Assigns values in parallel, with what is known of offsets that wrapped."""
+        pairs = [(s, t) for s, t in zip(sources, targets, strict=True) if t in self.doubtful]
+        nothing = self.shadow_of_others
+        return control.mover(
+            (*self.slots_of(sources), *(self.shadow(s) or nothing for s, _ in pairs)),
+            (*self.slots_of(targets), *(self.shadow(t) for _, t in pairs)),
+        )
+
+    @cached_property
+    def shadow_of_others(self) -> int:
+        """A slot that always holds None: the shadow of values that never wrap."""
+        self.template.append(None)
+        return len(self.template) - 1
 
     def waits(self, op: Op) -> bool:
         """Whether a CTA may have to wait for others while executing an operation."""
@@ -253,8 +281,24 @@ class Compiler:
         step = self.call_meaning(op)
         if self.check_types:
             step = self._checked(op, step)
-        self.owners[step] = op
-        yield False, step
+        for each in (self._offset_check(op), step, self._shadow_step(op)):
+            if each is not None:
+                self.owners[each] = op
+                yield False, each
+
+    def _offset_check(self, op: Op) -> Step | None:
+        """What checks, before an access, that no offset wrapped on the way to its pointer."""
+        position = {"load": 1, "store": 2, "atomic_rmw": 2, "atomic_cas": 3}.get(op.name)
+        if position is None or not self.shadow(op.operands[0]):
+            return None
+        pointer, shadow = self.slot(op.operands[0]), self.shadow(op.operands[0])
+        mask = self.slot(op.operands[position]) if op.attrs.get("has_mask") else 0
+        return lambda frame: check_access(op, frame, pointer, shadow, mask)
+
+    def _shadow_step(self, op: Op) -> Step | None:
+        if len(op.results) != 1 or not self.shadow(op.results[0]):
+            return None
+        return shadow_step(op, self.slot, self.shadow, self.meanings[op.name])
 
     def call_meaning(self, op: Op) -> Step:
         """A call of the operation's registered meaning."""

@@ -53,8 +53,7 @@ def _run(block: Block, frame: Frame) -> Waiting:
 def _if(compiler: Compiler, op: Op) -> Steps:
     condition = compiler.slot(op.operands[0])
     then, otherwise = (compiler.region(region) for region in op.regions)
-    results = compiler.slots_of(op.results)
-    from_then, from_else = mover(then.yields, results), mover(otherwise.yields, results)
+    from_then, from_else = (compiler.mover(region.terminator.operands, op.results) for region in op.regions)
     run_then, run_else = then.run, otherwise.run
     if run_then is not None and run_else is not None:
 
@@ -83,10 +82,11 @@ def _if(compiler: Compiler, op: Op) -> Steps:
 def _for(compiler: Compiler, op: Op) -> Steps:
     lower, upper, step = compiler.slots_of(op.operands[:3])
     body = compiler.region(op.regions[0])
-    induction, *carried = body.params
-    enter = mover(compiler.slots_of(op.operands[3:]), carried)
-    again = mover(body.yields, carried)
-    leave = mover(carried, compiler.slots_of(op.results))
+    induction = body.params[0]
+    params = op.regions[0].params[1:]
+    enter = compiler.mover(op.operands[3:], params)
+    again = compiler.mover(op.regions[0].terminator.operands, params)
+    leave = compiler.mover(params, op.results)
     is_known = compiler.template[step] is not None  # a constant, which may count downwards
     number = value_dtype(element_of(op.operands[0].type)).type
 
@@ -131,11 +131,13 @@ def _for(compiler: Compiler, op: Op) -> Steps:
 
 def _while(compiler: Compiler, op: Op) -> Steps:
     before, body = (compiler.region(region) for region in op.regions)
-    condition, *passed = before.yields
-    enter = mover(compiler.slots_of(op.operands), before.params)
-    into_body = mover(passed, body.params)
-    again = mover(body.yields, before.params)
-    leave = mover(passed, compiler.slots_of(op.results))
+    condition = before.yields[0]
+    first, second = op.regions
+    passed = first.terminator.operands[1:]
+    enter = compiler.mover(op.operands, first.params)
+    into_body = compiler.mover(passed, second.params)
+    again = compiler.mover(second.terminator.operands, first.params)
+    leave = compiler.mover(passed, op.results)
     run_before, run_body = before.run, body.run
     if run_before is not None and run_body is not None and not compiler.waits(op):
 
@@ -188,7 +190,7 @@ def _is_same(old: Any, new: Any) -> bool:
 
 def _fused(compiler: Compiler, op: Op) -> Steps:
     block = compiler.region(op.regions[0])
-    move = mover(block.yields, compiler.slots_of(op.results))
+    move = compiler.mover(op.regions[0].terminator.operands, op.results)
     if block.run is not None:
         yield False, block.run
     else:

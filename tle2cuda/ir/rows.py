@@ -341,6 +341,15 @@ _row(
     (BUFFER_OR_POINTER, I32_SCALAR),
     rules.check_remote,
 )
+_row(
+    "grid_dependency",
+    "->",
+    (),
+    rules.check_no_results,
+    attrs={"kind": choice("wait", "launch_dependents")},
+    reads_memory=True,
+    **_EFFECT,
+)
 _row("barrier grid_barrier", "->", (), rules.check_no_results, attrs={"reason": maybe(TEXT)}, **_EFFECT)
 _row(
     "cluster_barrier",

@@ -126,6 +126,34 @@ class DType:
     def is_fp8e5(self) -> bool:
         return self is F8E5
 
+    def is_fp8e4b15(self) -> bool:
+        return self is F8E4B15
+
+    def is_fp8e4b8(self) -> bool:
+        return self is F8E4B8
+
+    def is_fp8e5b16(self) -> bool:
+        return self is F8E5B16
+
+    def is_void(self) -> bool:
+        return False
+
+    def is_const(self) -> bool:
+        return False
+
+    @staticmethod
+    def is_dtype(name: str) -> bool:
+        """Whether a text is the name of a dtype."""
+        return name in DType._by_name
+
+    def get_int_max_value(self) -> int:
+        """Largest value of an integer dtype."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
+
+    def get_int_min_value(self) -> int:
+        """Smallest value of an integer dtype."""
+        return -(1 << (self.bits - 1)) if self.kind == "int" else 0
+
     def is_fp16(self) -> bool:
         return self is F16
 
@@ -153,6 +181,9 @@ class DType:
 _MANTISSA_BITS = {
     "float8e4nv": 3,
     "float8e5": 2,
+    "float8e4b15": 3,
+    "float8e4b8": 3,
+    "float8e5b16": 2,
     "float16": 10,
     "bfloat16": 7,
     "float32": 23,
@@ -174,6 +205,11 @@ F16 = DType._define("float16", "fp16", "float", 16, "__half")
 BF16 = DType._define("bfloat16", "bf16", "float", 16, "__nv_bfloat16")
 F32 = DType._define("float32", "fp32", "float", 32, "float")
 F64 = DType._define("float64", "fp64", "float", 64, "double")
+# Formats that NVIDIA GPUs have no instructions for: dtypes can be compared with them, and nothing else.
+F8E4B15 = DType._define("float8e4b15", "fp8e4b15", "float", 8, "")
+F8E4B8 = DType._define("float8e4b8", "fp8e4b8", "float", 8, "")
+F8E5B16 = DType._define("float8e5b16", "fp8e5b16", "float", 8, "")
+FOREIGN_DTYPES = (F8E4B15, F8E4B8, F8E5B16)
 ALL_DTYPES = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F8E4NV, F8E5, F16, BF16, F32, F64)
 
 GLOBAL, SHARED, CLUSTER = "global", "shared", "cluster"

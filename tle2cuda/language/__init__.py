@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import importlib
+from typing import Any
+
 from tle2cuda.ir.types import (
     BF16,
     BOOL,
+    F8E4B8,
+    F8E4B15,
     F8E4NV,
     F8E5,
+    F8E5B16,
     F16,
     F32,
     F64,
@@ -50,7 +57,7 @@ from tle2cuda.ops.atomics import (
 from tle2cuda.ops.block_pointers import advance, make_block_ptr
 from tle2cuda.ops.casts import cast
 from tle2cuda.ops.compare import logical_and, logical_not, logical_or
-from tle2cuda.ops.core import block_type, constexpr, is_builtin, pointer_type, tensor
+from tle2cuda.ops.core import MAX_TILE_ELEMENTS, block_type, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.creation import arange, full, zeros, zeros_like
 from tle2cuda.ops.debug import (
     assume,
@@ -86,6 +93,7 @@ from tle2cuda.ops.histogram import histogram
 from tle2cuda.ops.inline_asm import inline_asm_elementwise
 from tle2cuda.ops.join import cat, interleave, join, split
 from tle2cuda.ops.loops import range, static_range
+from tle2cuda.ops.mapping import condition, const, map_elementwise
 from tle2cuda.ops.math import (
     abs,
     ceil,
@@ -142,15 +150,30 @@ from tle2cuda.ops.shape import (
 from tle2cuda.ops.sort import bitonic_merge, sort, topk
 
 dtype = DType
+float8e4b8, float8e4b15, float8e5b16 = F8E4B8, F8E4B15, F8E5B16
+TRITON_MAX_TENSOR_NUMEL = MAX_TILE_ELEMENTS
+pi32_t = pointer_type(I32)
 int1, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float8e4nv, float8e5, float16, bfloat16, float32, float64 = F8E4NV, F8E5, F16, BF16, F32, F64
+
+
+# The language's tuples and slices are Python's.
+tuple: Any = builtins.tuple
+slice = builtins.slice
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("standard", "target_info"):  # these use what is defined here, and are rarely asked for
+        return importlib.import_module(f"tle2cuda.language.{name}")
+    raise AttributeError(f"module 'tle2cuda.language' has no attribute {name!r}")
 
 
 # Last, since its modules use the names above.
 from tle2cuda.language import standard, tle  # noqa: E402
 
 __all__ = [
+    "TRITON_MAX_TENSOR_NUMEL",
     "PropagateNan",
     "abs",
     "add",
@@ -178,6 +201,8 @@ __all__ = [
     "cdiv",
     "ceil",
     "clamp",
+    "condition",
+    "const",
     "constexpr",
     "core",
     "cos",
@@ -197,8 +222,11 @@ __all__ = [
     "extra",
     "fdiv",
     "flip",
+    "float8e4b8",
+    "float8e4b15",
     "float8e4nv",
     "float8e5",
+    "float8e5b16",
     "float16",
     "float32",
     "float64",
@@ -225,6 +253,7 @@ __all__ = [
     "logical_or",
     "make_block_ptr",
     "make_tensor_descriptor",
+    "map_elementwise",
     "math",
     "max",
     "max_constancy",
@@ -239,6 +268,7 @@ __all__ = [
     "permute",
     "philox",
     "philox_impl",
+    "pi32_t",
     "pointer_type",
     "program_id",
     "rand",
@@ -256,6 +286,7 @@ __all__ = [
     "rsqrt",
     "sigmoid",
     "sin",
+    "slice",
     "softmax",
     "sort",
     "split",
@@ -276,6 +307,7 @@ __all__ = [
     "tle",
     "topk",
     "trans",
+    "tuple",
     "uint8",
     "uint16",
     "uint32",

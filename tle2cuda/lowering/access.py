@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tle2cuda.ir.effects import Roots, effects
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
 
 _WRITES = ("store", "atomic_rmw", "atomic_cas")
@@ -20,6 +20,9 @@ class GlobalAccess:
         self.read_after_write: set[Value] = set()
         self.unknown_read_after_write = False
         self._visit(kernel.body, False)
+        if any(op.name == "grid_dependency" for op in walk(kernel.body)):
+            # Another grid may write while this one runs: only ordinary loads stay behind the wait.
+            self.unknown_read_after_write = True
 
     def _arguments(self, pointer: Value) -> tuple[Value, ...] | None:
         roots = self.roots.of(pointer)

@@ -10,6 +10,7 @@ from tle2cuda.ir.nodes import Op
 from tle2cuda.lowering import (
     control,
     debug,
+    device_info,
     distributed,
     dot,
     fused,
@@ -45,6 +46,7 @@ _EMITTERS: dict[str, Emitter] = {
     "program_id": program.emit_index,
     "num_programs": program.emit_index,
     "fused": fused.emit_fused,
+    "grid_dependency": device_info.emit_grid_dependency,
     "asm_block": inline_asm.emit_asm_block,
     "reduce": reduction.emit_reduce,
     "scan": scan.emit_scan,

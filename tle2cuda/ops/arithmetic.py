@@ -342,6 +342,7 @@ def where(condition: Any, x: Any, y: Any) -> tensor:
 
 
 @builtin
+@core.tensor_member
 def cdiv(x: Any, div: Any) -> Any:
     """``(x + (div - 1)) // div`` with truncating division: the ceiling for ``x >= 0``.
 

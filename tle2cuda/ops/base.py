@@ -6,11 +6,11 @@ import operator as python_operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from tle2cuda.errors import ConstexprRequired, InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.errors import ConstexprRequired, InvalidArgument, InvalidType, NotSupported, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
-from tle2cuda.ir.types import BOOL, F32, F64, I32, I64, U32, U64, DType, Element, with_shape
+from tle2cuda.ir.types import BOOL, F32, F64, FOREIGN_DTYPES, I32, I64, U32, U64, DType, Element, with_shape
 from tle2cuda.ops.values import (
     block_type,
     describe_type,
@@ -39,6 +39,11 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
     dtype = unwrap(dtype)
     if isinstance(dtype, block_type):
         dtype = dtype.element_ty  # the pointee of a block pointer
+    if dtype in FOREIGN_DTYPES:
+        raise NotSupported(
+            f"{function}: NVIDIA GPUs have no instructions for {dtype}",
+            help="use tl.float8e4nv or tl.float8e5, or integer operations on tl.uint8",
+        )
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
     raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}")

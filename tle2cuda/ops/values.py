@@ -160,6 +160,14 @@ class constexpr:
     def __rxor__(self, other: Any) -> Any:
         return _fold(python_operator.xor, other, self)
 
+    def logical_and(self, other: Any) -> constexpr:
+        """``self and other``, Python's: one of the two."""
+        return constexpr(self.value and unwrap(other))
+
+    def logical_or(self, other: Any) -> constexpr:
+        """``self or other``, Python's: one of the two."""
+        return constexpr(self.value or unwrap(other))
+
     def __eq__(self, other: object) -> Any:
         return _fold(python_operator.eq, self, other)
 

@@ -117,6 +117,7 @@ class LaunchContract:
         cta_threads: Threads of one CTA, all in x.
         cluster: CTAs of one cluster along x, y, z; compiled in as `__cluster_dims__`.
         cooperative: All CTAs must be resident; launched cooperatively.
+        programmatic: May begin before the grid in front of it in the stream has ended (programmatic dependent launch).
         shared_static_bytes: Static shared memory of one CTA.
         dynamic_shared_bytes: Dynamic shared memory to launch with.
         scratch: Global buffers passed behind the arguments.
@@ -138,6 +139,7 @@ class LaunchContract:
     scratch: tuple[ScratchSpec, ...] = ()
     tensor_maps: tuple[()] = ()
     min_arch: str = "sm_70"
+    programmatic: bool = False
 
     @property
     def num_warps(self) -> int:
@@ -178,6 +180,7 @@ class LaunchContract:
             "cta_threads": self.cta_threads,
             "cluster": list(self.cluster),
             "cooperative": self.cooperative,
+            **({"programmatic": True} if self.programmatic else {}),
             "shared_static_bytes": self.shared_static_bytes,
             "dynamic_shared_bytes": self.dynamic_shared_bytes,
             "args": [
@@ -241,6 +244,7 @@ class LaunchContract:
             cta_threads=int(data["cta_threads"]),
             cluster=(x, y, z),
             cooperative=bool(data["cooperative"]),
+            programmatic=bool(data.get("programmatic", False)),
             shared_static_bytes=int(data["shared_static_bytes"]),
             dynamic_shared_bytes=int(data["dynamic_shared_bytes"]),
             args=tuple(

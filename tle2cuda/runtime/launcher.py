@@ -274,7 +274,7 @@ class Launcher:
         from cupy_backends.cuda.api import driver, runtime
 
         self._get_device = runtime.getDevice
-        self._launch_kernel = driver.launchKernel
+        self._launch_kernel = occupancy.launch_programmatic if self.contract.programmatic else driver.launchKernel
         self._launch_cooperative = driver.launchCooperativeKernel
         self._driver_error = driver.CUDADriverError
         self._block = _ParameterBlock(self._codes)

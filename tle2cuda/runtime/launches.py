@@ -217,7 +217,9 @@ class HostLaunch:
         if device == "eager":
             from tle2cuda import eager
 
-            eager.run(self.kernel.fn, grid, self.bound.specialization, self.pick(values), self.settings.cluster_dims)
+            settings = self.settings
+            values = self.pick(values)
+            eager.run(self.kernel.fn, grid, self.bound.specialization, values, settings.cluster_dims, settings.num_warps)
             return self
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place

@@ -11,6 +11,7 @@ from tle2cuda.runtime.contract import Dim3
 # CUDA Driver API 13.0, CUlaunchAttributeID and CUfunction_attribute.
 _ATTRIBUTE_CLUSTER_DIMENSION = 4
 NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
+_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 _SUCCESS = 0
 
 
@@ -74,3 +75,43 @@ def max_resident_clusters(function: int, cluster: Dim3, cta_threads: int, dynami
     count = ctypes.c_int()
     status = library.cuOccupancyMaxActiveClusters(ctypes.byref(count), ctypes.c_void_p(function), ctypes.byref(config))
     return count.value if status == _SUCCESS else None
+
+
+def launch_programmatic(
+    function: int,
+    grid_x: int,
+    grid_y: int,
+    grid_z: int,
+    block_x: int,
+    block_y: int,
+    block_z: int,
+    shared_bytes: int,
+    stream: int,
+    parameters: int,
+    extra: int,
+) -> None:
+    """Launch a grid that may begin before the one in front of it has ended; arguments as of CuPy's `launchKernel`.
+
+    Raises:
+        CUDADriverError: The driver refuses.
+    """
+    from cupy_backends.cuda.api.driver import CUDADriverError
+
+    library = _driver()
+    if library is None:
+        raise CUDADriverError(3)  # CUDA_ERROR_NOT_INITIALIZED
+    attribute = _LaunchAttribute(id=_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+    attribute.value[0] = 1
+    config = _LaunchConfig(
+        grid=(ctypes.c_uint * 3)(grid_x, grid_y, grid_z),
+        block=(ctypes.c_uint * 3)(block_x, block_y, block_z),
+        shared_bytes=shared_bytes,
+        stream=stream or None,
+        attributes=ctypes.pointer(attribute),
+        num_attributes=1,
+    )
+    status = library.cuLaunchKernelEx(
+        ctypes.byref(config), ctypes.c_void_p(function), ctypes.c_void_p(parameters), ctypes.c_void_p(extra or None)
+    )
+    if status != _SUCCESS:
+        raise CUDADriverError(status)

@@ -22,6 +22,7 @@ OPTION_DEFAULTS: Mapping[str, Any] = {
     "enable_fp_fusion": True,
     "maxnreg": None,
     "debug": False,
+    "sanitize_overflow": False,
 }
 
 
@@ -49,6 +50,7 @@ class LaunchOptions:
         values = {**OPTION_DEFAULTS, **dict(options)}
         self.num_warps = check_num_warps(values["num_warps"])
         self.cooperative = bool(values["launch_cooperative_grid"])
+        self.programmatic = bool(values["launch_pdl"])
         self.fuse_multiply_add = bool(values["enable_fp_fusion"])
         self.max_registers = _check_registers(kernel, values["maxnreg"])
         self.num_ctas = _check_ctas(kernel, values["num_ctas"], arch)

@@ -34,7 +34,7 @@ from tools.public_kernels.records import Record, load_records, without_bf16
 
 DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
 _GRAPH_US = 3000.0  # length of one timed graph
-_ROUNDS = 7
+_ROUNDS = 3
 
 
 @dataclass(slots=True)

@@ -1,10 +1,41 @@
 // The callbacks of ThreadSanitizer's instrumentation (GCC and Clang, -fsanitize=thread), in place of its library.
+#include <stdint.h>
 #include <string.h>
+
+#include <string>
 
 #include "model.h"
 
 using tle2cuda_emulator::note_access;
 using tle2cuda_emulator::note_volatile;
+
+// What the sanitizer of signed overflow hands over (-fsanitize=signed-integer-overflow, in kernels that are checked for it).
+struct OverflowType {
+    uint16_t kind;
+    uint16_t info;  // bit 0: signed; above: log2 of the bits
+    char name[1];
+};
+struct OverflowPlace {
+    const char* file;
+    uint32_t line, column;
+    const OverflowType* type;
+};
+
+namespace {
+
+long long number_of(const OverflowPlace& place, uintptr_t value)
+{
+    const unsigned bits = 1u << (place.type->info >> 1);
+    return bits >= 64 ? static_cast<long long>(value) : static_cast<long long>(value << (64 - bits)) >> (64 - bits);
+}
+
+void note_overflow(const OverflowPlace& place, uintptr_t a, const char* sign, uintptr_t b, const void* pc)
+{
+    const std::string text = std::to_string(number_of(place, a)) + sign + std::to_string(number_of(place, b));
+    tle2cuda_emulator::add_finding("wrapped", "an offset wraps in " + std::to_string(1u << (place.type->info >> 1)) + " bits: " + text, pc);
+}
+
+}  // namespace
 
 #define TLE2CUDA_HERE __builtin_return_address(0)
 #define TLE2CUDA_CALLBACKS(bytes)                                                                                     \
@@ -19,6 +50,23 @@ using tle2cuda_emulator::note_volatile;
     void __tsan_unaligned_volatile_write##bytes(void* address) { note_volatile(address, bytes, true, TLE2CUDA_HERE); }
 
 extern "C" {
+
+void __ubsan_handle_add_overflow(OverflowPlace* place, uintptr_t a, uintptr_t b)
+{
+    note_overflow(*place, a, " + ", b, TLE2CUDA_HERE);
+}
+void __ubsan_handle_sub_overflow(OverflowPlace* place, uintptr_t a, uintptr_t b)
+{
+    note_overflow(*place, a, " - ", b, TLE2CUDA_HERE);
+}
+void __ubsan_handle_mul_overflow(OverflowPlace* place, uintptr_t a, uintptr_t b)
+{
+    note_overflow(*place, a, " * ", b, TLE2CUDA_HERE);
+}
+void __ubsan_handle_negate_overflow(OverflowPlace* place, uintptr_t a)
+{
+    note_overflow(*place, 0, " - ", a, TLE2CUDA_HERE);
+}
 
 TLE2CUDA_CALLBACKS(1)
 TLE2CUDA_CALLBACKS(2)

@@ -39,7 +39,7 @@ def labels(rows: int, classes: int) -> Values:
 
 @recipe("88db8e12")
 def entropy(full: bool) -> Launch:
-    rows, classes = (1024, 32768) if full else (5, 5000)
+    rows, classes = (4096, 32768) if full else (5, 5000)
     return Launch(
         (rows,), logits_ptr=normal(rows, classes), output_ptr=unwritten(rows), stride_row=classes, V=classes
     )  # fmt: skip
@@ -47,7 +47,7 @@ def entropy(full: bool) -> Launch:
 
 @recipe("d0a901a6")
 def entropy_of_strided_rows(full: bool) -> Launch:
-    batch, length, kept, classes = (4, 300, 256, 32768) if full else (2, 7, 3, 5000)
+    batch, length, kept, classes = (8, 300, 256, 32768) if full else (2, 7, 3, 5000)
     first = 1
     rows = batch * kept - first
     return Launch(
@@ -146,7 +146,7 @@ def squared_error(full: bool) -> Launch:
 
 @recipe("635d49f2")
 def softmax_backward(full: bool) -> Launch:
-    rows, cols = (1 << 18, 64) if full else (100, 50)
+    rows, cols = (1 << 19, 64) if full else (100, 50)
     return Launch(
         (cdiv(rows, 64),),
         out_ptr=uniform(rows, cols, high=2.0 / cols),

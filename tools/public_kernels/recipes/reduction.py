@@ -30,7 +30,7 @@ def sinkhorn_gradient_partials(full: bool) -> Launch:
     batch, rows, cols, split = (1, 4096, 4096, 1024) if full else (2, 50, 1200, 512)
     return Launch(
         (cdiv(rows, 16), cdiv(cols, split), batch),
-        tolerance=Tolerance(1e-4, 2e-2 if full else 1e-3),
+        tolerance=Tolerance(1e-4, 5e-2 if full else 1e-3),
         x_ptr=normal(batch, rows, cols),
         colsq_ptr=uniform(batch, cols, low=0.5, high=100.0),
         p_ptr=normal(batch, rows, cols),
@@ -200,7 +200,7 @@ def compress_keys_and_values(full: bool) -> Launch:
 
 @recipe("7b7f6432")
 def minifloat_of_float(full: bool) -> Launch:
-    n = 1 << 25 if full else 2000
+    n = 1 << 26 if full else 2000
     holes = made(lambda rng: np.where(rng.random(n) < 0.05, 0.0, rng.standard_normal(n) * 2.0 ** rng.integers(-9, 12, n)))
 
     def expected(before: Mapping[str, Array]) -> dict[str, Array]:

@@ -7,6 +7,8 @@ every order of summation gives the same sums, and which token is drawn is determ
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,36 @@ def exact_probabilities(rows: int, classes: int, largest: int = 255) -> Values:
 def exact_logits(rows: int, classes: int) -> Values:
     """Multiples of an eighth, so few that sums of two of them are exact in bfloat16."""
     return made(lambda rng: rng.integers(-60, 61, (rows, classes)) / 8)
+
+
+_MASK = np.uint64(0xFFFFFFFF)
+
+
+def _philox(counters: Sequence[Any], keys: Sequence[Any], rounds: int) -> list[Array]:
+    """The words of Philox 4x32, in 64-bit integers."""
+    c0, c1, c2, c3 = (np.asarray(c).astype(np.uint64) & _MASK for c in counters)
+    k0, k1 = (np.asarray(k).astype(np.uint64) & _MASK for k in keys)
+    for _ in range(rounds):
+        first, second = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
+        c0, c1, c2, c3 = (second >> 32) ^ c1 ^ k0, second & _MASK, (first >> 32) ^ c3 ^ k1, first & _MASK
+        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & _MASK, (k1 + np.uint64(0xBB67AE85)) & _MASK
+    return list(np.broadcast_arrays(c0, c1, c2, c3))
+
+
+def _murmur(words: Sequence[Any], domain: int) -> Array:
+    """Murmur3 of four 32-bit words, in 64-bit integers."""
+
+    def rotated(x: Array, by: int) -> Array:
+        return (x << by | x >> (32 - by)) & _MASK
+
+    h = np.uint64(domain)
+    for word in words:
+        key = rotated(np.asarray(word).astype(np.uint64) * np.uint64(3432918353) & _MASK, 15)
+        h = (rotated(h ^ key * np.uint64(461845907) & _MASK, 13) * np.uint64(5) + np.uint64(3864292196)) & _MASK
+    h = h ^ np.uint64(4 * len(words))
+    h = (h ^ h >> 16) * np.uint64(2246822507) & _MASK
+    h = (h ^ h >> 13) * np.uint64(3266489909) & _MASK
+    return np.asarray(h ^ h >> 16)
 
 
 @recipe("7ba03553")
@@ -211,13 +243,35 @@ def metadata_of_drafts(full: bool) -> Launch:
 @recipe("8d411f09")
 def markov_samples(full: bool) -> Launch:
     rows, classes = (128, 128256) if full else (4, 700)
-    padded, parts = classes + 20, cdiv(classes + 20, 256)
+    padded = classes + 20
+    parts = cdiv(classes, 256)
 
     def split(pairs: Array) -> dict[str, Array]:
         return {"largest": pairs[..., 0], "token": np.ascontiguousarray(pairs[..., 1]).view(np.int32)}
 
+    start, key, step = 1024, 123456789, 3
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        values = before["X"].astype(np.float64)
+        values[:, :classes] += before["B"]
+        row, token = np.arange(rows)[:, None], np.arange(parts * 256)
+        words = _philox(((token + start) // 4, row, step, before["OFFSET"]), (key, 0), 2)
+        bits = np.choose(token % 4, words)
+        noise = -np.log(-np.log1p(-(bits.astype(np.float32).astype(np.float64) + 0.5) * 2.0**-32))
+        temperature = before["T"].astype(np.float64)[:, None]
+        keys = np.full((rows, parts * 256), -np.inf)
+        keys[:, :classes] = np.where(
+            temperature != 0, values[:, :classes] / np.where(temperature == 0, 1, temperature) + noise[:, :classes],
+            values[:, :classes],
+        )  # fmt: skip
+        keys = keys.reshape(rows, parts, 256)
+        tokens = (keys.argmax(2) + np.arange(parts) * 256 + start).astype(np.int32)
+        pairs = np.stack([keys.max(2).astype(np.float32), tokens.view(np.float32)], axis=-1)
+        return {"L": values, "P": pairs}
+
     return Launch(
         (rows, parts),
+        expected=expected,
         B=exact_logits(rows, classes),
         X=exact_logits(rows, padded),
         T=made(lambda rng: rng.choice([0.0, 0.5, 1.0], rows)),
@@ -229,10 +283,10 @@ def markov_samples(full: bool) -> Launch:
         LS=padded,
         WIDTH=classes,
         PADDED=padded,
-        VOCAB_START=1024,
+        VOCAB_START=start,
         PARTS=parts,
-        KEY=123456789,
-        STEP=3,
+        KEY=key,
+        STEP=step,
     )
 
 
@@ -415,8 +469,48 @@ def watermarked_samples(full: bool) -> Launch:
         found[3] = -1
         return found
 
+    key = (12345, 678)
+
+    def with_murmur(seed: int, position: int) -> Array:
+        words = [seed & 0xFFFFFFFF, seed >> 32, position, np.arange(classes)]
+        low, high = _murmur(words, 0), _murmur(words, 0x9E3779B9)
+        uniforms = ((high << np.uint64(32) | low) >> np.uint64(11)).astype(np.float64)
+        return np.asarray((uniforms + 0.5) * 2.0**-53)
+
+    def with_philox(context: Array) -> Array:
+        state: Sequence[Any] = (1464681304, 16, 0, 0)
+        for at in range(0, 16, 4):
+            counters = [int(s) ^ (int(c) & 0xFFFFFFFF) for s, c in zip(state, context[at : at + 4], strict=True)]
+            state = _philox(counters, (key[0] ^ at, key[1]), 10)
+        s0, s1, s2, s3 = map(int, state)
+        token = np.arange(classes)
+        words = np.choose(token % 4, _philox((token // 4, s0, s1, s2), (key[0] ^ s3, key[1] ^ 1464685643), 10))
+        scaled = (((words >> np.uint64(8)) + np.uint64(1)).astype(np.float64) * 2.0**-24).astype(np.float32)
+        return (scaled.view(np.uint32) - np.uint32(1)).view(np.float32).astype(np.float64)
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        cache = before["logits_cache_ptr"].copy()
+        where, largest = np.zeros((rows, blocks), np.int64), np.zeros((rows, blocks))
+        for row, state in enumerate(before["expanded_idx_mapping_ptr"]):
+            temperature = float(before["temp_ptr"][state]) if state >= 0 else 0.0
+            column = int(before["logits_cache_col_ptr"][row])
+            if state >= 0:
+                cache[state, column] = before["logits_cache_source_ptr"][row]
+            logits = before["logits_ptr"][row].astype(np.float64) / (temperature or 1.0)
+            if not before["skip_mask_ptr"][row]:
+                logits -= np.log(-np.log(with_philox(before["contexts_ptr"][row])))
+            elif temperature:
+                seed = int(before["seeds_ptr"][state]) ^ column << 32
+                logits -= np.log(-np.log(with_murmur(seed, int(before["pos_ptr"][row]) + (1 << 30))))
+            padded = np.full(blocks * 1024, -np.inf)
+            padded[:classes] = logits
+            padded = padded.reshape(blocks, 1024)
+            where[row], largest[row] = padded.argmax(1) + np.arange(blocks) * 1024, padded.max(1)
+        return {"logits_cache_ptr": cache, "local_argmax_ptr": where, "local_max_ptr": largest}
+
     return Launch(
         (rows, blocks),
+        expected=expected,
         local_argmax_ptr=unwritten(rows, blocks),
         local_argmax_stride=blocks,
         local_max_ptr=unwritten(rows, blocks),
@@ -436,10 +530,56 @@ def watermarked_samples(full: bool) -> Launch:
         logits_cache_col_ptr=integers(rows, high=steps),
         logits_cache_source_ptr=normal(rows, classes),
         logits_cache_source_stride=classes,
-        key_0_value=12345.0,
-        key_1_value=678.0,
+        key_0_value=float(key[0]),
+        key_1_value=float(key[1]),
         vocab_size=classes,
         tolerance=Tolerance(2e-5, 2e-5),
+    )
+
+
+@recipe("02b6d2da")
+def step_of_a_draft(full: bool) -> Launch:
+    requests, history, blocks, width, steps = (512, 8192, 60, 16, 4) if full else (8, 700, 10, 16, 4)
+    repeating = np.arange(requests) % 3 == 1  # draws the token that all its context and some of its history is
+    own = np.arange(requests) % 50
+
+    def tokens(rng: np.random.Generator) -> Array:
+        found = rng.integers(0, 60, (requests, history))
+        found[repeating, 40:60] = own[repeating, None]
+        return found
+
+    def contexts(rng: np.random.Generator) -> Array:
+        return np.where(repeating[:, None], own[:, None], rng.integers(0, 60, (requests, width)))
+
+    def drawn(rng: np.random.Generator) -> Array:
+        return np.where(repeating[:, None], own[:, None], rng.integers(0, 60, (requests, blocks)))
+
+    def values(rng: np.random.Generator) -> Array:
+        return np.where(rng.random((requests, blocks)) < 0.03, np.nan, rng.integers(0, 40, (requests, blocks)))
+
+    return Launch(
+        (requests,),
+        tolerance=Tolerance(0.0, 0.0),
+        sampled_ptr=unwritten(requests, steps),
+        sampled_stride=steps,
+        step=1,
+        local_argmax_ptr=made(drawn),
+        local_max_ptr=made(values),
+        num_blocks=blocks,
+        contexts_ptr=made(contexts),
+        context_stride=width,
+        skip_mask_ptr=unwritten(requests),
+        next_req_indices_ptr=made(lambda rng: np.where(np.arange(requests) == 3, -1, np.arange(requests))),
+        next_steps_ptr=full_of(2, requests),
+        temp_ptr=made(lambda rng: rng.choice([0.0, 0.5, 1.0], requests)),
+        enabled_ptr=booleans(requests, share=0.9),
+        all_token_ids_ptr=made(tokens),
+        all_token_ids_stride=history,
+        prompt_lens_ptr=integers(requests, low=10, high=100),
+        total_lens_ptr=integers(requests, low=100, high=history + 1),
+        prior_contexts_ptr=integers(requests, steps, width, high=60),
+        prior_contexts_stride_0=steps * width,
+        prior_contexts_stride_1=width,
     )
 
 

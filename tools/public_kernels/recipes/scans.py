@@ -146,7 +146,7 @@ def householder_products_forward(full: bool) -> Launch:
 
 @recipe("0ee78916")
 def chunk_sums_of_vectors(full: bool) -> Launch:
-    lengths = [4096] * 8 if full else [100, 7, 64, 150]
+    lengths = [4096] * 16 if full else [100, 7, 64, 150]
     total, heads, size, parts = sum(lengths), 4, 128, chunks(lengths, 64)
     return Launch(
         (cdiv(size, 64) * len(parts), heads),

@@ -2,9 +2,20 @@
 
 from tle2cuda.language.extra import libdevice
 from tle2cuda.ops.copy import unsupported
+from tle2cuda.ops.device_info import gdc_launch_dependents, gdc_wait, globaltimer, num_threads, num_warps, smid
 
-_INSTEAD = "leave it out: kernels of one stream run one after the other"
-gdc_wait = unsupported("tl.extra.cuda.gdc_wait", _INSTEAD)
-gdc_launch_dependents = unsupported("tl.extra.cuda.gdc_launch_dependents", _INSTEAD)
+_INSTEAD = "use x.to(dtype), or write the conversion as integer operations on tl.cast(x, tl.uint8, bitcast=True)"
+convert_custom_float8_sm70 = unsupported("tl.extra.cuda.convert_custom_float8_sm70", _INSTEAD)
+convert_custom_float8_sm80 = unsupported("tl.extra.cuda.convert_custom_float8_sm80", _INSTEAD)
 
-__all__ = ["gdc_launch_dependents", "gdc_wait", "libdevice"]
+__all__ = [
+    "convert_custom_float8_sm70",
+    "convert_custom_float8_sm80",
+    "gdc_launch_dependents",
+    "gdc_wait",
+    "globaltimer",
+    "libdevice",
+    "num_threads",
+    "num_warps",
+    "smid",
+]
