@@ -30,6 +30,8 @@ from tools.public_kernels.worker import Outcome
 _DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
 # Loaded once, before the processes of the records are forked off.
 _PRELOADED = [
+    "cupy",
+    "jinja2",
     "tools.public_kernels.worker",
     "tle2cuda.frontend",
     "tle2cuda.language",
