@@ -349,6 +349,7 @@ class Evaluator:
         name = state.names.fresh(value.name or ("inside" if is_bool(value) else "index"), depth)
         state.comment(state.definitions[value].span, block)
         statements.constant(block, state.declare_type(value.type), name, text.text, value.span)
+        state.index_constants.add(name)
         named: Expr = C(name, PRIMARY, deps)
         if rest:
             named = Affine(0, ((C(name, PRIMARY, deps), 1),), rest)
