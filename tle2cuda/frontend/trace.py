@@ -297,7 +297,7 @@ class FunctionTracer(Loops):
         for element in target.elts:
             if isinstance(element, ast.Starred):
                 self.assign(element, None)
-        if not isinstance(value, tuple):
+        if not isinstance(value, tuple) or hasattr(type(value), "described"):
             raise InvalidType(
                 f"cannot unpack {describe_value(value)} into {len(target.elts)} names",
                 self.span(target),
