@@ -36,7 +36,7 @@ RANGES = {
 # Where CUDA bounds the absolute error, that bound in 16 units of the last place of 1.
 BESSEL = {F32: 2.0, F64: 1500.0}  # 2.2e-6 and 5e-12 behind |x| = 8, away from the zeros in front
 NEAR_ZERO = "lgamma erfcinv normcdfinv fast_sinf fast_cosf fast_tanf fast_logf fast_log2f fast_log10f".split()
-ABSOLUTE = {name: BESSEL for name in "j0 j1 jn y0 y1 yn".split()} | {name: {F32: 1.0, F64: 1.0} for name in NEAR_ZERO}
+ABSOLUTE = dict.fromkeys("j0 j1 jn y0 y1 yn".split(), BESSEL) | {name: {F32: 1.0, F64: 1.0} for name in NEAR_ZERO}
 APPROXIMATE = {"fast_expf": 4.0, "fast_exp10f": 8.0, "fast_powf": 24.0, "rcp64h": 2.0**33}
 
 
