@@ -200,3 +200,19 @@ def test_raw_functions_are_declared_and_refused_when_used(installed: Any) -> Non
 
     with pytest.raises(NotImplementedError, match="scale is a raw function, which is not supported"):
         scale()
+
+
+def test_modules_made_by_hand_answer_as_ours(installed: Any) -> None:
+    """Packages look for a module that has a function, and execute its spec themselves."""
+    spec = importlib.util.find_spec("triton.language.extra.libdevice")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.rsqrt is tl.extra.libdevice.rsqrt
+
+
+def test_parts_of_the_language_are_attributes() -> None:
+    assert tl.standard._log2(64) == 6
+    assert tl.target_info is importlib.import_module("tle2cuda.language.target_info")
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = tl.nothing

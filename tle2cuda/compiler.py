@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tle2cuda.errors import ArgumentError, InternalError, KernelError
-from tle2cuda.levels import check_level, default_level
+from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
 from tle2cuda.runtime.options import check_num_warps
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
@@ -156,6 +156,7 @@ def trace_specialized(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=level_of(fn, language),
+        plain_globals=allows_plain_globals(),
     )
 
 

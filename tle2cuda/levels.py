@@ -17,6 +17,14 @@ DEFAULT_LEVEL = "3.6"
 LEVEL_VARIABLE = "TLE2CUDA_LANGUAGE"
 
 
+PLAIN_GLOBALS_VARIABLE = "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"
+
+
+def allows_plain_globals() -> bool:
+    """Whether the environment lets kernels read numbers of their module that are not marked `tl.constexpr`."""
+    return os.environ.get(PLAIN_GLOBALS_VARIABLE, "").lower() in ("1", "true", "on", "y", "yes")
+
+
 def check_level(level: object) -> str:
     """A level of the language.
 

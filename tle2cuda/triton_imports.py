@@ -7,6 +7,7 @@ is not served raises the ImportError that scripts expect where a part of Triton 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -99,8 +100,10 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Exchange the empty module for ours, as a module may do to itself while it is imported."""
-        name = module.__name__
-        sys.modules[name] = importlib.import_module(self.ours)
+        ours = importlib.import_module(self.ours)
+        sys.modules[module.__name__] = ours
+        # Who made the module by hand (`importlib.util.module_from_spec`) keeps the empty one: it answers with ours.
+        vars(module)["__getattr__"] = functools.partial(getattr, ours)
 
 
 class TritonImporter(importlib.abc.MetaPathFinder):

@@ -29,14 +29,7 @@ from tools.public_kernels.worker import Outcome
 
 _DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
 # Loaded once, before the processes of the records are forked off.
-_PRELOADED = [
-    "tools.public_kernels.worker",
-    "tle2cuda.frontend",
-    "tle2cuda.language",
-    "tle2cuda.lowering",
-    "tle2cuda.passes.pipeline",
-    "tle2cuda.runtime.build",
-]
+_PRELOADED = ["tools.public_kernels.worker", "tools.public_kernels.loaded"]
 
 
 def _in_child(record: Record, options: argparse.Namespace, answer: Connection) -> None:

@@ -115,4 +115,28 @@ def block_pipeline() -> Iterator[Change]:
     yield _change("copy into a stage in use", ("&shared.rows[fetched % STAGES]", "&shared.rows[(fetched + 1) % STAGES]"))
 
 
-CHANGES = {"tma_pipeline": tma_pipeline, "cp_async_stencil": cp_async_stencil, "block_pipeline": block_pipeline}
+def matmul() -> Iterator[Change]:
+    """Faults around wgmma."""
+    release = "if (threadIdx.x % 128 == 0) mbarrier_arrive(&shared.empty[(k_step - 1) % STAGES]);"
+    inner, outer = f"wgmma_wait<1>();\n                    {release}", f"wgmma_wait<0>();\n            {release}"
+    yield _change("wait for the products before removed", (inner, f"\n{release}"))
+    yield _change("wait for the products before one group too late", (inner, inner.replace("<1>", "<2>")))
+    yield _change("last wait for products removed", (outer, f"\n{release}"))
+    yield _change("stage released that is in use", (inner, inner.replace("k_step - 1", "k_step")))
+    yield _change("commit of the products removed", ("wgmma_commit();\n                //", "\n                //"))
+    yield _change("wait for the stage removed", ("mbarrier_wait(&shared.full[stage], (k_step / STAGES) & 1);", ""))
+    yield _change("proxy fence behind stmatrix removed", ("fence_async_proxy();\n", "\n"))
+    yield _change(
+        "strides of a descriptor swapped", ("shared.b[0], BLOCK_K * 128, 1024", "shared.b[0], 1024, BLOCK_K * 128")
+    )
+    yield _change(
+        "setmaxnreg in one warp", ("registers_increase<232>();", "if (threadIdx.x % 128 < 32) registers_increase<232>();")
+    )
+
+
+CHANGES = {
+    "matmul": matmul,
+    "tma_pipeline": tma_pipeline,
+    "cp_async_stencil": cp_async_stencil,
+    "block_pipeline": block_pipeline,
+}

@@ -58,8 +58,22 @@ def block_pipeline(rows: int = 7) -> Launch:
     return emitted, (1, 1, 1), args, _equal("out", x.sum(0)[::-1])
 
 
+def matmul(m: int = 200, n: int = 264, k: int = 136, ctas: int = 1) -> Launch:
+    """Odd sizes; small integers, so that sums are exact and rounded once."""
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), np.float16)
+    boxes = {"a_map": (a, (128, 64)), "b_map": (b, (64, 64)), "c_map": (c, (64, 64))}
+    args: dict[str, Any] = {name: tensor_map(array, box, swizzle_bytes=128) for name, (array, box) in boxes.items()}
+    args |= {"M": m, "N": n, "K": k}
+    emitted = fixture("matmul", args, threads=384, dynamic_shared=231424)
+    want = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
+    return emitted, (ctas, 1, 1), args, _equal("c_map", want)
+
+
 LAUNCHES: dict[str, Callable[[], Launch]] = {
     "tma_pipeline": tma_pipeline,
     "cp_async_stencil": cp_async_stencil,
     "block_pipeline": block_pipeline,
+    "matmul": matmul,
 }

@@ -384,8 +384,8 @@ CASES: dict[str, Case] = {
         options={"threads": 128},
     ),
     "grid_dependency": Case(
-        "    grid_dependency_wait();\n    out[threadIdx.x] = threadIdx.x;\n    grid_dependency_launch();",
-        "grid_dependency_wait grid_dependency_launch",
+        "    wait_for_previous_grid();\n    out[threadIdx.x] = threadIdx.x;\n    let_next_grid_begin();",
+        "wait_for_previous_grid let_next_grid_begin",
         {"out": zeros(32)},
         {"out": ints(32)},
     ),
@@ -458,6 +458,71 @@ def reductions_case(rank: int) -> Case:
 
 CASES |= {f"tma {rank}d": tensor_case(rank) for rank in SHAPES}
 CASES |= {f"tma multicast {rank}d": tensor_case(rank, cluster=True) for rank in SHAPES}
+
+
+def product_case(columns: int, form: str = "") -> Case:
+    """acc = a @ b for 64 rows and a depth of 64: tiles under the 128-byte swizzle, written by ordinary stores."""
+    rng = np.random.default_rng(columns)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 64), (64, columns)))
+    k_major = form == "_k_major"
+    panel = "b[n][(k ^ n % 8 * 8) % 64]" if k_major else "b[n / 64 * 64 + k][(n % 64) ^ k % 8 * 8]"
+    if form == "_registers":
+        product = f"""const int row = 16 * (threadIdx.x / 32) + threadIdx.x % 32 / 4, pair = k + threadIdx.x % 4 * 2;
+        const unsigned fragment[4] = {{word(x + 64 * row + pair), word(x + 64 * (row + 8) + pair),
+                                      word(x + 64 * row + pair + 8), word(x + 64 * (row + 8) + pair + 8)}};
+        wgmma_m64n{columns}k16_registers(acc, fragment, b_first + k * 128 / 16);"""
+    else:
+        offset = "k * 2 / 16" if k_major else "k * 128 / 16"
+        product = f"wgmma_m64n{columns}k16{form}(acc, a_first + k * 2 / 16, b_first + {offset});"
+    body = f"""    __shared__ alignas(1024) __half a[64][64];
+    __shared__ alignas(1024) __half b[{columns}][64];
+    const auto word = [](const __half* pair) {{ return *reinterpret_cast<const unsigned*>(pair); }};
+    for (int i = threadIdx.x; i < 64 * 64; i += 128) a[i / 64][(i % 64) ^ i / 64 % 8 * 8] = x[i];
+    for (int i = threadIdx.x; i < 64 * {columns}; i += 128) {{
+        const int k = i / {columns}, n = i % {columns};
+        {panel} = y[i];
+    }}
+    fence_async_proxy();
+    __syncthreads();
+    const Descriptor a_first = wgmma_descriptor(a, 16, 1024);
+    const Descriptor b_first = wgmma_descriptor(b, {16 if k_major else 64 * 128}, 1024);
+    float acc[{columns // 2}] = {{}};
+    wgmma_fence();
+    for (int k = 0; k < 64; k += 16) {{
+        {product}
+    }}
+    (void)a_first;
+    (void)word;
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (int i = 0; i < {columns // 2}; ++i)
+    {{
+        const int row = 16 * (threadIdx.x / 32) + threadIdx.x % 32 / 4 + i % 4 / 2 * 8;
+        out[row * {columns} + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = acc[i];
+    }}"""
+    return Case(
+        body,
+        f"wgmma_m64n{columns}k16{form} wgmma_descriptor wgmma_fence wgmma_commit wgmma_wait fence_async_proxy",
+        {"x": a.reshape(-1), "y": b.reshape(-1), "out": zeros(64 * columns, np.float32)},
+        {"out": (a.astype(np.float32) @ b.astype(np.float32)).reshape(-1)},
+        options={"shared": 64 * 64 * 2 + columns * 64 * 2, "threads": 128, "includes": "cuda_fp16.h"},
+    )
+
+
+MATRICES = """    __shared__ alignas(16) unsigned tile[32][4];
+    const unsigned lane = threadIdx.x;
+    const unsigned first = lane << 16 | lane;
+    stmatrix_x4(shared_address(tile[lane]), first, first + 0x10001u * 32, first + 0x10001u * 64, first + 0x10001u * 96);
+    __syncwarp();
+    for (int i = 0; i < 4; ++i) out[4 * lane + i] = tile[lane][i] & 0xffff;"""
+CASES |= {
+    "stmatrix_x4": Case(
+        MATRICES, "stmatrix_x4 shared_address", {"out": zeros(128)}, {"out": ints(128)}, options={"shared": 512}
+    ),
+    **{f"wgmma {columns}": product_case(columns) for columns in (64, 128, 256)},
+    "wgmma, B along K": product_case(128, "_k_major"),
+    "wgmma, A in registers": product_case(128, "_registers"),
+}
 CASES |= {f"tma_reduce {rank}d": reductions_case(rank) for rank in SHAPES}
 
 
@@ -478,7 +543,8 @@ def test_helpers_are_legal_ptx(number: int) -> None:
     helpers = dict.fromkeys(helper for name in names for helper in CASES[name].helpers.split())
     texts = [CASES[name].kernel().source for name in names]
     bodies = [text[text.index('extern "C" __global__') :].replace("\nk(", f"\nk{i}(") for i, text in enumerate(texts)]
-    includes = "#include <cooperative_groups.h>\n" if any("cooperative_groups" in text for text in bodies) else ""
+    header_names = dict.fromkeys(name for case in names for name in CASES[case].options.get("includes", "").split())
+    includes = "".join(f"#include <{name}>\n" for name in header_names)
     nvrtc_compile(includes + with_helpers(f"// helpers: {' '.join(helpers)} TensorMap\n") + "\n".join(bodies), "sm_90a")
 
 
@@ -494,6 +560,7 @@ def test_every_asynchronous_helper_is_tried() -> None:
         "tma_load_multicast.cuh",
         "tma_reduce.cuh",
         "tma_store.cuh",
+        "wgmma.cuh",
     }
     used = {helper for case in CASES.values() for helper in case.helpers.split()}
     missing = {name for name, helper in all_helpers().items() if helper.file in files and helper.twin} - used

@@ -141,3 +141,13 @@ def test_every_function_that_is_emitted_exists() -> None:
 @pytest.mark.parametrize("name", sorted(KEYWORDS & {"__global__", "__cluster_dims__", "__launch_bounds__", "__noinline__"}))
 def test_keywords_are_defined(name: str) -> None:
     assert not compiles(f"#ifndef {name}\n#error no {name}\n#endif\n")
+
+
+def test_helpers_with_ptx_name_its_section() -> None:
+    """An empty asm statement, which only holds the optimiser back, has none."""
+    unnamed = []
+    for helper in translate.helpers_with_twins():
+        comment = re.sub(r"\n// ", " ", helper.text)
+        if re.search(r'asm(?: volatile)?\(\s*"[^"]', helper.text) and "PTX ISA" not in comment:
+            unnamed.append(f"{helper.file}: {helper.names[0]}")
+    assert not unnamed, f"helpers whose comment names no section of the PTX ISA: {unnamed}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import tle2cuda
+import tle2cuda.language as tl
 from tests.opcases import cases
 from tle2cuda.emulator import Counters, emulate
+from tle2cuda.language import tle
 
 CASES = cases()
 
@@ -64,3 +67,18 @@ def test_barriers_and_shared_memory(name: str, barriers: int, shared_bytes: int)
 def test_exchanges_between_warps_have_no_bank_conflicts() -> None:
     counted, _ = cost("sort_1x1024_axis1_warps8")
     assert counted.shared_loads.bank_conflicts == counted.shared_stores.bank_conflicts == 0
+
+
+@tle2cuda.jit
+def quarter(x, out, AT: tl.constexpr, N: tl.constexpr):
+    value = tl.load(x + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :])
+    H: tl.constexpr = N // 2
+    part = tle.extract_tile(value, AT, [H, H])
+    tl.store(out + tl.arange(0, H)[:, None] * H + tl.arange(0, H)[None, :], part)
+
+
+@pytest.mark.parametrize("at", [(0, 0), (1, 1), 2])
+def test_large_parts_of_large_tiles_move_nothing(at: tuple[int, int] | int) -> None:
+    emitted = tle2cuda.emit(quarter, "*fp32:16, *fp32:16", constants={"AT": at, "N": 512}, arch="sm_90a")
+    assert emitted.contract.shared_bytes == 0
+    assert emitted.source.count("load_vector<4>(") == emitted.source.count("store_vector(o") == 1

@@ -156,7 +156,7 @@ def test_accepted_options() -> None:
     out = zeros()
     fresh(fill)[(1,)](
         out, 1.0, 8, num_warps=2, num_stages=2, num_ctas=2, launch_cooperative_grid=True, cluster_dims=(1, 1, 1),
-        enable_fp_fusion=False, maxnreg=64, launch_pdl=True, debug=False,
+        enable_fp_fusion=False, maxnreg=64, launch_pdl=True, debug=False, sanitize_overflow=True,
     )  # fmt: skip
     assert out.all()
 
@@ -206,7 +206,7 @@ def test_unknown_keyword() -> None:
         "fill has no parameter or launch option `BLOK`\n"
         "  parameters: out, value, n, BLOCK\n"
         "  launch options: num_warps, num_stages, num_ctas, cluster_dims, launch_cooperative_grid, launch_pdl, "
-        "enable_fp_fusion, maxnreg, debug\n"
+        "enable_fp_fusion, maxnreg, debug, sanitize_overflow\n"
         "  help: did you mean `BLOCK`?"
     )
     assert "did you mean `num_warps`?" in error_text(zeros(), 1.0, 8, num_wraps=8)

@@ -8,8 +8,9 @@ import types
 
 import pytest
 
+import tle2cuda
 import tle2cuda.language as tl
-from tests.frontend.kernels_on_file import body, load, ops
+from tests.frontend.kernels_on_file import body, load, ops, trace_text
 from tle2cuda import errors
 from tle2cuda.compiler import kernel_parameters, trace_specialized
 from tle2cuda.frontend.liveness import analyse
@@ -137,3 +138,67 @@ def test_liveness_of_nested_loops() -> None:
     inner, branch = loop.body[1], loop.body[2]
     assert live.head[inner] == {"a", "c", "i", "t"}
     assert live.after[branch] == {"a", "t"}
+
+
+def test_plain_globals_are_constants_where_the_environment_allows(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+        SIZE = 8
+        NAMES = ("a", "b")
+
+        @tle2cuda.jit
+        def k(out):
+            if NAMES[1] == "b":
+                tl.store(out + tl.arange(0, SIZE), SIZE)
+    """
+    with pytest.raises(errors.CompilationError, match="`NAMES` is the global variable"):
+        trace_text(source, tmp_path, "*i32")
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    assert "arange {start = 0, end = 8}" in body(trace_text(source, tmp_path, "*i32"))
+
+
+def test_tuples_of_marked_globals_are_constants(tmp_path: pathlib.Path) -> None:
+    source = """
+        SIZES = (tl.constexpr(8), tl.constexpr(16))
+        MIXED = (tl.constexpr(8), 16)
+
+        @tle2cuda.jit
+        def k(out):
+            tl.store(out + tl.arange(0, SIZES[0]), SIZES[1])
+
+        @tle2cuda.jit
+        def mixed(out):
+            tl.store(out, MIXED[0])
+    """
+    assert "arange {start = 0, end = 8}" in body(trace_text(source, tmp_path, "*i32"))
+    with pytest.raises(errors.CompilationError, match="`MIXED` is the global variable"):
+        trace_text(source, tmp_path, "*i32", kernel="mixed")
+
+
+def test_the_environment_sets_the_level_that_kernels_do_not_set(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+        @tle2cuda.jit
+        def k(out, n):
+            tl.store(out, 0 < n < 5)
+
+        @tle2cuda.jit(language="3.6")
+        def old(out, n):
+            tl.store(out, 0 < n < 5)
+    """
+    with pytest.raises(errors.CompilationError, match="chained comparison"):
+        trace_text(source, tmp_path, "*i32, i32")
+    monkeypatch.setenv("TLE2CUDA_LANGUAGE", "3.9")
+    trace_text(source, tmp_path, "*i32, i32")
+    with pytest.raises(errors.CompilationError, match="chained comparison"):
+        trace_text(source, tmp_path, "*i32, i32", kernel="old")
+    monkeypatch.setenv("TLE2CUDA_LANGUAGE", "4.0")
+    with pytest.raises(errors.InvalidArgument, match=r"TLE2CUDA_LANGUAGE must be one of 3\.6, 3\.9, got '4\.0'"):
+        trace_text(source, tmp_path, "*i32, i32")
+
+
+def test_a_level_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(errors.InvalidArgument, match=r"language must be one of 3\.6, 3\.9, got '3\.7'"):
+        tle2cuda.jit(language="3.7")(lambda: None)

@@ -1,4 +1,4 @@
-// broadcast_data.cu: emitted by tle2cuda from memory.py:268 (broadcast_data). Do not edit.
+// broadcast_data.cu: emitted by tle2cuda from memory.py:278 (broadcast_data). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 256 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int exchange[64];             // scratch of memory.py:273
+    alignas(16) int exchange[64];             // scratch of memory.py:283
 };
 static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
 
@@ -65,16 +65,16 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:270
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
     const int r = thread % 16;
-    // column = tl.load(x + r)                                                         memory.py:271
+    // column = tl.load(x + r)                                                         memory.py:281
     const int column = x[r];
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:270
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
     const int c = thread % 64;
-    // row = tl.load(y + c)                                                            memory.py:272
+    // row = tl.load(y + c)                                                            memory.py:282
     const int row = y[c];
 
-    // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:273
+    // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:283
     int tile_source;
     tile_source = column;
     int column_converted[2];
@@ -87,7 +87,7 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     #pragma unroll
     for (int k = 0; k < 4; ++k) row_converted[k] = unpacked[k];
 
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:270
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
     const int c_2 = thread % 16 * 4;
 
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
@@ -97,9 +97,9 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
         #pragma unroll
         for (int k = 0; k < 4; ++k) packed[k] = column_converted[run] * row_converted[k] + column_converted[run];
 
-        // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:270
+        // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:280
         const int r_2 = thread / 16 + 8 * run;
-        // tl.store(out + r[:, None] * N + c[None, :], a * b + both)                   memory.py:275
+        // tl.store(out + r[:, None] * N + c[None, :], a * b + both)                   memory.py:285
         store_vector(out + r_2 * 64 + c_2, packed);
     }
 }

@@ -1,4 +1,4 @@
-// printing.cu: emitted by tle2cuda from memory.py:198 (printing). Do not edit.
+// printing.cu: emitted by tle2cuda from memory.py:208 (printing). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -24,20 +24,20 @@ printing(const int* __restrict__ x, const int n)
 {
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                         memory.py:200
+    // i = tl.arange(0, BLOCK)                                                         memory.py:210
     const int i = thread % 32;
-    // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:201
+    // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:211
     const int value = load_nc_if(i < n, x + i, 0);
-    // if n > 1000:                                                                    memory.py:202
+    // if n > 1000:                                                                    memory.py:212
     if (n > 1000) {
-        // tl.device_print("value", value, value * 2)                                  memory.py:203
+        // tl.device_print("value", value, value * 2)                                  memory.py:213
         const int product = value * 2;
         if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value);
         if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)product);
 
-        // tl.device_print("n %d", n)                                                  memory.py:204
+        // tl.device_print("n %d", n)                                                  memory.py:214
         if (thread == 0) printf("pid (%d, %d, %d) n %%d %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
-        // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:205
+        // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:215
         if (thread < 32) printf("pid (%d, %d, %d) idx (%d) hexadecimal 0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (unsigned)i);
     }
 }

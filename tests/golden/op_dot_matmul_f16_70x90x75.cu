@@ -82,26 +82,14 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         #pragma unroll
         for (int k = 0; k < 4; ++k)
             acc[run][k] = 0.0f;
-    const __half* a_ptrs[8];
+    long long a_ptrs_offset = 0ll;
+    long long b_ptrs_offset = 0ll;
 
     // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:69
     const int k_3 = thread % 32;
-    #pragma unroll
-    for (int run = 0; run < 8; ++run) {
-        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
-        const int k_ = thread / 32 + 4 * run;
-        const int rows = pid_x * 32 + k_;
-        a_ptrs[run] = a_ptr + first * stride_am + (rows * stride_am + k_3);
-    }
-    const __half* b_ptrs[16];
 
     // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:70
     const int cols = pid_y * 64 + thread % 64;
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        const int k_ = thread / 64 + 2 * run;
-        b_ptrs[run] = b_ptr + (k_ * stride_bk + cols);
-    }
     for (int start = 0; start < (K + 31) / 32; ++start) {
         __half a[8];
 
@@ -112,7 +100,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
             const int k_ = thread / 32 + 4 * run;
             const int rows = pid_x * 32 + k_;
             // a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start ...  dot.py:76
-            a[run] = load_nc_if(rows < M && k_3 < K - start * 32, a_ptrs[run], __float2half(0.0f));
+            a[run] = load_nc_if(rows < M && k_3 < K - start * 32, a_ptr + first * stride_am + rows * stride_am + k_3 + a_ptrs_offset, __float2half(0.0f));
         }
         __half b[16];
 
@@ -122,7 +110,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
             // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:69
             const int k_ = thread / 64 + 2 * run;
             // b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[No ...  dot.py:77
-            b[run] = load_nc_if(k_ < K - start * 32 && cols < N, b_ptrs[run], __float2half(0.0f));
+            b[run] = load_nc_if(k_ < K - start * 32 && cols < N, b_ptr + k_ * stride_bk + cols + b_ptrs_offset, __float2half(0.0f));
         }
         __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
 
@@ -148,12 +136,10 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
                 }
             }
         }
-        #pragma unroll
-        for (int run = 0; run < 8; ++run)
-            a_ptrs[run] += 32;
-        #pragma unroll
-        for (int run = 0; run < 16; ++run)
-            b_ptrs[run] += 32 * stride_bk;
+
+        // for start in range(tl.cdiv(K, BLOCK_K)):                                        dot.py:75
+        a_ptrs_offset += 32ll;
+        b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
     const int cols_2 = pid_y * 64 + thread / 64 * 32 + thread % 8 * 4;
 

@@ -1,4 +1,4 @@
-// hinted.cu: emitted by tle2cuda from memory.py:187 (hinted). Do not edit.
+// hinted.cu: emitted by tle2cuda from memory.py:197 (hinted). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -71,17 +71,17 @@ hinted(const int* __restrict__ x, int* out, const int n)
 {
     const int thread = threadIdx.x;
 
-    // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:189
+    // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:199
     const int pid_x = blockIdx.x;
     const int start = pid_x * 256;
 
-    // tl.device_assert(i >= 0)                                                        memory.py:192
+    // tl.device_assert(i >= 0)                                                        memory.py:202
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        if (start + thread + 128 * run < 0) assertion_failed("", "memory.py", 192);
+        if (start + thread + 128 * run < 0) assertion_failed("", "memory.py", 202);
     }
 
-    // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:194
+    // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:204
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
     Vector<int, 2> out_value;
     #pragma unroll

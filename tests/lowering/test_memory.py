@@ -61,7 +61,7 @@ def test_vector_accesses_and_their_guards(form, load, store):
 def test_bound_that_vectors_divide_is_one_condition():
     text = body(copy, "x *i32:16, out *i32:16, n i32:16", FORM="lt", N=512)
     assert "const bool inside = i < n;" in text
-    assert "inside ? load_vector<4>(x + i) : fill_vector<4>(1)" in text
+    assert "load_vector_nc_if<uint4>(inside, x + i, fill_vector<4>(1))" in text
     assert "if (inside) store_vector(out + i, x_value);" in text
 
 
@@ -129,6 +129,28 @@ def pointer_sums(x, out, row, cols, N: tl.constexpr):
     i = tl.arange(0, N)
     start = row.to(tl.int64) * cols
     tl.store(out + start + i, tl.load(x + start + i))
+
+
+@tle2cuda.jit
+def one_value_for_all(out, N: tl.constexpr):
+    tl.store(out + tl.arange(0, N), tl.arange(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "filled"),
+    [
+        ("i8", ", signed char>(static_cast<signed char>(0))"),
+        ("i32", ">(0)"),
+        ("u32", ">(static_cast<unsigned>(0))"),
+        ("i64", ", long long>(0)"),
+    ],
+)
+def test_a_vector_of_equal_elements_has_the_type_of_the_memory(dtype, filled):
+    """An index expression is an int, whatever it is stored as."""
+    text = body(one_value_for_all, f"out *{dtype}:16", N=512)
+    found = re.search(r"fill_vector<\d+(.*)\);", text)
+    assert found is not None
+    assert found[1] == filled
 
 
 def test_two_dimensional_buffers_are_indexed_twice():

@@ -8,7 +8,7 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.span import Span
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block, marker, operation, render, source_comment
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, Line, marker, operation, render, source_comment, without_unused
 
 
 @pytest.fixture
@@ -153,3 +153,28 @@ def test_loop_nests_omit_braces_only_around_single_statements():
     assert "{" not in nest("a;", short=True)
     assert nest("a;\nb;", short=True).count("{") == 1
     assert nest("a;", short=False).count("{") == 2
+
+
+def test_constants_that_nobody_reads_go_with_what_only_they_read():
+    lines = [
+        Line(1, "const int first = thread;"),
+        Line(1, "for (int k = 0; k < 4; ++k) {"),
+        Line(2, "const int index = first + k;  // of its own scope"),
+        Line(2, "const unsigned char other = index;"),
+        Line(1, "}"),
+        Line(1, "const int other = 3;"),
+        Line(1, "out[other] = 1;  // not of index"),
+    ]
+    names = {"first", "index", "other"}
+    kept = [line.text for line in without_unused(lines, names)]
+    assert kept == [
+        "const int first = thread;",
+        "for (int k = 0; k < 4; ++k) {",
+        "const int index = first + k;  // of its own scope",
+        "}",
+        "const int other = 3;",
+        "out[other] = 1;  // not of index",
+    ]
+    lines[2] = Line(2, "const int index = first + k;")
+    assert [line.text for line in without_unused(lines, names)] == [kept[1], *kept[3:]]
+    assert without_unused(lines, {"other"})[0].text == "const int first = thread;"

@@ -122,6 +122,41 @@ def reduce_custom_rows(x, out, M: tl.constexpr, N: tl.constexpr):
 
 
 @tle2cuda.jit
+def first_largest(a, a_at, b, b_at):
+    take_a = (a > b) | ((a == b) & (a_at < b_at))
+    return tl.where(take_a, a, b), tl.where(take_a, a_at, b_at)
+
+
+@tle2cuda.jit
+def reduce_pairs(x, out, where, M: tl.constexpr, N: tl.constexpr):
+    """Value and place by a function of the user, over an axis, over the other, and over all."""
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    value = tl.load(x + rows[:, None] * N + cols[None, :])
+    at = rows[:, None] * N + cols[None, :]
+    best, place = tl.reduce((value, at), 1, first_largest)
+    tl.store(out + rows, best)
+    tl.store(where + rows, place)
+    best, place = tl.reduce((value, at), 0, first_largest, keep_dims=True)
+    tl.store(out + M + cols, tl.ravel(best))
+    tl.store(where + M + cols, tl.ravel(place))
+    best, place = tl.reduce((value, at), None, first_largest)
+    tl.store(out + M + N, best)
+    tl.store(where + M + N, place)
+
+
+@tle2cuda.jit
+def segment_sum(a_starts, a, b_starts, b):
+    return a_starts | b_starts, tl.where(b_starts != 0, b, a + b)
+
+
+@tle2cuda.jit
+def scan_segments(x, starts, out, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    _, total = tl.associative_scan((tl.load(starts + at), tl.load(x + at)), AXIS, segment_sum)
+    tl.store(out + at, total)
+
+
+@tle2cuda.jit
 def reduce_in_loop(x, out, n, BLOCK: tl.constexpr):
     """A reduction whose scratch is used again in every round, with the total carried."""
     i = tl.arange(0, BLOCK)
@@ -756,9 +791,56 @@ def _histogram_reference(inputs: Inputs, masked: bool, block: int) -> dict[str, 
     return {"out": np.bincount(x, minlength=bins).astype(np.int32)}
 
 
+def _best_places(v: Inputs) -> Mapping[str, Array]:
+    x = v["x"]
+    m, n = x.shape
+    rows, cols = x.argmax(1), x.argmax(0)
+    best = [x.max(1), x.max(0), x.max()[None]]
+    places = [np.arange(m) * n + rows, cols * n + np.arange(n), x.argmax()[None]]
+    return {"out": np.concatenate(best), "where": np.concatenate(places).astype(np.int32)}
+
+
+def _segment_sums(x: Array, starts: Array, axis: int) -> Array:
+    lines, marks = np.moveaxis(x, axis, 0), np.moveaxis(starts, axis, 0)
+    result = lines.copy()
+    for i in range(1, len(lines)):
+        result[i] = np.where(marks[i] != 0, lines[i], result[i - 1] + lines[i])
+    return np.moveaxis(result, 0, axis)
+
+
+def _register_tuples() -> None:
+    for m, n in ((4, 64), (64, 4), (1, 256)):
+        _case(
+            f"reduce_pairs_{m}x{n}",
+            "collectives",
+            reduce_pairs,
+            lambda rng, m=m, n=n: {
+                "x": rng.integers(0, 9, (m, n)).astype(np.int32),
+                "out": poison(m + n + 1, np.int32),
+                "where": poison(m + n + 1, np.int32),
+            },
+            _best_places,
+            {"M": m, "N": n},
+        )
+    for m, n, axis in ((4, 128, 1), (32, 8, 0), (1, 512, 1)):
+        _case(
+            f"scan_segments_{m}x{n}_axis{axis}",
+            "collectives",
+            scan_segments,
+            lambda rng, m=m, n=n: {
+                "x": numbers(rng, (m, n), np.int32),
+                "starts": (rng.random((m, n)) < 0.2).astype(np.int32),
+                "out": poison((m, n), np.int32),
+            },
+            lambda v, a=axis: {"out": _segment_sums(v["x"], v["starts"], a)},
+            {"AXIS": axis, "M": m, "N": n},
+        )
+
+
 _register_reductions()
 _register_shaped_reductions()
 _register_other_reductions()
 _register_scans()
 _register_exclusive()
 _register_histograms()
+_register_tuples()

@@ -86,6 +86,16 @@ def gather(x, index, out, n, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def packed_rows(x, out, BLOCK: tl.constexpr, ROW: tl.constexpr, PITCH: tl.constexpr):
+    """Rows with gaps between them: neighbours within a row, so vectors, whose place is computed by division."""
+    i = tl.arange(0, BLOCK)
+    row = i // ROW
+    start = row * PITCH
+    value = tl.load(x + start + i % ROW)
+    tl.store(out + i, value + row.to(value.dtype))
+
+
+@tle2cuda.jit
 def scatter(x, index, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     at = tl.load(index + i, mask=i < n, other=0)
@@ -455,6 +465,17 @@ def _uniform_mask(inputs: Inputs) -> dict[str, Array]:
 
 
 def _register_addresses() -> None:
+    for label, pitch in (("i8", 32), ("f16", 40), ("f32", 28)):
+        dtype = ALL_DTYPES[label]
+        _case(
+            f"packed_rows_{label}",
+            packed_rows,
+            lambda rng, dtype=dtype, pitch=pitch: {"x": numbers(rng, (22, pitch), dtype), "out": poison(512, dtype)},
+            lambda inputs: {"out": (inputs["x"][:, :24] + np.arange(22, dtype=inputs["x"].dtype)[:, None]).ravel()[:512]},
+            {"BLOCK": 512, "ROW": 24, "PITCH": pitch},
+            2,
+            (1,),
+        )
     for shift in (0, 1, 2, 4, 16, 1000):
         _case(
             f"copy_shifted_{shift}",

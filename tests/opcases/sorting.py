@@ -74,6 +74,56 @@ def gather_line(x, out, n, N: tl.constexpr):
     tl.store(out + i, turned * 3 + table, mask=i < n)
 
 
+@tle2cuda.jit
+def compare_and_swap(x, ids, flip, step: tl.constexpr, bits: tl.constexpr):
+    """Neighbours at a distance, by sums over an axis of 2 of which a mask keeps one half: as in public argsort kernels."""
+    outer: tl.constexpr = x.numel >> bits
+    shape: tl.constexpr = [outer * 2**step, 2, 2 ** (bits - step - 1)]
+    y = tl.reshape(x, shape)
+    y_ids = tl.reshape(ids, shape)
+    half = tl.arange(0, 2)[None, :, None]
+    left = tl.reshape(tl.broadcast_to(tl.sum(y * (1 - half), 1)[:, None, :], shape).to(x.dtype), x.shape)
+    right = tl.reshape(tl.broadcast_to(tl.sum(y * half, 1)[:, None, :], shape).to(x.dtype), x.shape)
+    left_ids = tl.reshape(tl.broadcast_to(tl.sum(y_ids * (1 - half), 1)[:, None, :], shape), x.shape)
+    right_ids = tl.reshape(tl.broadcast_to(tl.sum(y_ids * half, 1)[:, None, :], shape), x.shape)
+    swap = (left > right) ^ flip
+    difference = left.to(tl.int32, bitcast=True) ^ right.to(tl.int32, bitcast=True)
+    swapped = x.to(tl.int32, bitcast=True) ^ tl.where(swap, difference, 0)
+    return swapped.to(x.dtype, bitcast=True), ids ^ tl.where(swap, left_ids ^ right_ids, 0)
+
+
+@tle2cuda.jit
+def argsort(x, out, where, BITS: tl.constexpr):
+    N: tl.constexpr = 1 << BITS
+    i = tl.arange(0, N)
+    value, ids = tl.load(x + i), i
+    for stage in tl.static_range(1, BITS + 1):
+        if stage < BITS:
+            shape: tl.constexpr = [2 ** (BITS - 1 - stage), 2, 2**stage]
+            flip = tl.reshape(tl.broadcast_to(tl.arange(0, 2)[None, :, None], shape), [N])
+        else:
+            flip = 0
+        for step in tl.static_range(stage):
+            value, ids = compare_and_swap(value, ids, flip, step + BITS - stage, BITS)
+    tl.store(out + i, value)
+    tl.store(where + i, ids)
+
+
+@tle2cuda.jit
+def sort_cube(x, out, BITS: tl.constexpr):
+    """A bitonic sort on a cube of 2s, with the neighbour along an axis found by exclusive or."""
+    i = tl.arange(0, 1 << BITS)
+    cube = tl.reshape(tl.load(x + i), [2] * BITS)
+    for stage in tl.static_range(1, BITS + 1):
+        flip = tl.reshape((i >> stage) & 1, [2] * BITS)
+        for step in tl.static_range(stage):
+            bit: tl.constexpr = stage - 1 - step
+            other = cube ^ tl.xor_sum(cube, BITS - 1 - bit, True)
+            is_right = tl.reshape((i >> bit) & 1, [2] * BITS)
+            cube = tl.where((cube > other) != ((flip ^ is_right) != 0), other, cube)
+    tl.store(out + i, tl.reshape(cube, [1 << BITS]))
+
+
 # ---- what they must give --------------------------------------------------------------------------------------------
 
 
@@ -210,6 +260,28 @@ def _merge_cases() -> None:
             )
 
 
+def _written_out_cases() -> None:
+    for bits in (4, 8):
+        _case(
+            f"argsort_{1 << bits}",
+            argsort,
+            lambda rng, n=1 << bits: {
+                "x": rng.permutation(n).astype(np.float32) - 7,
+                "out": poison(n, np.float32),
+                "where": poison(n, np.int32),
+            },
+            lambda v: {"out": np.sort(v["x"]), "where": np.argsort(v["x"]).astype(np.int32)},
+            BITS=bits,
+        )
+        _case(
+            f"sort_cube_{1 << bits}",
+            sort_cube,
+            lambda rng, n=1 << bits: {"x": numbers(rng, n, np.int32), "out": poison(n, np.int32)},
+            lambda v: {"out": np.sort(v["x"])},
+            BITS=bits,
+        )
+
+
 def _gather_cases() -> None:
     shapes = [
         (1, 16, 64, 16, 16),
@@ -262,4 +334,5 @@ def _gather_cases() -> None:
 _sort_cases()
 _top_cases()
 _merge_cases()
+_written_out_cases()
 _gather_cases()

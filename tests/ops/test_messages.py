@@ -428,6 +428,11 @@ CASES = {
         ValueError,
         "tl.load: mask cannot be given for a block pointer",
     ),
+    "block_pointer_atomic": (
+        lambda t: tl.atomic_add(_block_pointer(t), 1.0),
+        TypeError,
+        "tl.atomic_add takes a pointer or a tile of pointers, got block pointer to fp32[8, 8]",
+    ),
     "block_pointer_axis": (
         lambda t: tl.load(_block_pointer(t), boundary_check=(2,)),
         ValueError,

@@ -92,3 +92,17 @@ def test_a_value_and_a_number(name: str) -> None:
 
 def test_casts() -> None:
     assert not differing(TABLE["casts"], TYPES, lambda trace, a, b: trace.symbol(DTYPES[a]).to(DTYPES[b]))
+
+
+@pytest.mark.parametrize("name", TABLE["atomics"])
+def test_atomics(name: str) -> None:
+    """As Triton, but for bit atomics of floats, which no GPU has."""
+    for dtype, want in zip(TABLE["atomic_types"].split(), TABLE["atomics"][name].split(), strict=True):
+
+        def compute(trace: Any, dtype: str = dtype) -> Any:
+            pointer, value = trace.pointer(DTYPES[dtype]), trace.symbol(DTYPES[dtype])
+            operands = (value, value) if name == "atomic_cas" else (value,)
+            return getattr(tl, name)(pointer, *operands)
+
+        is_bits_of_float = name in ("atomic_and", "atomic_or", "atomic_xor") and dtype.startswith("fp")
+        assert result_of(compute) == ("!" if is_bits_of_float else want), dtype

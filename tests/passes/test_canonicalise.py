@@ -546,3 +546,48 @@ def test_random_programs_keep_their_meaning(seed: int, n: int, b: bool) -> None:
     f = rng.choice([0.0, -0.0, 1.25, float("nan"), float("-inf"), 3e38])
     u = rng.choice([0, 1, 2**32 - 1, 12345])
     assert outcome(after, n, f, b, u) == outcome(before, n, f, b, u)
+
+
+TILE = (
+    "%q = splat %p : *i32[8] %r = arange {start = 0, end = 8} : i32[8] %a = ptr_add %q, %r : *i32[8] "
+    "%v = load %a : i32[8]\n"
+)
+PARTS = [  # a part of the tile %v, and what it becomes
+    ("%c = concat %v, %r {axis = 0} : i32[16] %x = extract %c {start = (0,)} : i32[8]", "%v"),
+    ("%c = concat %r, %v {axis = 0} : i32[16] %x = extract %c {start = (8,)} : i32[8]", "%v"),
+    (
+        "%c = extract %v {start = (4,)} : i32[4] %x = extract %c {start = (2,)} : i32[2]",
+        "extract %v {start = (6,)} : i32[2]",
+    ),
+    (
+        "%c = concat %v, %r {axis = 0} : i32[16] %x = extract %c {start = (4,)} : i32[4]",
+        "extract %v {start = (4,)} : i32[4]",
+    ),
+    ("%c = flip %v {axis = 0} : i32[8] %x = flip %c {axis = 0} : i32[8]", "%v"),
+    (
+        "%c = extract %v {start = (0,)} : i32[4] %d = extract %v {start = (4,)} : i32[4] "
+        "%x = concat %c, %d {axis = 0} : i32[8]",
+        "%v",
+    ),
+    (
+        "%c = extract %v {start = (0,)} : i32[2] %two = constant {value = 2} : i32 %d = insert %r, %c, %two : i32[8] "
+        "%x = extract %d {start = (4,)} : i32[2]",
+        "extract %v {start = (0,)} : i32[2]",
+    ),
+    (
+        "%c = extract %r {start = (0,)} : i32[2] %two = constant {value = 2} : i32 %d = insert %v, %c, %two : i32[8] "
+        "%x = extract %d {start = (0,)} : i32[4]",
+        "extract %v {start = (0,)} : i32[4]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "becomes"), PARTS)
+def test_parts_of_tiles(body: str, becomes: str) -> None:
+    text = simplified(TILE + body + use("%x", "x"))
+    (printed,) = (line for line in text.splitlines() if line.startswith("print"))
+    if becomes.startswith("%"):
+        assert printed.startswith(f"print {becomes} ")
+    else:
+        assert f" = {becomes}" in text
+    assert "concat" not in text and "insert" not in text and "flip" not in text

@@ -189,8 +189,9 @@ class Turns:
 
     def _sleep(self, program: Program) -> None:
         """Hands the turn on, and returns when it comes back."""
+        wake = self.semaphore(program)  # before the next one runs: that may end the launch at once
         self._hand_on(program)
-        self.semaphore(program).acquire()
+        wake.acquire()
         if self.failure is not None:
             raise Stopped
         enter(program)
@@ -226,7 +227,7 @@ class Turns:
         """Ends the launch: all programs that wait stop."""
         if self.failure is None:
             self.failure = failure
-        for semaphore in self.wake.values():
+        for semaphore in list(self.wake.values()):
             semaphore.release()
         self.done.release()
 

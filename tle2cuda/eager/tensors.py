@@ -13,7 +13,7 @@ from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import cast, compute
 from tle2cuda.eager.values import Tile, as_dtype, describe, numeric, static_int, to_tile
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
-from tle2cuda.ir.types import BOOL, F16, F32, F64, I8, I32, I64, DType
+from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I8, I32, I64, U8, DType
 from tle2cuda.ops.values import pointer_type
 
 # -- dot ----------------------------------------------------------------------------------------------
@@ -66,6 +66,71 @@ def _dot_dtype(dtype: DType, out_dtype: Any) -> DType:
     if wanted not in (F16, F32) or (wanted is F16 and dtype is F32):
         raise DTypeMismatch(f"tl.dot: out_dtype of {dtype} operands must be float32 or float16, got {wanted}")
     return wanted
+
+
+_E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+_STORED = {"e2m1": U8, "e4m3": F8E4NV, "e5m2": F8E5, "bf16": BF16, "fp16": F16}
+
+
+def dot_scaled(
+    lhs: Any,
+    lhs_scale: Any,
+    lhs_format: Any,
+    rhs: Any,
+    rhs_scale: Any,
+    rhs_format: Any,
+    acc: Any = None,
+    fast_math: Any = False,
+    lhs_k_pack: Any = True,
+    rhs_k_pack: Any = True,
+    out_dtype: Any = F32,
+) -> Tile:
+    """`tl.dot_scaled`: operands made bfloat16 (float16 when one is), scaled there, and multiplied."""
+    if as_dtype(out_dtype, "tl.dot_scaled: out_dtype") is not F32:
+        raise InvalidArgument("tl.dot_scaled: out_dtype must be tl.float32")
+    dtype = F16 if "fp16" in (lhs_format, rhs_format) else BF16
+    a = _scaled_operand(lhs, lhs_scale, lhs_format, -1 if lhs_k_pack else -2, dtype, "lhs")
+    turned = Tile(numeric(rhs, "tl.dot_scaled").data.swapaxes(-1, -2), numeric(rhs, "tl.dot_scaled").dtype)
+    b = _scaled_operand(turned, rhs_scale, rhs_format, -1 if rhs_k_pack else -2, dtype, "rhs")
+    return dot(a, Tile(b.data.swapaxes(-1, -2), dtype), acc)
+
+
+def _scaled_operand(x: Any, scale: Any, format_: Any, packed: int, dtype: DType, name: str) -> Tile:
+    """An operand with K last, unpacked, scaled along K."""
+    value = numeric(x, "tl.dot_scaled")
+    stored = _STORED.get(format_)
+    if stored is None:
+        raise InvalidArgument(f"tl.dot_scaled: {name}_format must be one of {', '.join(_STORED)}, got {format_!r}")
+    if value.dtype is U8 and stored.is_fp8():
+        value = cast(value, stored, bitcast=True)
+    if value.dtype is not stored:
+        raise DTypeMismatch(f"tl.dot_scaled: {name} of the format {format_} must be {stored}, got {value.dtype}")
+    if format_ == "e2m1":
+        codes = np.moveaxis(value.data, packed, -1)
+        pairs = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)
+        numbers = np.where(pairs & 8, -_E2M1[pairs & 7], _E2M1[pairs & 7])
+        value = Tile(np.moveaxis(numbers, -1, packed), F32)
+    narrow = cast(value, dtype)
+    if scale is None:
+        return narrow
+    return _apply_scale(narrow, numeric(scale, "tl.dot_scaled"), dtype, name)
+
+
+def _apply_scale(x: Tile, scale: Tile, dtype: DType, name: str) -> Tile:
+    group = 16 if scale.dtype is F8E4NV else 32
+    if scale.shape != (*x.shape[:-1], x.shape[-1] // group):
+        raise ShapeMismatch(f"tl.dot_scaled: {name}_scale of shape {list(scale.shape)} does not fit {describe(x)}")
+    if scale.dtype is F8E4NV:
+        factor = cast(scale, dtype).data.astype(np.float32)
+        unknown = np.isnan(factor)
+    else:
+        codes = scale.data.astype(np.uint8)
+        # Exponents with bias 127, as the bits of a float; 0 gives 0, and 255 stands for NaN.
+        wide = (codes.astype(np.uint32) << np.uint32(23)).view(np.float32)
+        factor = round_to(wide, dtype).astype(np.float32)
+        unknown = codes == 255
+    product = x.data.astype(np.float32) * np.repeat(factor, group, -1)
+    return Tile(round_to(np.where(np.repeat(unknown, group, -1), np.float32(np.nan), product), dtype), dtype)
 
 
 # -- tiles of memory ----------------------------------------------------------------------------------
@@ -270,6 +335,7 @@ def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dot": dot,
+    "dot_scaled": dot_scaled,
     "make_block_ptr": make_block_ptr,
     "advance": advance,
     "make_tensor_descriptor": make_tensor_descriptor,

@@ -129,9 +129,11 @@ class OuterNames:
 
     Args:
         fn: The function.
+        plain_globals: Numbers, strings and tuples of the module are constants as if marked `tl.constexpr`.
     """
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[..., Any], plain_globals: bool = False) -> None:
+        self._plain_globals = plain_globals
         code: Any = getattr(fn, "__code__", None)
         cells = getattr(fn, "__closure__", None) or ()
         self._closure = dict(zip(code.co_freevars, cells, strict=True))
@@ -151,7 +153,7 @@ class OuterNames:
                 raise UndefinedName(f"`{name}` of the enclosing function has no value yet") from None
         if name in self._globals:
             value = self._globals[name]
-            _check_global(name, value)
+            _check_global(name, value, self._plain_globals)
             return translate(value)
         if hasattr(builtins, name):
             return getattr(builtins, name)
@@ -160,8 +162,17 @@ class OuterNames:
         )
 
 
-def _check_global(name: str, value: Any) -> None:
-    if value is None or isinstance(value, constexpr):
+def _is_marked(value: Any) -> bool:
+    """Whether a module's object is constexpr, or a tuple of such and of objects that are no data."""
+    if isinstance(value, tuple):
+        return all(_is_marked(item) for item in value)
+    return type(value).__name__ == "constexpr" or not isinstance(value, _HOST_DATA)
+
+
+def _check_global(name: str, value: Any, plain: bool) -> None:
+    if value is None or isinstance(value, constexpr) or (isinstance(value, tuple) and value and _is_marked(value)):
+        return
+    if plain and isinstance(value, (bool, int, float, str, tuple)):
         return
     if isinstance(value, _HOST_DATA):
         shown = repr(value) if len(repr(value)) <= 40 else f"a {type(value).__name__}"

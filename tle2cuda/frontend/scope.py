@@ -53,7 +53,7 @@ class Scope:
         self.source: FunctionSource = source_of(fn)
         self.call_site = call_site
         self.env: dict[str, Binding] = {}
-        self.outer = OuterNames(fn)
+        self.outer = OuterNames(fn, session.plain_globals)
         self.live = analyse(self.source.node)
         arguments = self.source.node.args
         parameters = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]

@@ -67,10 +67,12 @@ class Session:
 
     Args:
         builder: Where the kernel's operations go.
+        plain_globals: Numbers, strings and tuples of the kernel's module are constants without being marked so.
     """
 
-    def __init__(self, builder: TracingBuilder) -> None:
+    def __init__(self, builder: TracingBuilder, plain_globals: bool = False) -> None:
         self.builder = builder
+        self.plain_globals = plain_globals
         self.errors: list[CompilationError] = []
         self.depth = 0
         self._seen: set[tuple[object, ...]] = set()

@@ -297,7 +297,7 @@ class FunctionTracer(Loops):
         for element in target.elts:
             if isinstance(element, ast.Starred):
                 self.assign(element, None)
-        if not isinstance(value, tuple):
+        if not isinstance(value, tuple) or hasattr(type(value), "described"):
             raise InvalidType(
                 f"cannot unpack {describe_value(value)} into {len(target.elts)} names",
                 self.span(target),
@@ -388,6 +388,7 @@ def trace(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str = DEFAULT_LEVEL,
+    plain_globals: bool = False,
 ) -> Kernel:
     """Trace a Python function into a kernel.
 
@@ -400,6 +401,7 @@ def trace(
         cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
         cooperative: The launch asks for all CTAs to be resident.
         language: Level of the language (`tle2cuda.levels`).
+        plain_globals: Numbers, strings and tuples of the kernel's module are constants without being marked so.
 
     Raises:
         CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
@@ -408,7 +410,7 @@ def trace(
     specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
     builder = TracingBuilder(num_warps, target, language)
     builder.cluster_dims = cluster_dims
-    session = Session(builder)
+    session = Session(builder, plain_globals)
     tracer = FunctionTracer(session, fn)
     span = tracer.source.definition_span()
     with builder.active(), builder.at(span), builder.region() as ops:

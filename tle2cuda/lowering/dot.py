@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import TileType, dtype_of
 from tle2cuda.layout import Layout, flatten, format_index, linear_terms, unflatten
 from tle2cuda.lowering import statements
@@ -23,7 +23,9 @@ _LANE_BITS = 5
 _VECTOR_BYTES = 16
 _STEP_BYTES = 16  # of the summed type, along K, that one turn of the loop takes
 _MOST_HELD = 64  # 32-bit registers for what a turn of the loop holds of the right operand
-_TURN_PRODUCTS = 512  # a turn of the loop should have about so many multiply-adds
+_LARGE_BLOCK = 64  # 32-bit registers of a thread's block of the product, from which on half as much is held
+_TURN_PRODUCTS = 512  # multiply-adds that the turns of all products' loops should have together, unrolled,
+_LEAST_TURN_PRODUCTS = 128  # and each of them at least: ptxas takes long over long straight code
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,13 +275,17 @@ class _Product:
         step = _STEP_BYTES // self.dtype.bytes
         words = self.dtype.bytes // 4
         held = self.count["column"] + (0 if self.staged[0].is_k_inner else self.count["row"])
-        while step > 1 and step * held * words > _MOST_HELD:
+        is_large = self.count["row"] * self.count["column"] * words > _LARGE_BLOCK
+        most = _MOST_HELD // 2 if is_large else _MOST_HELD
+        while step > 1 and step * held * words > most:
             step //= 2
         return step
 
     def _unroll(self, step: int) -> int:
         products = self.count["row"] * self.count["column"] * step
-        return max(1, min(4, _TURN_PRODUCTS // products))
+        others = sum(op.name == "dot" for op in walk(self.state.kernel.body))
+        wanted = max(_LEAST_TURN_PRODUCTS, _TURN_PRODUCTS // others)
+        return max(1, min(4, wanted // products))
 
     def _part(self, position: int, names: dict[str, str], index: str, step: int) -> tuple[PartView, str]:
         """What is read of an operand, and the text of the element for the loops' row or column and step."""

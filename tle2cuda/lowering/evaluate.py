@@ -198,10 +198,9 @@ class Evaluator:
             k_zero = True
         elif k_zero and self.vec > 1 and is_index(value):
             full = self.value(value, grid)
-            if isinstance(full, Affine):
-                return full.without_k()
-            if K not in full.deps:
-                return full
+            first = full.without_k() if isinstance(full, Affine) else full
+            if K not in first.deps:  # parts that are no fields may depend on k too
+                return first
         key = (value, grid, k_zero)
         for cache in (self._k_cache, self._run_cache, *(scope.known for scope in reversed(self.state.scopes))):
             if key in cache:
@@ -350,6 +349,7 @@ class Evaluator:
         name = state.names.fresh(value.name or ("inside" if is_bool(value) else "index"), depth)
         state.comment(state.definitions[value].span, block)
         statements.constant(block, state.declare_type(value.type), name, text.text, value.span)
+        state.index_constants.add(name)
         named: Expr = C(name, PRIMARY, deps)
         if rest:
             named = Affine(0, ((C(name, PRIMARY, deps), 1),), rest)

@@ -22,7 +22,7 @@ from tle2cuda.lowering.places import Place
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import render_template, write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
@@ -81,6 +81,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     access = state.access
     parameters = _bind_arguments(state, access)
     _emit_body(state)
+    state.block.lines = without_unused(state.block.lines, state.index_constants)
     members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     if state.uses_cluster or state.uses_grid:

@@ -11,7 +11,7 @@ from tle2cuda.lowering.cexpr import PRIMARY, UNARY, C
 if TYPE_CHECKING:
     from tle2cuda.lowering.state import State
 
-_SUFFIX = {I64: "ll", U64: "ull", U32: "u"}
+LITERAL_SUFFIXES = {I64: "ll", U64: "ull", U32: "u"}
 
 
 def literal(state: State, value: object, dtype: DType) -> C:
@@ -30,7 +30,7 @@ def _integer(value: int, dtype: DType) -> C:
         return C("(-2147483647 - 1)")
     if dtype is I64 and value == -(1 << 63):
         return C("(-9223372036854775807ll - 1)")
-    text = f"{value}{_SUFFIX.get(dtype, '')}"
+    text = f"{value}{LITERAL_SUFFIXES.get(dtype, '')}"
     return C(text, UNARY if value < 0 else PRIMARY)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,11 +10,11 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import BOOL, GLOBAL, DType, PointerType, TileType, element_of
+from tle2cuda.ir.types import BOOL, GLOBAL, I32, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout
 from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, UNARY, C, all_of, binary, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
-from tle2cuda.lowering.literals import literal
+from tle2cuda.lowering.literals import LITERAL_SUFFIXES, literal
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
@@ -359,8 +360,15 @@ def _text(condition: C | None) -> str:
 
 
 def filled(state: State, dtype: DType, vec: int, value: C) -> str:
-    """A vector of equal elements; narrow integers name their type, as C has no literals of it."""
-    explicit = f", {dtype.cuda}" if dtype.is_int() and dtype.bits < 32 and not dtype.is_bool() else ""
+    """A vector of equal elements.
+
+    Integers other than int name their type: C has no literals of the narrow ones, and an index expression is an int
+    whatever it stands for.
+    """
+    suffix = LITERAL_SUFFIXES.get(dtype)
+    is_literal = suffix is not None and re.fullmatch(rf"-?\d+{suffix}", value.text) is not None
+    is_typed = dtype.bits >= 32 and (is_literal or value.text.startswith(f"static_cast<{dtype.cuda}>("))
+    explicit = f", {dtype.cuda}" if dtype.is_int() and dtype not in (BOOL, I32) and not is_typed else ""
     return f"{state.helper('fill_vector')}<{vec}{explicit}>({value.text})"
 
 

@@ -153,6 +153,7 @@ class State:
         self.uses_cluster = False
         self.uses_grid = False
         self._last_comment: tuple[str, int] | None = None
+        self.index_constants: set[str] = set()  # named elements of lazy tiles, which may turn out not to be needed
         self.index_names = {K: "k", RUN: "run", THREAD: "thread"}
 
     # ---- text -------------------------------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ def environment() -> jinja2.Environment:
     """The environment of all templates, made at the first use."""
     import jinja2
 
+    from tle2cuda.lowering.template_cache import TemplateCache
+    from tle2cuda.runtime.cache import default_cache_dir
+
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATE_DIRECTORY),
         undefined=jinja2.StrictUndefined,
@@ -37,6 +40,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
         auto_reload=False,
+        bytecode_cache=TemplateCache(default_cache_dir() / "templates"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -99,6 +99,34 @@ class Block:
 def marker(name: str) -> str:
     """The line that stands for a block in a rendered template; no line of CUDA holds its first character."""
     return f"\0{name}"
+
+
+def without_unused(lines: list[Line], names: Collection[str]) -> list[Line]:
+    """The lines without the constants of these names that no line of their scope reads, and without what only those read.
+
+    What is computed of an element may turn out not to depend on it, such as its product with 0.
+    """
+    kept: list[Line] = []  # last line first
+    for line in reversed(lines):
+        declared = _CONSTANT.fullmatch(line.text)
+        if declared is not None and declared["name"] in names and not _is_read(declared["name"], line.depth, kept):
+            continue
+        kept.append(line)
+    return kept[::-1]
+
+
+_CONSTANT = re.compile(r"const [\w:<>, *]+? (?P<name>\w+) = .*;")
+
+
+def _is_read(name: str, depth: int, backwards: list[Line]) -> bool:
+    """Whether a line that follows in a scope of this depth reads a name."""
+    word = re.compile(rf"\b{name}\b")
+    for line in reversed(backwards):
+        if line.text and line.depth < depth:
+            return False
+        if word.search(line.text.partition("//")[0]):
+            return True
+    return False
 
 
 def source_comment(span: Span, depth: int) -> str:

@@ -24,6 +24,9 @@ class TileShape:
 
     extents: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f"tile shape {core.dims_text(self.extents)}"
+
 
 def pointee(pointer: tensor) -> DType:
     """Element dtype behind a pointer."""

@@ -166,6 +166,8 @@ def describe(x: Any) -> str:
         return describe_type(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
+    if hasattr(type(value), "described"):  # block pointers and descriptors
+        return str(value.described)
     return f"{value!r} of type {type(value).__name__}"
 
 

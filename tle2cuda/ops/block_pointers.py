@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.errors import InvalidArgument, InvalidType, NotSupported, ShapeMismatch
+from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.types import I32, I64, DType
 from tle2cuda.ops import core
 from tle2cuda.ops.affine_tiles import AffineTile, TileShape, base_pointer, integers, pointee, same_length
@@ -113,6 +114,19 @@ def pointee_of(pointer: block_pointer) -> DType:
     return pointee(pointer.base)
 
 
+def refuse_by_3_9(what: str) -> None:
+    """Refuses block pointers where the kernel is read by the rules of Triton 3.9, which has none.
+
+    Raises:
+        NotSupported: It is.
+    """
+    if reads_3_9():
+        raise NotSupported(
+            f"{what}: Triton 3.9 has no block pointers",
+            help='use tl.make_tensor_descriptor or plain pointers, or read the kernel by the rules of 3.6 (language="3.6")',
+        )
+
+
 @builtin
 def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any) -> block_pointer:
     """A pointer to a tile of a tensor in memory.
@@ -132,11 +146,13 @@ def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shap
         InvalidType: `base` is no pointer, or an entry is no integer, or an offset has 64 bits.
         ShapeMismatch: The tuples differ in length.
         InvalidArgument: `order` is no permutation, or an extent of `block_shape` no power of two.
+        NotSupported: The kernel is read by the rules of Triton 3.9.
 
     Example:
         ``p = tl.make_block_ptr(x, (M, N), (N, 1), (pid * BM, 0), (BM, BN), (1, 0))``
     """
     what = "tl.make_block_ptr"
+    refuse_by_3_9(what)
     pointer = base_pointer(base, what)
     extents = integers(shape, I64, "shape", what)
     steps = integers(strides, I64, "strides", what)
@@ -163,11 +179,13 @@ def advance(base: Any, offsets: Any) -> block_pointer:
     Raises:
         InvalidType: `base` is no block pointer, or an offset is no 32-bit integer.
         ShapeMismatch: There is not one offset a dimension.
+        NotSupported: The kernel is read by the rules of Triton 3.9.
 
     Example:
         ``p = tl.advance(p, (0, BLOCK_K))``
     """
     what = "tl.advance"
+    refuse_by_3_9(what)
     pointer = unwrap(base)
     if not isinstance(pointer, block_pointer):
         raise InvalidType(

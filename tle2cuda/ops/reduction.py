@@ -28,6 +28,7 @@ from tle2cuda.ops.core import (
     unwrap,
 )
 from tle2cuda.ops.math import exp
+from tle2cuda.ops.shape import reshape
 
 
 def emit_reduce(
@@ -55,6 +56,9 @@ def emit_reduce(
         position = static_axis(axis, rank, what)
         kept_dims = (*dims[:position], 1, *dims[position + 1 :])
         rest = (*dims[:position], *dims[position + 1 :])
+    if inputs[0].dims[position] == 1:
+        shape = kept_dims if keep else rest
+        return tuple(reshape(x, shape) for x in inputs)
     attrs: dict[str, Any] = {"axis": position, "kind": kind}
     if kind in ("max", "min"):
         attrs["nan"] = nan

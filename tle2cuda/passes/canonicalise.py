@@ -18,6 +18,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import Type, dtype_of
 from tle2cuda.passes.accumulate import accumulate_products
+from tle2cuda.passes.carried_pointers import carry_offsets
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.fold import Facts, constant_op, scalar_form, simplify
 
@@ -34,7 +35,7 @@ def run(kernel: Kernel) -> Kernel:
     Raises:
         InvalidArgument: An index of a buffer turned out to be a constant outside its extent.
     """
-    kernel = _simplified(accumulate_products(kernel))
+    kernel = _simplified(carry_offsets(accumulate_products(kernel)))
     decided = _Decide(kernel).kernel(kernel)
     if decided is not kernel:
         kernel = _simplified(decided)

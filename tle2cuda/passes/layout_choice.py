@@ -37,6 +37,7 @@ class Component:
     broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
+    parts: list[tuple[int, ...]] = field(default_factory=list)  # extents of parts that are taken out or put in
 
 
 class LayoutChoice:
@@ -141,6 +142,8 @@ class LayoutChoice:
                     self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
         elif op.name == "extract":
             self._note_parts(op)
+        elif op.name == "insert" and op.operands[0] not in self.lazy:
+            self._component(op.operands[0]).parts.append(op.operands[1].type.shape)  # type: ignore[union-attr]
         elif op.name in ELEMENTWISE or op.name == "store":
             member = self._member(op)
             if member is not None:
@@ -163,6 +166,8 @@ class LayoutChoice:
             bits = sum(positions) | wanted[axis] - 1
             if bits & bits + 1 == 0:  # the lowest bits of the axis and no others
                 wanted[axis] = bits + 1
+            elif source is op.operands[0]:
+                component.parts.append(part)
         component.in_registers = wanted
 
     def _note_broadcast(self, operand: Value, meets: Value, path: tuple[Op, ...] = ()) -> None:
@@ -224,14 +229,23 @@ class LayoutChoice:
         for result, axis in component.expanded_into:
             if self._component(result).broadcast_into:
                 return self.layout_for(result).unexpand_dims(axis)
-        candidates = [self.for_access(pointer, shape, component.in_registers) for pointer, _ in component.accesses]
-        if not candidates:
-            return self.default(shape, component.in_registers)
+        part = self._common_part(component)
+        if not component.accesses:
+            return self.default(part, component.in_registers).whole_of_part(shape)
+        candidates = [self.for_access(pointer, part, component.in_registers) for pointer, _ in component.accesses]
         weights = [
             (_is_global(pointer), layout.vector()[1] * size, layout.vector()[1])
             for layout, (pointer, size) in zip(candidates, component.accesses, strict=True)
         ]
-        return candidates[max(range(len(candidates)), key=lambda i: (weights[i], -i))]
+        return candidates[max(range(len(candidates)), key=lambda i: (weights[i], -i))].whole_of_part(shape)
+
+    def _common_part(self, component: Component) -> tuple[int, ...]:
+        """The extents of parts that should lie in registers apart from each other; else those of the whole tile.
+
+        Taking out such a part moves nothing. Parts with less than an element for each thread are not worth it.
+        """
+        part = tuple(min(extents) for extents in zip(component.shape, *component.parts, strict=True))
+        return part if num_elements(part) >= self.kernel.num_threads else component.shape
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""

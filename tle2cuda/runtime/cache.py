@@ -2,8 +2,8 @@
 
 One entry is one file: a line of magic, a line with the SHA-256 of the rest, a line of JSON that gives the
 sizes of the blobs, then the blobs. The emitted ``.cu`` lies beside it under the kernel's name, for people to
-read, precompiled headers in ``pch/``. Together they stay within `TLE2CUDA_CACHE_MAX_MB`: what was not used for
-longest goes first.
+read, precompiled headers in ``pch/``, compiled templates in ``templates/``. Together they stay within
+`TLE2CUDA_CACHE_MAX_MB`: what was not used for longest goes first.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 
 _MAGIC = b"tle2cuda cache 1\n"
 _DEFAULT_MAX_MB = 1024
-_KEPT_FILES = ("??/*.kernel", "cu/*.cu", "cu/*.json", "pch/*.pch")
-_LEFT_FILES = ("??/.tmp-*", "cu/.tmp-*", "pch/*.tmp")
+_KEPT_FILES = ("??/*.kernel", "cu/*.cu", "cu/*.json", "pch/*.pch", "templates/*.j2c")
+_LEFT_FILES = ("??/.tmp-*", "cu/.tmp-*", "pch/*.tmp", "templates/.tmp-*")
 _LEFT_AFTER_S = 3600.0  # no writer takes that long: the process was killed
 
 

@@ -22,6 +22,7 @@ OPTION_DEFAULTS: Mapping[str, Any] = {
     "enable_fp_fusion": True,
     "maxnreg": None,
     "debug": False,
+    "sanitize_overflow": False,
 }
 
 

@@ -22,7 +22,7 @@ _FLAGS = {"HAS_TRITON": True, "TRITON_AVAILABLE": True, "HAVE_TRITON": True, "_H
 _JIT_OPTIONS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline", "debug")
 _KEPT_ANNOTATION = re.compile(r"(tl\.)?(u?int\d+|b?float\d+)")
 _HEADER = "import triton as _triton\nimport triton.language as _tl\n"
-_FORMAT = 1  # changes when what is written changes
+_FORMAT = 2  # changes when what is written changes
 
 
 class NotFound(LookupError):

@@ -32,7 +32,7 @@ _PROBED = {
     "triton": "triton",
     "tl": "triton.language",
 }
-_OTHER_VENDORS = re.compile(r"intel|mlu|hip|ascend|cann|musa|xpu")
+_OTHER_VENDORS = re.compile(r"intel|mlu|hip|ascend|cann|npu|musa|xpu")
 _MAX_DEPTH = 8
 
 

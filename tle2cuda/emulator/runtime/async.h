@@ -1,6 +1,8 @@
 // Asynchronous copies and the mbarriers they complete at.
 #pragma once
 
+#include <functional>
+
 #include "elements.h"
 
 namespace tle2cuda_emulator {
@@ -30,6 +32,8 @@ struct Copy {
     std::vector<unsigned char> data;  // between reading and writing
     Mbarrier* barrier = nullptr;
     unsigned barrier_bytes = 0;
+    std::function<void()> perform;  // a matrix product, which is no copy
+    unsigned issuers = 0;           // threads of the warpgroup that have issued it
     CopyList prior;  // not a copy but an arrival that follows these copies
     uint32_t actor = 0;  // what the detectors call it
 
@@ -56,6 +60,12 @@ std::string mbarrier_state(const Mbarrier& barrier);
 void issue(const std::shared_ptr<Copy>& copy);
 std::string copy_name(const Copy& copy);
 void require_aligned(const void* address, unsigned alignment, const char* what, int line);
+// What observers see at the issue; it is in flight from then on.
+void announce(const std::shared_ptr<Copy>& copy);
+void put_in_flight(const std::shared_ptr<Copy>& copy);
+// All but the last groups of the calling thread are complete, or have at least read.
+void wait_for(CopyGroups& groups, unsigned pending, bool is_read, bool with_open);
+void commit(CopyGroups& groups);
 // The thread's own copy groups; the CTA's exit.
 void copies_of_thread_exited(Thread& thread);
 void copies_of_cta_exited(Cta& cta);

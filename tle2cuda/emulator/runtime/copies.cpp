@@ -44,6 +44,7 @@ void reduce(const Copy& copy, const Piece& piece, const unsigned char* data)
 
 void perform_writes(Copy& copy)
 {
+    if (copy.perform) copy.perform();
     const unsigned char* from = copy.data.data();
     for (const Piece& piece : copy.pieces) {
         if (copy.operation == ATOMIC_EXCHANGE)
@@ -77,33 +78,6 @@ void advance(const std::shared_ptr<Copy>& copy)
 void finish(std::shared_ptr<Copy> copy)
 {
     while (copy->stage != Stage::DONE) advance(copy);
-}
-
-// All but the last groups of a thread are complete, or have at least read.
-void wait_for(CopyGroups& groups, unsigned pending, bool is_read, bool with_open)
-{
-    CopyList done;
-    const size_t count = groups.committed.size() > pending ? groups.committed.size() - pending : 0;
-    for (size_t i = 0; i < count; ++i) done.insert(done.end(), groups.committed[i].begin(), groups.committed[i].end());
-    if (with_open) done.insert(done.end(), groups.open.begin(), groups.open.end());
-    for (const auto& copy : done) {
-        copy->has_been_read = true;
-        copy->is_awaited |= !is_read;
-        if (!is_read)
-            finish(copy);
-        else if (copy->stage == Stage::ISSUED)
-            advance(copy);
-    }
-    observe([&](Observer& observer) { observer.copies_waited(*current, done, is_read); });
-    if (!is_read) groups.committed.erase(groups.committed.begin(), groups.committed.begin() + static_cast<int64_t>(count));
-    if (with_open) groups.open.clear();
-    if (launch.request.schedule == Schedule::RANDOM) yield_ready();
-}
-
-void commit(CopyGroups& groups)
-{
-    groups.committed.push_back(std::move(groups.open));
-    groups.open.clear();
 }
 
 // The memory that a copy names exists: where it strays by little the detector of bounds says so, too.
@@ -185,8 +159,35 @@ std::string copy_name(const Copy& copy)
         case COPY_ELEMENT: return "cp.async copy";
         case COPY_BULK: return is_copy ? "bulk copy" : "bulk reduction";
         case COPY_TENSOR: return is_copy ? "tensor copy" : "tensor reduction";
+        case COPY_MATRIX: return "matrix product";
     }
     return "copy";
+}
+
+void wait_for(CopyGroups& groups, unsigned pending, bool is_read, bool with_open)
+{
+    CopyList done;
+    const size_t count = groups.committed.size() > pending ? groups.committed.size() - pending : 0;
+    for (size_t i = 0; i < count; ++i) done.insert(done.end(), groups.committed[i].begin(), groups.committed[i].end());
+    if (with_open) done.insert(done.end(), groups.open.begin(), groups.open.end());
+    for (const auto& copy : done) {
+        copy->has_been_read = true;
+        copy->is_awaited |= !is_read;
+        if (!is_read)
+            finish(copy);
+        else if (copy->stage == Stage::ISSUED)
+            advance(copy);
+    }
+    observe([&](Observer& observer) { observer.copies_waited(*current, done, is_read); });
+    if (!is_read) groups.committed.erase(groups.committed.begin(), groups.committed.begin() + static_cast<int64_t>(count));
+    if (with_open) groups.open.clear();
+    if (launch.request.schedule == Schedule::RANDOM) yield_ready();
+}
+
+void commit(CopyGroups& groups)
+{
+    groups.committed.push_back(std::move(groups.open));
+    groups.open.clear();
 }
 
 void require_aligned(const void* address, unsigned alignment, const char* what, int line)
@@ -196,18 +197,27 @@ void require_aligned(const void* address, unsigned alignment, const char* what, 
              std::to_string(alignment) + " bytes", line);
 }
 
-void issue(const std::shared_ptr<Copy>& copy)
+void announce(const std::shared_ptr<Copy>& copy)
 {
     switch_at_access();
     observe([&](Observer& observer) { observer.copy_issued(*current, *copy); });
-    if (!launch.observers.empty()) {
-        for (const Piece& piece : copy->reads) see(*copy, piece, AccessKind::READ);
-        for (const Piece& piece : copy->writes) see(*copy, piece, AccessKind::WRITE);
-    }
+    if (launch.observers.empty()) return;
+    for (const Piece& piece : copy->reads) see(*copy, piece, AccessKind::READ);
+    for (const Piece& piece : copy->writes) see(*copy, piece, AccessKind::WRITE);
+}
+
+void put_in_flight(const std::shared_ptr<Copy>& copy)
+{
     if (copy->barrier) copy->barrier->in_flight.push_back(copy);
     launch.copies.push_back(copy);
     if (launch.request.delivery == Delivery::NOW) finish(copy);
     if (launch.request.schedule == Schedule::RANDOM) yield_ready();
+}
+
+void issue(const std::shared_ptr<Copy>& copy)
+{
+    announce(copy);
+    put_in_flight(copy);
 }
 
 void deliver_at_random()
@@ -231,7 +241,7 @@ bool deliver_late()
 
 void copies_of_thread_exited(Thread& thread)
 {
-    for (CopyGroups* groups : {&thread.element_copies, &thread.bulk_copies}) {
+    for (CopyGroups* groups : {&thread.element_copies, &thread.bulk_copies, &thread.matrix_products}) {
         CopyList copies = groups->open;
         for (const CopyList& group : groups->committed) copies.insert(copies.end(), group.begin(), group.end());
         for (const auto& copy : copies) {
@@ -258,6 +268,10 @@ void copies_of_cta_exited(Cta& cta)
                         copy->party);
         finish(copy);
     }
+    for (const auto& [offset, barrier] : cta.mbarriers)
+        if (barrier.bytes)
+            add_finding("mbarrier", "CTA " + triple_text(cta.index) + " exits while " + mbarrier_name(barrier) + " is in " + mbarrier_state(barrier),
+                        barrier.expected.pc ? barrier.expected : barrier.initialized);
 }
 
 // ---- cp.async ----

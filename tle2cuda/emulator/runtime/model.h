@@ -78,6 +78,8 @@ struct Thread {
     Polled polled[POLLED];
     unsigned next_polled = 0;
     CopyGroups element_copies, bulk_copies;  // cp.async, and bulk copies that complete in groups
+    CopyGroups matrix_products;              // of its warpgroup
+    size_t products = 0;                     // how many it has issued
 };
 
 struct Warp {
@@ -128,6 +130,7 @@ struct Cta {
     std::vector<Warp> warps;
     CtaBarrier barriers[CTA_BARRIERS];
     std::map<unsigned, Mbarrier> mbarriers;  // by offset in shared memory
+    std::vector<CopyList> products;          // of each warpgroup, in order
 };
 
 struct Cluster {

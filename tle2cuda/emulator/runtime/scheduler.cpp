@@ -78,6 +78,7 @@ void start_cluster(Cluster& cluster, uint64_t number)
         cta.live = request.cta_threads;
         std::fill(std::begin(cta.barriers), std::end(cta.barriers), CtaBarrier());
         cta.mbarriers.clear();
+        cta.products.assign((cta.warps.size() + 3) / 4, CopyList());
         // Not zero: what a kernel reads without having written it should show.
         memset(cta.shared, static_cast<int>(0xa5 ^ (request.seed & 0x7f)), launch.shared_stride);
         for (size_t i = 0; i < cta.warps.size(); ++i) {
@@ -90,7 +91,8 @@ void start_cluster(Cluster& cluster, uint64_t number)
             thread.wait = Wait();
             thread.has_arrived_in_cluster = false;
             std::fill(std::begin(thread.polled), std::end(thread.polled), Thread::Polled());
-            thread.element_copies = thread.bulk_copies = CopyGroups();
+            thread.element_copies = thread.bulk_copies = thread.matrix_products = CopyGroups();
+            thread.products = 0;
             make_context(thread.context, thread.stack, request.stack_bytes, thread_main);
             launch.ready.add(bit_of(thread));
         }

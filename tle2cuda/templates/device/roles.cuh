@@ -61,13 +61,3 @@ __device__ __forceinline__ bool elect_one()
 }
 // twin:
 __device__ __forceinline__ bool elect_one() { return tle2cuda_emulator::tle2cuda_elect(0xffffffffu, __LINE__) != 0; }
-// defines: grid_dependency_wait
-// Waits until the grids that this one depends on are complete, and sees what they wrote (PTX ISA, griddepcontrol.wait; sm_90).
-__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-// twin:
-__device__ __forceinline__ void grid_dependency_wait() {}
-// defines: grid_dependency_launch
-// Lets grids that depend on this one start (PTX ISA, griddepcontrol.launch_dependents; sm_90).
-__device__ __forceinline__ void grid_dependency_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-// twin:
-__device__ __forceinline__ void grid_dependency_launch() {}

@@ -83,7 +83,7 @@ enum MemorySpace : unsigned { MEMORY_GLOBAL, MEMORY_SHARED, MEMORY_OTHER };
 enum ProxySpace : unsigned { PROXY_SHARED = 1, PROXY_GLOBAL = 2, PROXY_MBARRIER = 4 };
 
 // What completes an asynchronous copy, and which instruction it is.
-enum CopyKind : unsigned { COPY_ELEMENT, COPY_BULK, COPY_TENSOR };
+enum CopyKind : unsigned { COPY_ELEMENT, COPY_BULK, COPY_TENSOR, COPY_MATRIX };
 
 constexpr unsigned MAX_TENSOR_RANK = 5;
 
@@ -180,6 +180,14 @@ void tle2cuda_proxy_fence(unsigned spaces);
 // Addresses in the window of shared memory: 24 bits of the CTA's own, above them the rank plus one of another CTA.
 unsigned tle2cuda_shared_window(const void* address);
 void* tle2cuda_from_shared_window(unsigned address);
+
+// Matrix products of a warpgroup (runtime/matrices.cpp): float accumulators, 16-bit operands in shared memory by descriptors, the
+// first one also in registers. A descriptor here has 16 bits of address in units of 16 bytes.
+void tle2cuda_wgmma(
+    float* accumulators, unsigned columns, uint64_t a, const unsigned* a_registers, uint64_t b, unsigned is_accumulating,
+    unsigned is_a_transposed, unsigned is_b_transposed, unsigned type, int line);
+void tle2cuda_wgmma_commit(int line);
+void tle2cuda_wgmma_wait(unsigned pending_groups, int line);
 
 // Warps and warpgroups.
 unsigned tle2cuda_elect(unsigned mask, int line);

@@ -33,7 +33,8 @@ template <class T, unsigned ALIGNMENT>
 constexpr unsigned gap_behind()
 {
     constexpr unsigned row = sizeof(std::remove_extent_t<T>);
-    constexpr unsigned wanted = row < 1024 ? 1024 : row < 16384 ? row : 16384;
+    // Tiles under a swizzle are large, and matrix descriptors have room for 256 KiB.
+    constexpr unsigned wanted = row < 1024 || ALIGNMENT >= 1024 ? 1024 : row < 16384 ? row : 16384;
     return (wanted + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
