@@ -142,7 +142,7 @@ def test_options_that_the_installed_version_does_not_know_are_left_out() -> None
         *("cs", "--tool", "memcheck", "--print-limit", "100000", "--show-backtrace", "no"),
         *("python", "x.py"),
     ]
-    every = f"{known} --padding --destroy-on-device-error --launch-timeout --print-level --racecheck-report"
+    every = f"{known} --padding --launch-timeout --print-level --racecheck-report"
     assert "--padding" in command("cs", "memcheck", every, []) and "--padding" not in command("cs", "racecheck", every, [])
 
 

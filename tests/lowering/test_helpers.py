@@ -61,6 +61,32 @@ USES = {
     "argmin_takes": "i[0] = argmin_takes<true>(f[0], i[1], f[1], i[2]);",
     "lanes_scan": f"f[0] = lanes_scan<16, true>(f[1], {ADD});",
     "warp_exclusive_sum": "f[0] = warp_exclusive_sum<8, true>(f[1], f[2]);",
+    "float_key": "i[0] = float_key(f[0]); f[1] = float_of_key(i[1]);",
+    "double_key": "d[0] = double_of_key(double_key(d[1]));",
+    "float8_key": "i[0] = float8_key(c[0], true) + float8_key(c[1]);",
+    "put_in_order": "put_in_order<true>(i[0], i[1]);",
+    "merge_in_thread": "int keys[2][4] = {}; merge_in_thread<4, true>(keys); i[0] = keys[1][i[1] & 3];",
+    "sort_in_thread": "int keys[2][4] = {}; sort_in_thread<2, false>(keys); i[0] = keys[1][0];",
+    "take_better": "i[0] = take_better<true>(i[1], i[2], i[3] > 0);",
+    "compare_lanes": "int keys[1][2] = {{i[0], i[1]}}; compare_lanes<true, false>(keys, 3, i[2] > 0); i[0] = keys[0][1];",
+    "shuffle_lanes": "i[0] = shuffle_lanes(i[1], i[2]); d[0] = shuffle_lanes(d[1], 3);",
+    "WarpSlots": (
+        "__shared__ int box[512]; int mine[2] = {i[0], i[1]}, theirs[2]; "
+        "WarpSlots<int, 2, 128> slots{box}; slots.exchange(mine, theirs, 32); i[0] = theirs[1];"
+    ),
+    "NoSlots": "NoSlots slots{}; static_cast<void>(slots);",
+    "row_position": "i[0] = row_position<8, 1>() + row_position<128, 2>() + row_mask<2>(i[1]);",
+    "compare_threads": (
+        "int keys[1][2] = {{i[0], i[1]}}; struct {} slots; "
+        "compare_threads<32, 1, true, false>(keys, 3, i[2] > 0, slots); i[0] = keys[0][1];"
+    ),
+    "merge_rows": "int keys[1][2] = {{i[0], i[1]}}; merge_rows<32, 1, false>(keys, 16, 0); i[0] = keys[0][1];",
+    "sort_rows": "int keys[1][2] = {{i[0], i[1]}}; sort_rows<32, 1, 32, true>(keys, 0); i[0] = keys[0][1];",
+    "best_in_thread": "int keys[1][4] = {}, best[1][2]; best_in_thread<true>(keys, best); i[0] = best[0][1];",
+    "best_of_rows": (
+        "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
+        "best_of_rows<32, 1, 1, true>(keys, best, 0); i[0] = best[0][1];"
+    ),
     "cta_exclusive_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_sum<4, false>(i[1], i[2], slots);",
 }
 

@@ -89,7 +89,8 @@ def check(job: Job) -> Result:
         before = concrete(record, chosen, job.full, job.seed)
         result.why = before.launch.why
         kernel = sides.load(record, job.packages, job.cut, use_triton=job.against == "triton")
-        ours = sides.run(job.on, kernel, record, before)
+        on_gpu = (job.on, job.against) == ("cuda", "triton")
+        ours = sides.run(job.on, kernel, record, before, fetch=not on_gpu)
     except Exception as error:
         result.detail = _short(error)
         return result
@@ -104,13 +105,13 @@ def check(job: Job) -> Result:
         want = job.expected
     else:
         try:
-            rival = sides.run(job.against, kernel, record, before)
+            rival = sides.run(job.against, kernel, record, before, fetch=not on_gpu)
         except Exception as error:
             result.status, result.detail = "no rival", _short(error)
             return result
         want = rival.arrays
     result.first_s = (ours.first_s, rival.first_s if rival else 0.0)
-    differences = compare(before, ours.arrays, want)
+    differences = sides.compare_on_gpu(before, ours, rival) if on_gpu and rival else compare(before, ours.arrays, want)
     wrong = [d for d in differences if d.wrong]
     result.worst = max((d.worst for d in differences), default=0.0)
     result.status = "differs" if wrong else "agrees"
@@ -251,6 +252,12 @@ def table(results: Sequence[Result]) -> str:
     return format_table(["kernel", "result", "worst", "ours us", "rival us", "rival/ours", "first s", "rival s"], rows)
 
 
+def _write(results: Sequence[Result], path: Path | None) -> None:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--on", choices=sides.SIDES[:4], default="interpreter")
@@ -262,6 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a recipe may take")
     parser.add_argument("--wide", action="store_true", help="fp32 for bf16, which Triton's interpreter gets wrong")
+    parser.add_argument("--total", type=float, default=3600.0, help="seconds after which to stop and show what is there")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="packages, and kernels cut out of them")
@@ -278,19 +286,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for r in records
     ]  # fmt: skip
     results = []
+    end = time.monotonic() + options.total
     for result in run_jobs(jobs, 1 if options.time else options.jobs, options.limit):
         results.append(result)
+        _write(results, options.json)
         if result.status != "agrees":
             print(f"{result.status} {result.hash[:8]} {result.title}\n    {result.detail}", flush=True)
+        if time.monotonic() > end:
+            print(f"stopped after {options.total:.0f} s: {len(jobs) - len(results)} recipes not run", flush=True)
+            break
     print(table(results))
     counts = {status: sum(r.status == status for r in results) for status in dict.fromkeys(r.status for r in results)}
     print(", ".join(f"{n} {status}" for status, n in counts.items()))
     ratios = sorted(r.us[1] / r.us[0] for r in results if r.us[0])
     if ratios:
         print(f"rival time / our time: median {ratios[len(ratios) // 2]:.3f}, least {ratios[0]:.3f}, of {len(ratios)}")
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
     return int(any(r.status in ("fails", "differs", "died") for r in results))
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,19 +163,29 @@ def recipe_of(record: Record) -> Recipe | None:
 # ---- contents -------------------------------------------------------------------------------------------------------
 
 
+_DRAWN = 1 << 20  # elements drawn for one array; longer ones repeat them, or drawing would take longer than running
+
+
+def _repeated(shape: tuple[int, ...], draw: Callable[[int], Array]) -> Array:
+    count = math.prod(shape)
+    return np.resize(draw(min(count, _DRAWN)), shape) if count else draw(0).reshape(shape)
+
+
 def normal(*shape: int, scale: float = 1.0, mean: float = 0.0) -> Values:
     """Normally distributed; rounded for integer dtypes."""
-    return Values(lambda rng, dtype: _as(rng.standard_normal(shape, np.float32) * scale + mean, dtype))
+    return Values(
+        lambda rng, dtype: _repeated(shape, lambda n: _as(rng.standard_normal(n, np.float32) * scale + mean, dtype))
+    )
 
 
 def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Values:
     """Uniform in [low, high)."""
-    return Values(lambda rng, dtype: _as(rng.random(shape, np.float32) * (high - low) + low, dtype))
+    return Values(lambda rng, dtype: _repeated(shape, lambda n: _as(rng.random(n, np.float32) * (high - low) + low, dtype)))
 
 
 def integers(*shape: int, low: int = 0, high: int) -> Values:
     """Integers in [low, high)."""
-    return Values(lambda rng, dtype: rng.integers(low, high, shape).astype(dtype))
+    return Values(lambda rng, dtype: _repeated(shape, lambda n: rng.integers(low, high, n).astype(dtype)))
 
 
 def bits(*shape: int) -> Values:
@@ -194,7 +205,7 @@ def bits(*shape: int) -> Values:
 
 def booleans(*shape: int, share: float = 0.5) -> Values:
     """True with a probability, as the dtype asks (1 and 0 in numbers)."""
-    return Values(lambda rng, dtype: (rng.random(shape) < share).astype(dtype))
+    return Values(lambda rng, dtype: _repeated(shape, lambda n: (rng.random(n) < share).astype(dtype)))
 
 
 def permutation(n: int) -> Values:
@@ -264,6 +275,11 @@ class Concrete:
     launch: Launch
     arrays: dict[str, Array]
     others: dict[str, Any]
+
+    def values_of(self, name: str) -> Values:
+        """What the recipe said of an array argument."""
+        given = self.launch.arguments[name]
+        return given.values if isinstance(given, Descriptor) else given
 
     def block_of(self, name: str) -> tuple[int, ...] | None:
         """The block of a descriptor argument; None for a pointer."""
@@ -340,24 +356,28 @@ class Difference:
     where: str
 
 
+def tolerance_of(dtype: np.dtype[Any]) -> Tolerance:
+    """How far two right answers of a floating-point dtype may lie apart."""
+    return _TOLERANCES[dtype.name]
+
+
 def compare(before: Concrete, got: Mapping[str, Array], want: Mapping[str, Array]) -> list[Difference]:
     """Compares what two runs left in every array argument: integers exactly, floats to their tolerance."""
     found = []
     for name in before.arrays:
-        if name in before.launch.ignore:
-            continue
-        given = before.launch.arguments[name]
-        values = given.values if isinstance(given, Descriptor) else given
-        a, b = got[name], want[name]
-        if values.parts is not None:
-            pieces, others = values.parts(a), values.parts(b)
-            tolerance = before.launch.tolerance
-            found += [_difference(f"{name} {key}", pieces[key], others[key], None, tolerance) for key in pieces]
-            continue
-        if values.sorted_rows:
-            a, b = np.sort(a, axis=-1), np.sort(b, axis=-1)
-        found.append(_difference(name, a, b, values.free, before.launch.tolerance))
+        if name not in before.launch.ignore:
+            found += differences(name, got[name], want[name], before.values_of(name), before.launch.tolerance)
     return found
+
+
+def differences(name: str, got: Array, want: Array, values: Values, tolerance: Tolerance | None) -> list[Difference]:
+    """Compares one array, or each of the parts it is made of; a tolerance of None is that of the dtype."""
+    if values.parts is not None:
+        pieces, others = values.parts(got), values.parts(want)
+        return [_difference(f"{name} {key}", pieces[key], others[key], None, tolerance) for key in pieces]
+    if values.sorted_rows:
+        got, want = np.sort(got, axis=-1), np.sort(want, axis=-1)
+    return [_difference(name, got, want, values.free, tolerance)]
 
 
 def _difference(name: str, got: Array, want: Array, free: Array | None, tolerance: Tolerance | None) -> Difference:
@@ -365,7 +385,7 @@ def _difference(name: str, got: Array, want: Array, free: Array | None, toleranc
         error = (got != want).astype(np.float64)
         allowed = np.zeros(error.shape)
     else:
-        limits = tolerance or _TOLERANCES[got.dtype.name]
+        limits = tolerance or tolerance_of(got.dtype)
         a, b = got.astype(np.float64), want.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             same = (a == b) | (np.isnan(a) & np.isnan(b))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tools.public_kernels import extract
-from tools.public_kernels.recipe import Array, Concrete
+from tools.public_kernels.recipe import Array, Concrete, Difference, differences, tolerance_of
 from tools.public_kernels.records import Record, constants
 
 SIDES = ("cuda", "emulator", "interpreter", "eager", "triton", "triton-cpu")
@@ -29,12 +29,14 @@ class Ran:
     """What a run left.
 
     Attributes:
-        arrays: Contents of the array arguments afterwards.
+        arrays: Contents of the array arguments afterwards; empty when they were left on the device.
+        held: The array arguments where they are.
         first_s: Seconds of the first call, compilation and all.
         again: Launches once more, without waiting; for timing on a GPU.
     """
 
     arrays: dict[str, Array]
+    held: dict[str, Any]
     first_s: float
     again: Callable[[], Any]
 
@@ -52,8 +54,10 @@ def load(record: Record, packages: Path, cut: Path, use_triton: bool) -> Any:
     return importlib.import_module(f"{folder.name}.entry").KERNEL
 
 
-def run(side: str, kernel: Any, record: Record, before: Concrete) -> Ran:
+def run(side: str, kernel: Any, record: Record, before: Concrete, fetch: bool = True) -> Ran:
     """Runs a launch on one side. `kernel` was loaded with Triton for Triton's sides, either way for ours.
+
+    Without `fetch` what the launch left stays on the device.
 
     Raises:
         Exception: Whatever the side raises.
@@ -84,8 +88,39 @@ def run(side: str, kernel: Any, record: Record, before: Concrete) -> Ran:
 
         torch.cuda.synchronize()
     first_s = time.perf_counter() - start
-    arrays = {name: _to_numpy(holder, before.arrays[name].dtype) for name, holder in holders.items()}
-    return Ran(arrays, first_s, launch)
+    arrays = {n: _to_numpy(holder, before.arrays[n].dtype) for n, holder in holders.items()} if fetch else {}
+    return Ran(arrays, holders, first_s, launch)
+
+
+def compare_on_gpu(before: Concrete, ours: Ran, theirs: Ran) -> list[Difference]:
+    """As `compare`, of two runs that left their arrays on one GPU: large ones take long to fetch."""
+    import torch
+
+    found = []
+    for name, array in before.arrays.items():
+        values = before.values_of(name)
+        if name in before.launch.ignore:
+            continue
+        if values.free is not None or values.sorted_rows or values.parts is not None:
+            got, want = (_to_numpy(ran.held[name], array.dtype) for ran in (ours, theirs))
+            found += differences(name, got, want, values, before.launch.tolerance)
+            continue
+        a, b = ours.held[name], theirs.held[name]
+        if array.dtype.kind in "biu":
+            over = a != b
+            share = over.double()
+        else:
+            limits = before.launch.tolerance or tolerance_of(array.dtype)
+            a, b = a.double(), b.double()
+            same = (a == b) | (a.isnan() & b.isnan())
+            error = torch.where(same, 0.0, (a - b).abs()).nan_to_num(nan=torch.inf)
+            share = error / (limits.absolute + limits.relative * torch.where(b.isfinite(), b.abs(), 0.0))
+            over = share > 1.0
+        wrong = int(over.sum())
+        worst = int(share.argmax()) if share.numel() else 0
+        where = f"[{worst}] {a.reshape(-1)[worst].item()} for {b.reshape(-1)[worst].item()}" if share.numel() else ""
+        found.append(Difference(name, wrong, float(share.max()) if share.numel() else 0.0, where))
+    return found
 
 
 def _argument(before: Concrete, name: str, holder: Any, side: str) -> Any:
