@@ -96,3 +96,17 @@ def test_any_python_name_compiles(headers: str) -> None:
         warnings.simplefilter("error")
         result = compile_source(emitted.source, "long.cu", CompileOptions("sm_90a"))
     assert not result.warnings
+
+
+def test_many_names_of_one_kind_are_found_fast_and_freed_with_their_scope() -> None:
+    names = Names()
+    assert [names.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
+    with names.scope():
+        assert names.fresh("x") == "x_4"
+        assert names.fresh("x", 0) == "x_5"
+        with names.scope():
+            assert names.fresh("x") == "x_6"
+        assert names.fresh("x") == "x_6"
+    assert names.fresh("x") == "x_4"
+    assert names.fresh("x") == "x_6"
+    assert [names.fresh("int"), names.fresh("int")] == ["int_", "int_3"]
