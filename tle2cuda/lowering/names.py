@@ -37,13 +37,14 @@ _MACROS = frozenset(
 _MATH = """
     abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfinv exp exp10 exp2
     expm1 fabs fdim fdivide floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10
-    log1p log2 logb lrint lround max min modf nearbyint nextafter pow rcbrt remainder rhypot rint round rsqrt scalbn sin
-    sincos sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
+    log1p log2 logb lrint lround max min modf nearbyint nextafter norm3d norm4d pow rcbrt remainder rhypot rint rnorm3d
+    rnorm4d round rsqrt scalbn sin sincos sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
     """.split()
 _USED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
     cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
+    load_bits_if load_bits_nc_if load_if load_nc_if
     """.split()
 ).union(_MATH, (f"{name}f" for name in _MATH))
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
