@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from tle2cuda.ir.device_functions import cuda_names
-from tle2cuda.lowering.helpers import all_helpers
+from tle2cuda.lowering.helpers import helper_identifiers
 
 # What no name in an emitted file can be: words of C++, and macros that NVRTC, nvcc or the headers define.
 _WORDS = frozenset(
@@ -86,7 +86,7 @@ def is_reserved(name: str) -> bool:
     return (
         name in _WORDS
         or name in _USED
-        or name in all_helpers()
+        or name in helper_identifiers()
         or name in _MACROS
         or _USED_PATTERN.fullmatch(name) is not None
     )
