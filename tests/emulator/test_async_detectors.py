@@ -133,6 +133,12 @@ CASES: dict[str, tuple[str, str, str]] = {
         "mbarrier",
         f"initialises barrier {OF_CTA} again, which has not been invalidated: it is in phase 0, 1 of 1 arrivals missing",
     ),
+    "an end while others poll": (
+        SETUP
+        + "    if (threadIdx.x == 31) mbarrier_invalidate(&barrier);\n    else while (!mbarrier_try_wait(&barrier, 0));",
+        "mbarrier",
+        f"invalidates barrier {OF_CTA} while threads wait at it",
+    ),
     "too many arrivals": (
         SETUP.replace("barrier, 1)", "barrier, 4)") + "    if (threadIdx.x == 0) mbarrier_arrive_count(&barrier, 5);",
         "mbarrier",

@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from tle2cuda.lowering.helpers import all_helpers
+from tle2cuda.ir.device_functions import cuda_names
+from tle2cuda.lowering.helpers import helper_identifiers
 
 # What no name in an emitted file can be: words of C++, and macros that NVRTC, nvcc or the headers define.
 _WORDS = frozenset(
@@ -35,17 +36,15 @@ _MACROS = frozenset(
 
 # What the statements of an emitted file may use: a variable of that name would hide it.
 _MATH = """
-    abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfinv exp exp10 exp2
-    expm1 fabs fdim fdivide floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10
-    log1p log2 logb lrint lround max min modf nearbyint nextafter pow rcbrt remainder rhypot rint round rsqrt scalbn sin
-    sincos sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
+    abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf exp exp2 fabs fdivide floor fma fmax fmin fmod frexp log
+    log10 log2 lrint lround max min modf pow rsqrt sin sincos sinh sqrt tan tanh trunc
     """.split()
 _USED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
     cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
     """.split()
-).union(_MATH, (f"{name}f" for name in _MATH))
+).union(_MATH, (f"{name}f" for name in _MATH), cuda_names())
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
 _USED_PATTERN = re.compile(
     r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+"
@@ -87,7 +86,7 @@ def is_reserved(name: str) -> bool:
     return (
         name in _WORDS
         or name in _USED
-        or name in all_helpers()
+        or name in helper_identifiers()
         or name in _MACROS
         or _USED_PATTERN.fullmatch(name) is not None
     )
@@ -104,6 +103,8 @@ class Names:
 
     def __init__(self) -> None:
         self._scopes: list[set[str]] = [set()]
+        # By scope and base: up to this number all names are taken, and stay so while the scope is open.
+        self._taken: list[dict[str, int]] = [{}]
 
     def fresh(self, hint: str, depth: int | None = None) -> str:
         """A name like `hint` that clashes with nothing in the open scopes.
@@ -113,12 +114,20 @@ class Names:
             depth: Scope that will hold it, counted from the outermost (0); the innermost by default.
         """
         base = ascii_identifier(hint)
-        name, count = base, 1
+        count = max((taken.get(base, 0) for taken in self._taken), default=0) + 1
+        name = self._numbered(base, count)
         while is_reserved(name) or any(name in scope for scope in self._scopes):
             count += 1
-            name = f"{base}_{count}" if count > 2 or not is_reserved(base) else f"{base}_"
+            name = self._numbered(base, count)
+        self._taken[-1][base] = count
         self._scopes[-1 if depth is None else depth].add(name)
         return name
+
+    @staticmethod
+    def _numbered(base: str, count: int) -> str:
+        if count == 1:
+            return base
+        return f"{base}_{count}" if count > 2 or not is_reserved(base) else f"{base}_"
 
     @property
     def depth(self) -> int:
@@ -129,7 +138,9 @@ class Names:
     def scope(self) -> Iterator[None]:
         """Names made inside are free again afterwards."""
         self._scopes.append(set())
+        self._taken.append({})
         try:
             yield
         finally:
             self._scopes.pop()
+            self._taken.pop()

@@ -173,7 +173,10 @@ extern "C" void tle2cuda_mbarrier_invalidate(void* address, int line)
     touch(address, AccessKind::WRITE, true, pc);
     if (!barrier.in_flight.empty())
         fail("mbarrier", "invalidates " + element_name(address) + " while a " + copy_name(*barrier.in_flight.front()) + " will complete at it", line);
-    if (!barrier.waiting.empty()) fail("mbarrier", "invalidates " + element_name(address) + " while threads wait at it", line, true);
+    // Those that poll it are not in its list.
+    const std::vector<Thread>& threads = current->cta->threads;
+    if (std::any_of(threads.begin(), threads.end(), [&](const Thread& thread) { return thread.wait.mbarrier == &barrier; }))
+        fail("mbarrier", "invalidates " + element_name(address) + " while threads wait at it", line, true);
     current->cta->mbarriers.erase(offset_in(*current->cta, address));
 }
 
