@@ -608,7 +608,24 @@ def cast_beyond_kernel(x, i8, u8, i16, u16, i32, u32, i64, u64, BLOCK: tl.conste
 
 def _cast_beyond_case(source: Any) -> None:
     """Floats that the integers cannot hold, as PTX defines cvt; narrow integers are the low bits of int32."""
-    values = [0.0, -0.5, -1.5, 300.75, -300.75, 70000.5, -70000.5, 3e9, -3e9, 5e9, 1e19, -1e19, 1e25, np.nan, np.inf, -np.inf]
+    values = [
+        0.0,
+        -0.5,
+        -1.5,
+        300.75,
+        -300.75,
+        70000.5,
+        -70000.5,
+        3e9,
+        -3e9,
+        5e9,
+        1e19,
+        -1e19,
+        1e25,
+        np.nan,
+        np.inf,
+        -np.inf,
+    ]
     x = np.array(values, source)
     names = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 

@@ -261,6 +261,7 @@ def normalize_grid(grid: int | Sequence[int]) -> Dim3:
     Raises:
         LaunchError: It is anything else.
     """
+    extents: tuple[Any, ...]
     try:
         extents = tuple(grid)  # type: ignore[arg-type]
     except TypeError:
