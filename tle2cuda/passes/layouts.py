@@ -22,8 +22,8 @@ from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_e
 SECTOR_BYTES = 32
 _LANES = 32
 _SHORT_AXIS = 4
-_SHORT_AXIS_OF_MANY = 16  # where a thread would else have many results
-_MANY_RESULTS = 32  # of a reduction in one thread, each in a register while it is made
+_SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
+_MANY_REGISTERS = 32  # of results that a thread holds, or of a vector along the reduced axis that was moved into it
 _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
 
 
@@ -303,7 +303,7 @@ class _Assign:
         """Where operands are reduced.
 
         What may be computed anywhere is reduced where its result is wanted if the axis is short, inside of threads. Where a
-        thread would hold many results, a longer axis is spread over fewer lanes than there are.
+        thread would hold many results, or many elements moved into it, the axis is spread over some lanes of each warp.
         """
         shape: tuple[int, ...] = op.operands[0].type.shape  # type: ignore[union-attr]
         axis = op.attrs["axis"]
@@ -313,7 +313,9 @@ class _Assign:
             return self.pick(list(op.operands))
         if shape[axis] > _SHORT_AXIS:
             layout = self.pick(list(op.operands))
-            if layout.reduce_axis(axis).num_registers <= _MANY_RESULTS:
+            results = layout.reduce_axis(axis).num_registers
+            moved = layout.num_registers // results if any(self.choice.varies_along(v, axis) for v in op.operands) else 0
+            if max(results, moved) <= _MANY_REGISTERS:
                 return layout
             if shape[axis] > _SHORT_AXIS_OF_MANY:
                 return self._balanced(shape, axis)
