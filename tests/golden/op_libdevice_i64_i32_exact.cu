@@ -1,4 +1,4 @@
-// one_argument_kernel.cu: emitted by tle2cuda from device_functions.py:43 (one_argument_kernel). Do not edit.
+// one_argument_kernel.cu: emitted by tle2cuda from device_functions.py:44 (one_argument_kernel). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -71,10 +71,10 @@ one_argument_kernel(const long long* x, int* out, const int n)
 {
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                device_functions.py:45
+    // i = tl.arange(0, BLOCK)                                                device_functions.py:46
     const int i = 2 * thread;
 
-    // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other=1)) ...  device_functions.py:48
+    // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other=1)) ...  device_functions.py:49
     const Vector<long long, 2> x_value = load_edge<2>(x + i, n - i, 1ll);
     Vector<int, 2> out_value;
     #pragma unroll
@@ -84,21 +84,21 @@ one_argument_kernel(const long long* x, int* out, const int n)
     // tile [256]: element = thread + 128 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, BLOCK)                                            device_functions.py:45
+        // i = tl.arange(0, BLOCK)                                            device_functions.py:46
         const int i_2 = thread + 128 * run;
-        // row = k * n + i                                                    device_functions.py:47
+        // row = k * n + i                                                    device_functions.py:48
         const int row = n + i_2;
 
-        // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other ...  device_functions.py:48
+        // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other ...  device_functions.py:49
         const bool inside = i_2 < n;
         const long long x_value_2 = load_if(inside, x + row, 1ll);
         if (inside) out[row] = __ffsll(x_value_2);
     }
 
-    // row = k * n + i                                                        device_functions.py:47
+    // row = k * n + i                                                        device_functions.py:48
     const int row = 2 * n + i;
 
-    // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other=1)) ...  device_functions.py:48
+    // tl.store(out + row, FNS[k](tl.load(x + row, mask=i < n, other=1)) ...  device_functions.py:49
     const Vector<long long, 2> x_value_2 = load_edge<2>(x + row, n - i, 1ll);
     Vector<int, 2> out_value_2;
     #pragma unroll

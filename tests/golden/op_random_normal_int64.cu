@@ -1,4 +1,4 @@
-// random_kernel.cu: emitted by tle2cuda from device_functions.py:146 (random_kernel). Do not edit.
+// random_kernel.cu: emitted by tle2cuda from device_functions.py:147 (random_kernel). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -50,19 +50,19 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
 {
     const int thread = threadIdx.x;
 
-    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                    device_functions.py:147
+    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                    device_functions.py:148
     const int pid_x = blockIdx.x;
-    // a, b, c, d = tl.randint4x(seed, offset)                               device_functions.py:150
+    // a, b, c, d = tl.randint4x(seed, offset)                               device_functions.py:151
     const unsigned seed_2 = static_cast<unsigned>(seed);
     const unsigned value = static_cast<unsigned>(static_cast<unsigned long long>(seed) >> 32);
-    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                    device_functions.py:147
+    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                    device_functions.py:148
     const int i = pid_x * 128 + thread;
-    // ok = i < n                                                            device_functions.py:148
+    // ok = i < n                                                            device_functions.py:149
     const bool ok = i < n;
-    // offset = tl.load(offsets + i, mask=ok, other=0)                       device_functions.py:149
+    // offset = tl.load(offsets + i, mask=ok, other=0)                       device_functions.py:150
     const long long offset = load_nc_if(ok, offsets + i, 0ll);
 
-    // a, b, c, d = tl.randint4x(seed, offset)                               device_functions.py:150
+    // a, b, c, d = tl.randint4x(seed, offset)                               device_functions.py:151
     const unsigned offset_2 = static_cast<unsigned>(offset);
     const unsigned value_2 = static_cast<unsigned>(offset >> 32);
     const unsigned a = philox_4x32<10>(offset_2, value_2, 0u, 0u, seed_2, value).x;
@@ -70,12 +70,12 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
     const unsigned c = philox_4x32<10>(offset_2, value_2, 0u, 0u, seed_2, value).z;
     const unsigned d = philox_4x32<10>(offset_2, value_2, 0u, 0u, seed_2, value).w;
 
-    // tl.store(words + i, a, mask=ok)                                       device_functions.py:151
+    // tl.store(words + i, a, mask=ok)                                       device_functions.py:152
     if (ok) words_[i] = a;
-    // tl.store(words + n + i, b ^ c ^ d, mask=ok)                           device_functions.py:152
+    // tl.store(words + n + i, b ^ c ^ d, mask=ok)                           device_functions.py:153
     if (ok) *(words_ + n + i) = b ^ c ^ d;
 
-    // x, y, z, w = FOUR(seed, offset)                                       device_functions.py:153
+    // x, y, z, w = FOUR(seed, offset)                                       device_functions.py:154
     const int a_2 = static_cast<int>(a);
     const float product = static_cast<float>(a_2 < 0 ? -a_2 - 1 : a_2) * 4.6566126e-10f;
     const int b_2 = static_cast<int>(b);
@@ -93,14 +93,20 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
     const float z = value_4 * cosf(product_6);
     const float w = value_4 * sinf(product_6);
 
-    // tl.store(floats + i, x + y + z + w, mask=ok)                          device_functions.py:154
-    if (ok) floats[i] = x + y + z + w;
+    // tl.store(floats + i, x, mask=ok)  # each by itself: a sum would ...   device_functions.py:155
+    if (ok) floats[i] = x;
+    // tl.store(floats + n + i, y, mask=ok)                                  device_functions.py:156
+    if (ok) *(floats + n + i) = y;
+    // tl.store(floats + 2 * n + i, z, mask=ok)                              device_functions.py:157
+    if (ok) *(floats + 2 * n + i) = z;
+    // tl.store(floats + 3 * n + i, w, mask=ok)                              device_functions.py:158
+    if (ok) *(floats + 3 * n + i) = w;
 
-    // tl.store(floats + n + i, ONE(seed, offset, n_rounds=7), mask=ok)      device_functions.py:155
+    // tl.store(floats + 4 * n + i, ONE(seed, offset, n_rounds=7), mask=ok)  device_functions.py:159
     const int value_5 = static_cast<int>(philox_4x32<7>(offset_2, value_2, 0u, 0u, seed_2, value).x);
     const float product_7 = static_cast<float>(value_5 < 0 ? -value_5 - 1 : value_5) * 4.6566126e-10f;
     const int value_6 = static_cast<int>(philox_4x32<7>(offset_2, value_2, 0u, 0u, seed_2, value).y);
     const float product_8 = static_cast<float>(value_6 < 0 ? -value_6 - 1 : value_6) * 4.6566126e-10f;
     const float floats_value = sqrt_approx(logf(fmaxf(1e-07f, product_7)) * -2.0f) * cosf(product_8 * 6.2831855f);
-    if (ok) *(floats + n + i) = floats_value;
+    if (ok) *(floats + 4 * n + i) = floats_value;
 }

@@ -68,6 +68,7 @@ def test_every_function_that_emitted_files_call_is_reserved() -> None:
         name = kernel_name(case.kernel.fn.__name__)
         code = re.sub(r'//.*|"(\\.|[^"\\])*"', "", source[source.index('extern "C"') :])
         declared = set(re.findall(r"const auto (\w+) = \[", code))
+        declared |= set(re.findall(r"^__device__ .*?\b(asm_\w+)\(", source, re.MULTILINE))  # named in the file's own scope
         called |= set(re.findall(r"(?<![\w.>:])([a-zA-Z]\w*)(?=(?:<[^;{}()=]*>)?\()", code)) - declared - {name}
     assert called > {"load_vector", "min", "atomicAdd"}
     assert {name for name in called if not is_reserved(name)} == set()
@@ -96,3 +97,17 @@ def test_any_python_name_compiles(headers: str) -> None:
         warnings.simplefilter("error")
         result = compile_source(emitted.source, "long.cu", CompileOptions("sm_90a"))
     assert not result.warnings
+
+
+def test_many_names_of_one_kind_are_found_fast_and_freed_with_their_scope() -> None:
+    names = Names()
+    assert [names.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
+    with names.scope():
+        assert names.fresh("x") == "x_4"
+        assert names.fresh("x", 0) == "x_5"
+        with names.scope():
+            assert names.fresh("x") == "x_6"
+        assert names.fresh("x") == "x_6"
+    assert names.fresh("x") == "x_4"
+    assert names.fresh("x") == "x_6"
+    assert [names.fresh("int"), names.fresh("int")] == ["int_", "int_3"]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
-from tle2cuda.eager.rewrite import HELPERS, code_of
-from tle2cuda.eager.values import decay_result
+from tle2cuda.eager.rewrite import code_of, helpers
+from tle2cuda.eager.values import Tile, decay_result
 from tle2cuda.frontend.names import device_function, translate
 from tle2cuda.ops.mesh import device_mesh
 from tle2cuda.ops.values import constexpr
@@ -45,6 +45,7 @@ class Session:
     def __init__(self) -> None:
         self._functions: dict[int, Callable[..., Any]] = {}
         self._device: dict[int, DeviceFunction] = {}
+        self._attributes: dict[int, tuple[Any, Any]] = {}
 
     def function(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function with the user's code and lines, its globals exchanged."""
@@ -58,7 +59,7 @@ class Session:
         outer: dict[str, Any] = dict(fn.__globals__)
         for name, value in self.outer_names(fn, code):
             outer[name] = value
-        outer.update(HELPERS)
+        outer.update(helpers(self.attribute))
         outer["__builtins__"] = BUILTINS
         made = types.FunctionType(code, outer, fn.__name__)
         if fn.__defaults__ is not None:
@@ -101,6 +102,18 @@ class Session:
             return BUILTINS[python]
         return counterpart(thing)
 
+    def attribute(self, thing: Any) -> Any:
+        """What stands for an attribute of something from outside the kernel."""
+        known = self._attributes.get(id(thing))
+        if known is not None:
+            return known[1]
+        if isinstance(thing, Tile):
+            return thing
+        found = self.exchange(thing)
+        if isinstance(thing, (types.FunctionType, types.ModuleType, type)):  # they last, and so do their ids
+            self._attributes[id(thing)] = (thing, found)
+        return found
+
     def meshes(self, fn: Callable[..., Any], constants: dict[str, Any]) -> list[device_mesh]:
         """Meshes that a kernel can see: in its constants, its globals, and those of functions it calls."""
         found = [value for value in constants.values() if isinstance(value, device_mesh)]
@@ -111,12 +124,20 @@ class Session:
             if id(one) in seen:
                 continue
             seen.add(id(one))
-            for _, value in self.outer_names(one, code_of(one)):
+            for value in self._reached(one):
                 if isinstance(value, DeviceFunction):
                     pending.append(value.fn)
                 elif isinstance(value, device_mesh):
                     found.append(value)
         return found
+
+    def _reached(self, fn: Callable[..., Any]) -> Iterator[Any]:
+        """What a function reaches by names from outside, and by attributes of modules among them."""
+        code = code_of(fn)
+        for _, value in self.outer_names(fn, code):
+            yield value
+            if isinstance(value, types.ModuleType):
+                yield from (self.attribute(getattr(value, name)) for name in _names(code) if hasattr(value, name))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -4,7 +4,8 @@ Everything else of the function's tree stays, with its file, lines and columns, 
 
 - plain assignment turns numbers into run-time scalars (``x: tl.constexpr = ...`` does not);
 - `and`, `or` and `not` combine run-time values elementwise instead of asking for their truth;
-- `assert` takes tiles; ``.value`` of a constant is the constant.
+- `assert` takes tiles; `while` takes no floats; ``.value`` of a constant is the constant;
+- what names from outside have as attributes (``helpers.scale``) is exchanged as those names themselves are.
 """
 
 from __future__ import annotations
@@ -13,19 +14,26 @@ import ast
 import copy
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from tle2cuda.eager.operators import logical_and, logical_not, logical_or
 from tle2cuda.eager.values import Tile, decay, describe
-from tle2cuda.errors import ConstexprRequired
+from tle2cuda.errors import ConstexprRequired, DTypeMismatch
 from tle2cuda.frontend.source import source_of
 
 _PREFIX = "_tle2cuda_"
 
 
 class _Rewriter(ast.NodeTransformer):
-    def __init__(self) -> None:
+    """Rewrites a function's statements.
+
+    Args:
+        own: Names that are the function's own; others come from outside.
+    """
+
+    def __init__(self, own: Set[str]) -> None:
+        self.own = own
         self.temporaries = 0
         self.comprehensions = 0
 
@@ -92,13 +100,26 @@ class _Rewriter(ast.NodeTransformer):
         node.test = self._call("all", node.test)
         return node
 
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._call("loop_condition", node.test)
+        return node
+
     # -- the rest --
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        from_outside = isinstance(node.ctx, ast.Load) and self._is_from_outside(node)
         self.generic_visit(node)
+        if from_outside and node.attr != "value":
+            return self._call("exchanged", node)
         if node.attr == "value" and isinstance(node.ctx, ast.Load):
             return self._call("value", node, node.value)
         return node
+
+    def _is_from_outside(self, node: ast.expr) -> bool:
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in self.own
 
     def _comprehension(self, node: ast.AST) -> ast.AST:
         self.comprehensions += 1
@@ -144,6 +165,15 @@ def _all(value: Any) -> Any:
     return bool(value.data.all()) if isinstance(value, Tile) else value
 
 
+def _loop_condition(value: Any) -> Any:
+    if isinstance(value, Tile) and not value.is_pointer and value.dtype.is_floating():
+        raise DTypeMismatch(
+            f"`while`: the condition must be bool or an integer, got {describe(value)}",
+            help="compare it with something, such as x != 0.0",
+        )
+    return value
+
+
 def _is_tile(thing: Any) -> bool:
     return isinstance(thing, Tile)
 
@@ -162,9 +192,19 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "all": _all,
     "value": _value,
     "is_tile": _is_tile,
+    "loop_condition": _loop_condition,
 }
-HELPERS = {f"{_PREFIX}{name}": function for name, function in _FUNCTIONS.items()}
-"""What rewritten functions call, to be put among their globals."""
+
+
+def helpers(exchanged: Callable[[Any], Any]) -> dict[str, Any]:
+    """What rewritten functions call, to be put among their globals.
+
+    Args:
+        exchanged: Gives what stands for an attribute of something from outside.
+    """
+    functions = {**_FUNCTIONS, "exchanged": exchanged}
+    return {f"{_PREFIX}{name}": function for name, function in functions.items()}
+
 
 _codes: weakref.WeakKeyDictionary[Callable[..., Any], types.CodeType] = weakref.WeakKeyDictionary()
 
@@ -181,6 +221,12 @@ def code_of(fn: Callable[..., Any]) -> types.CodeType:
     return known
 
 
+def _own_names(node: ast.FunctionDef) -> set[str]:
+    """Parameters, and names that the function or a comprehension in it binds."""
+    own = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+    return own | {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+
+
 def _compile(fn: Callable[..., Any]) -> types.CodeType:
     source = source_of(fn)
     node = copy.deepcopy(source.node)
@@ -191,7 +237,7 @@ def _compile(fn: Callable[..., Any]) -> types.CodeType:
     nothing = ast.Constant(None)
     node.args.defaults = [ast.copy_location(nothing, default) for default in node.args.defaults]
     node.args.kw_defaults = [default and ast.copy_location(nothing, default) for default in node.args.kw_defaults]
-    rewriter = _Rewriter()
+    rewriter = _Rewriter(_own_names(node))
     node.body = [rewriter.visit(statement) for statement in node.body]
     tree = ast.fix_missing_locations(ast.Module([node], []))
     ast.increment_lineno(tree, source.line_offset)

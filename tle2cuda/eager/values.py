@@ -107,11 +107,6 @@ class Tile:
                 f"the condition must be a scalar, got {describe(self)}",
                 help="reduce it first, tl.max(x, axis=0), or use tl.where",
             )
-        if not self.is_pointer and self.dtype.is_floating():
-            raise DTypeMismatch(
-                f"the condition must be bool or an integer, got {describe(self)}",
-                help="compare it with something, such as x != 0.0",
-            )
         return bool(self.data.reshape(()) != 0)
 
     def __index__(self) -> int:

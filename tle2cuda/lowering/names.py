@@ -104,6 +104,8 @@ class Names:
 
     def __init__(self) -> None:
         self._scopes: list[set[str]] = [set()]
+        # By scope and base: up to this number all names are taken, and stay so while the scope is open.
+        self._taken: list[dict[str, int]] = [{}]
 
     def fresh(self, hint: str, depth: int | None = None) -> str:
         """A name like `hint` that clashes with nothing in the open scopes.
@@ -113,12 +115,20 @@ class Names:
             depth: Scope that will hold it, counted from the outermost (0); the innermost by default.
         """
         base = ascii_identifier(hint)
-        name, count = base, 1
+        count = max((taken.get(base, 0) for taken in self._taken), default=0) + 1
+        name = self._numbered(base, count)
         while is_reserved(name) or any(name in scope for scope in self._scopes):
             count += 1
-            name = f"{base}_{count}" if count > 2 or not is_reserved(base) else f"{base}_"
+            name = self._numbered(base, count)
+        self._taken[-1][base] = count
         self._scopes[-1 if depth is None else depth].add(name)
         return name
+
+    @staticmethod
+    def _numbered(base: str, count: int) -> str:
+        if count == 1:
+            return base
+        return f"{base}_{count}" if count > 2 or not is_reserved(base) else f"{base}_"
 
     @property
     def depth(self) -> int:
@@ -129,7 +139,9 @@ class Names:
     def scope(self) -> Iterator[None]:
         """Names made inside are free again afterwards."""
         self._scopes.append(set())
+        self._taken.append({})
         try:
             yield
         finally:
             self._scopes.pop()
+            self._taken.pop()

@@ -1,0 +1,132 @@
+"""What kernels find behind the names that come from outside, and conditions, in eager mode as interpreted."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tle2cuda.errors import DTypeMismatch
+from tle2cuda.language import tle
+
+# ---- attributes -----------------------------------------------------------------------------------------------------
+
+
+@tle2cuda.jit
+def scaled(x, factor: tl.constexpr):
+    return x * factor
+
+
+@tle2cuda.jit
+def wide_program_id(axis):
+    return tl.program_id(axis).to(tl.int64)
+
+
+class Operations:
+    """A class that serves as a namespace."""
+
+    scale = scaled
+    FACTOR = tl.constexpr(3)
+    SHIFTS = (1, tl.constexpr(2))
+
+
+helpers = types.ModuleType("helpers")
+helpers.program_id = wide_program_id
+helpers.language = tl
+helpers.inner = types.ModuleType("helpers.inner")
+helpers.inner.operations = Operations
+helpers.inner.load = tl.load
+helpers.inner.number = tl.float32
+
+
+@tle2cuda.jit
+def finds_attributes(x, out, N: tl.constexpr):
+    i = helpers.program_id(0) * N + helpers.language.arange(0, N)
+    value = helpers.inner.load(x + i).to(helpers.inner.number)
+    value = helpers.inner.operations.scale(value, helpers.inner.operations.FACTOR)
+    first, second = helpers.inner.operations.SHIFTS
+    helpers.language.store(out + i, value + first * helpers.inner.operations.SHIFTS[1] + second)
+
+
+@pytest.mark.parametrize("device", ["eager", "interpreter"])
+def test_attributes_of_modules_and_classes(device, monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x, out = np.arange(8, dtype=np.int32), np.zeros(8, np.float32)
+    finds_attributes[(2,)](x, out, N=4)
+    np.testing.assert_array_equal(out, 3.0 * x + 4)
+
+
+def test_attributes_of_tiles_and_comprehensions_stay(monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "eager")
+
+    @tle2cuda.jit
+    def kernel(x, out):
+        parts = [tl.load(x + k) for k in tl.static_range(3)]
+        total = sum_of([part.to(tl.float32) for part in parts])
+        tl.store(out, total.to(out.dtype.element_ty))
+
+    @tle2cuda.jit
+    def sum_of(parts):
+        return parts[0] + parts[1] + parts[2]
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](np.arange(3, dtype=np.int32), out)
+    assert out[0] == 3
+
+
+setting = types.ModuleType("setting")
+setting.mesh = tle.device_mesh({"block_cluster": [("cluster_x", 2)]})
+
+
+@tle2cuda.jit
+def rank_in_cluster(out):
+    tl.store(out + tl.program_id(0), tle.shard_id(setting.mesh, "cluster_x"))
+
+
+def test_a_mesh_behind_a_module_shapes_the_launch(monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "eager")
+    out = np.full(4, -1, np.int32)
+    rank_in_cluster[(2,)](out)
+    assert out.tolist() == [0, 1, 0, 1]
+
+
+# ---- conditions -----------------------------------------------------------------------------------------------------
+
+
+@tle2cuda.jit
+def float_conditions(x, out):
+    value = tl.load(x + tl.program_id(0))
+    if value:
+        tl.store(out + tl.program_id(0), 1 if value else 2)
+    else:
+        tl.store(out + tl.program_id(0), 3)
+
+
+@pytest.mark.parametrize("device", ["eager", "interpreter"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+def test_numbers_are_conditions_by_being_nonzero(device, dtype, monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x = np.array([0, 1, -2, 0], dtype)
+    want = [3, 1, 1, 3]
+    if np.dtype(dtype).kind == "f":
+        x[2:] = [np.nan, -0.0]
+    out = np.zeros(4, np.int32)
+    float_conditions[(4,)](x, out)
+    assert out.tolist() == want
+
+
+@pytest.mark.parametrize("device", ["eager", "interpreter"])
+def test_while_takes_no_float(device, monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+
+    @tle2cuda.jit
+    def kernel(x):
+        value = tl.load(x)
+        while value:
+            value -= 1
+
+    with pytest.raises(DTypeMismatch, match=r"`while`: the condition must be bool or an integer, got scalar fp32"):
+        kernel[(1,)](np.ones(1, np.float32))
