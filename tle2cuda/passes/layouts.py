@@ -18,6 +18,7 @@ from tle2cuda.layout import Layout, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.warp_count import with_useful_warps
 
 SECTOR_BYTES = 32
 _SHORT_AXIS = 4
@@ -25,8 +26,8 @@ _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Assign layouts and insert conversions."""
-    return _Assign(kernel).run()
+    """Assign layouts and insert conversions, for the warps that the tiles keep busy."""
+    return with_useful_warps(kernel, lambda one: _Assign(one).run())
 
 
 class _Assign:
