@@ -1,9 +1,9 @@
 // spin_lock.cu: emitted by tle2cuda from atomics.py:126 (spin_lock). Do not edit.
 //
-//   target    sm_90a, 64 threads per CTA, 16 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      lock *i32 align 16, out *i32 align 16
-//   constants N = 64
+//   constants N = 128
 
 namespace {
 
@@ -97,7 +97,7 @@ static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(128)
 spin_lock(int* lock, int* out)
 {
     __shared__ Shared shared;
