@@ -1,11 +1,30 @@
 // scan_2d.cu: emitted by tle2cuda from collectives.py:188 (scan_2d). Do not edit.
 //
-//   target    sm_90a, 64 threads per CTA, 0 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 8192 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, out *i32 align 16
 //   constants FN = cumsum, AXIS = 0, REVERSE = True, M = 64, N = 16
 
 namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
 
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
@@ -47,49 +66,89 @@ __device__ __forceinline__ T lanes_scan(T value, Combine combine)
     return value;
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
 
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int x_exchange[1024];         // scratch of collectives.py:191
+    alignas(16) int exchange[1024];           // scratch of collectives.py:318
 };
+static_assert(sizeof(Shared) <= 8192, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(128)
 scan_2d(const int* __restrict__ x, int* out)
 {
+    __shared__ Shared shared;
     const int thread = threadIdx.x;
 
+    Vector<int, 4> x_2[2];
+
     // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:189
-    const int rows = thread % 4 * 16;
-    const int cols = thread / 4;
-    // at = rows[:, None] * N + cols[None, :]                                     collectives.py:190
-    const int at = rows * 16 + cols;
+    const int cols = thread % 4 * 4;
+    // tile [64, 16]: row = thread / 4 + 32 * run, column = thread % 4 * 4 + k;  run < 2, k < 4
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:189
+        const int rows = thread / 4 + 32 * run;
+        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:190
+        const int at = rows * 16 + cols;
+        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:191
+        x_2[run] = load_vector<4>(x + at);
+    }
 
     // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                     collectives.py:191
-    Vector<int, 16> x_2;
     #pragma unroll
-    for (int k = 0; k < 16; ++k) x_2[k] = x[at + 16 * k];
+    for (int run = 0; run < 8; ++run)
+        shared.x_exchange[(thread ^ (thread / 32) ^ (run % 4 * 8) ^ (run / 4 * 4)) + run % 4 * 256 + run / 4 * 128] = x_2[run / 4][run % 4];
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<int, 8> x_3;
+    #pragma unroll
+    for (int run = 0; run < 8; ++run)
+        x_3[run] = shared.x_exchange[thread % 32 * 32 + ((thread % 32) ^ (thread / 32) ^ (4 * run))];
 
     // return tl.cumsum(x, axis, reverse)                                         collectives.py:318
-    Vector<int, 16> x_cumsum;
+    Vector<int, 8> x_cumsum;
     int running = 0;
     #pragma unroll
-    for (int k = 15; k >= 0; --k) {
-        running += x_2[k];
+    for (int k = 7; k >= 0; --k) {
+        running += x_3[k];
         x_cumsum[k] = running;
     }
-    const int total = lanes_scan<4, true>(running, [](int a, int b) { return a + b; });
-    const int prefix = shuffle_previous<4, true>(total, 1);
-    if (thread % 4 < 3) {
+    const int total = lanes_scan<8, true>(running, [](int a, int b) { return a + b; });
+    const int prefix = shuffle_previous<8, true>(total, 1);
+    if (thread % 8 < 7) {
         #pragma unroll
-        for (int k = 0; k < 16; ++k) x_cumsum[k] = prefix + x_cumsum[k];
+        for (int k = 0; k < 8; ++k) x_cumsum[k] = prefix + x_cumsum[k];
     }
-
-    // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                     collectives.py:191
     #pragma unroll
-    for (int k = 0; k < 16; ++k) out[at + 16 * k] = x_cumsum[k];
+    for (int run = 0; run < 8; ++run)
+        shared.exchange[(thread ^ (thread / 32) ^ (4 * run)) + 128 * run] = x_cumsum[run];
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<int, 4> converted[2];
+    #pragma unroll
+    for (int run = 0; run < 8; ++run)
+        converted[run / 4][run % 4] = shared.exchange[thread % 32 * 32 + ((thread % 32) ^ (thread / 32) ^ (run % 4 * 8) ^ (run / 4 * 4))];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:189
+        const int rows = thread / 4 + 32 * run;
+        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:190
+        const int at = rows * 16 + cols;
+        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:191
+        store_vector(out + at, converted[run]);
+    }
 }
