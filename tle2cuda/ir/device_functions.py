@@ -172,3 +172,8 @@ def find_overload(name: str, arguments: Sequence[DType]) -> Overload | None:
         if overload.arguments == tuple(arguments):
             return overload
     return None
+
+
+def cuda_names() -> frozenset[str]:
+    """What emitted files may call for functions of libdevice."""
+    return frozenset(overload.cuda for overloads in DEVICE_FUNCTIONS.values() for overload in overloads)

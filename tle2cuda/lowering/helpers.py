@@ -19,6 +19,7 @@ DEVICE_DIRECTORY = Path(__file__).resolve().parent.parent / "templates" / "devic
 
 _DEFINES = re.compile(r"^// defines:(?P<names>.*)$", re.MULTILINE)
 _TWIN = re.compile(r"^// twin:\n", re.MULTILINE)
+_FUNCTION = re.compile(r"^__device__ [^(\n]*?(\w+)\(", re.MULTILINE)
 _NEEDS = re.compile(r"\A// needs:(?P<names>.*)\n")
 
 
@@ -52,6 +53,13 @@ def all_helpers() -> dict[str, Helper]:
                     raise InternalError(f"device helper {name} is defined in {found[name].file} and in {path.name}")
                 found[name] = helper
     return found
+
+
+@functools.lru_cache(maxsize=1)
+def helper_identifiers() -> frozenset[str]:
+    """What helpers are called: their own names and those of the functions in them, which may be overloads of several."""
+    texts = (helper.text for helper in all_helpers().values())
+    return frozenset(all_helpers()).union(*(_FUNCTION.findall(text) for text in texts))
 
 
 def _sections(text: str, file: str) -> list[Helper]:

@@ -8,7 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from tle2cuda.lowering.helpers import all_helpers
+from tle2cuda.ir.device_functions import cuda_names
+from tle2cuda.lowering.helpers import helper_identifiers
 
 # What no name in an emitted file can be: words of C++, and macros that NVRTC, nvcc or the headers define.
 _WORDS = frozenset(
@@ -35,17 +36,15 @@ _MACROS = frozenset(
 
 # What the statements of an emitted file may use: a variable of that name would hide it.
 _MATH = """
-    abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc erfcinv erfinv exp exp10 exp2
-    expm1 fabs fdim fdivide floor fma fmax fmin fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10
-    log1p log2 logb lrint lround max min modf nearbyint nextafter pow rcbrt remainder rhypot rint round rsqrt scalbn sin
-    sincos sinh sinpi sqrt tan tanh tgamma trunc y0 y1 yn
+    abs acos acosh asin asinh atan atan2 atanh ceil cos cosh erf exp exp2 fabs fdivide floor fma fmax fmin fmod frexp log
+    log10 log2 lrint lround max min modf pow rsqrt sin sincos sinh sqrt tan tanh trunc
     """.split()
 _USED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
     cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
     """.split()
-).union(_MATH, (f"{name}f" for name in _MATH))
+).union(_MATH, (f"{name}f" for name in _MATH), cuda_names())
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
 _USED_PATTERN = re.compile(
     r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+"
@@ -87,7 +86,7 @@ def is_reserved(name: str) -> bool:
     return (
         name in _WORDS
         or name in _USED
-        or name in all_helpers()
+        or name in helper_identifiers()
         or name in _MACROS
         or _USED_PATTERN.fullmatch(name) is not None
     )

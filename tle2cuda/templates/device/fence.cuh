@@ -6,7 +6,7 @@ __device__ __forceinline__ void fence_cta() { asm volatile("fence.acq_rel.cta;" 
 __device__ __forceinline__ void fence_cta() { __threadfence_block(); }
 // defines: fence_cluster
 // Orders this thread's accesses before it against those after it, as the cluster sees them (PTX ISA,
-// fence.acq_rel.cluster).
+// fence.acq_rel.cluster; sm_90).
 __device__ __forceinline__ void fence_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 // twin:
 __device__ __forceinline__ void fence_cluster() { __threadfence(); }
