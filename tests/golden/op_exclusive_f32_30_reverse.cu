@@ -1,4 +1,4 @@
-// exclusive.cu: emitted by tle2cuda from collectives.py:228 (exclusive). Do not edit.
+// exclusive.cu: emitted by tle2cuda from collectives.py:251 (exclusive). Do not edit.
 //
 //   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -83,14 +83,14 @@ exclusive(const float* __restrict__ x, float* out, float* total, const int n)
 {
     const int thread = threadIdx.x;
 
-    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:230
+    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:253
     const bool inside = thread < n;
     const float value = load_nc_if(inside, x + thread, 0.0f);
-    // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:231
+    // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:254
     float before, everything;
     before = warp_exclusive_sum<32, true>(value, everything);
-    // tl.store(out + i, before, mask=i < n)                                      collectives.py:232
+    // tl.store(out + i, before, mask=i < n)                                      collectives.py:255
     if (inside) out[thread] = before;
-    // tl.store(total, everything)                                                collectives.py:233
+    // tl.store(total, everything)                                                collectives.py:256
     if (thread == 0) *total = everything;
 }

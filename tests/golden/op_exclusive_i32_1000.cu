@@ -1,4 +1,4 @@
-// exclusive.cu: emitted by tle2cuda from collectives.py:228 (exclusive). Do not edit.
+// exclusive.cu: emitted by tle2cuda from collectives.py:251 (exclusive). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -132,7 +132,7 @@ __device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int before_scan[8];           // scratch of collectives.py:231
+    alignas(16) int before_scan[8];           // scratch of collectives.py:254
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -144,12 +144,12 @@ exclusive(const int* __restrict__ x, int* out, int* total, const int n)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:229
+    // i = tl.arange(0, BLOCK)                                                    collectives.py:252
     const int i = 8 * thread;
-    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:230
+    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:253
     const Vector<int, 8> value = load_edge<8>(x + i, n - i, 0);
 
-    // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:231
+    // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:254
     int sum = 0, everything;
     #pragma unroll
     for (int k = 0; k < 8; ++k) sum += value[k];
@@ -161,8 +161,8 @@ exclusive(const int* __restrict__ x, int* out, int* total, const int n)
         before_sum += value[k];
     }
 
-    // tl.store(out + i, before, mask=i < n)                                      collectives.py:232
+    // tl.store(out + i, before, mask=i < n)                                      collectives.py:255
     store_edge(out + i, n - i, before);
-    // tl.store(total, everything)                                                collectives.py:233
+    // tl.store(total, everything)                                                collectives.py:256
     if (thread == 0) *total = everything;
 }

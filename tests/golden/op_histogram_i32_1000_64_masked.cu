@@ -1,4 +1,4 @@
-// histogram_kernel.cu: emitted by tle2cuda from collectives.py:253 (histogram_kernel). Do not edit.
+// histogram_kernel.cu: emitted by tle2cuda from collectives.py:276 (histogram_kernel). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 256 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -36,7 +36,7 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int counts_bins[64];          // scratch of collectives.py:257
+    alignas(16) int counts_bins[64];          // scratch of collectives.py:280
 };
 static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
 
@@ -53,20 +53,20 @@ histogram_kernel(const int* __restrict__ x, int* out, const int n)
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, BLOCK)                                                collectives.py:254
+        // i = tl.arange(0, BLOCK)                                                collectives.py:277
         const int i = 4 * thread + 512 * run;
-        // value = tl.load(x + i, mask=i < n, other=0)                            collectives.py:255
+        // value = tl.load(x + i, mask=i < n, other=0)                            collectives.py:278
         value[run] = load_edge<4>(x + i, n - i, 0);
     }
 
-    // counts = tl.histogram(value, BINS, mask=(i < n) & (i % 3 != 0))            collectives.py:257
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:254
+    // counts = tl.histogram(value, BINS, mask=(i < n) & (i % 3 != 0))            collectives.py:280
+    // i = tl.arange(0, BLOCK)                                                    collectives.py:277
     const int i = 4 * thread;
     for (int bin = thread; bin < 64; bin += 128) shared.counts_bins[bin] = 0;
     __syncthreads();  // all bins are zero
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        // value = tl.load(x + i, mask=i < n, other=0)                                    collectives.py:255
+        // value = tl.load(x + i, mask=i < n, other=0)                                    collectives.py:278
         const bool inside = i + k / 4 * 512 + k % 4 < n;
         if ((inside && (i + k / 4 * 512 + k % 4) % 3 != 0) && static_cast<unsigned>(value[k / 4][k % 4]) < 64u) atomicAdd(&shared.counts_bins[value[k / 4][k % 4]], 1);
     }
@@ -74,6 +74,6 @@ histogram_kernel(const int* __restrict__ x, int* out, const int n)
     int counts;
     counts = shared.counts_bins[thread % 64];
 
-    // tl.store(out + tl.arange(0, BINS), counts)                                 collectives.py:260
+    // tl.store(out + tl.arange(0, BINS), counts)                                 collectives.py:283
     if (thread < 64) out[thread % 64] = counts;
 }

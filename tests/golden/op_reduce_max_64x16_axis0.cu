@@ -77,7 +77,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) float max_slots[64];          // scratch of collectives.py:308
+    alignas(16) float max_slots[64];          // scratch of collectives.py:331
 };
 static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
 
@@ -102,7 +102,7 @@ reduce_2d(const float* __restrict__ x, float* out)
         value[run] = load_vector<4>(x + rows * 16 + cols);
     }
 
-    // return tl.max(x, axis)                                                     collectives.py:308
+    // return tl.max(x, axis)                                                     collectives.py:331
     Vector<float, 4> value_max;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {

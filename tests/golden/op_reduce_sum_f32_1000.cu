@@ -44,7 +44,7 @@ __device__ __forceinline__ float load_nc_if(bool condition, const float* pointer
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) float sum_slots[4];           // scratch of collectives.py:303
+    alignas(16) float sum_slots[4];           // scratch of collectives.py:326
 };
 static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
 
@@ -68,7 +68,7 @@ reduce_1d(const float* __restrict__ x, float* out, const int n)
         value[run] = load_nc_if(i < n, x + row * n + i, 0.0f);
     }
 
-    // return tl.sum(x, axis)                                                     collectives.py:303
+    // return tl.sum(x, axis)                                                     collectives.py:326
     float value_sum = 0.0f;
     #pragma unroll
     for (int k = 0; k < 8; ++k) value_sum += value[k];

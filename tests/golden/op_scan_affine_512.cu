@@ -1,4 +1,4 @@
-// scan_affine.cu: emitted by tle2cuda from collectives.py:201 (scan_affine). Do not edit.
+// scan_affine.cu: emitted by tle2cuda from collectives.py:224 (scan_affine). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -84,8 +84,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int __totals[4];              // scratch of collectives.py:203
-    alignas(16) int value_totals[4];          // scratch of collectives.py:203
+    alignas(16) int __totals[4];              // scratch of collectives.py:226
+    alignas(16) int value_totals[4];          // scratch of collectives.py:226
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -97,10 +97,10 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:202
+    // i = tl.arange(0, BLOCK)                                                    collectives.py:225
     const int i = 4 * thread;
 
-    // _, value = tl.associative_scan((tl.load(scale + i), tl.load(shift + i ...  collectives.py:203
+    // _, value = tl.associative_scan((tl.load(scale + i), tl.load(shift + i ...  collectives.py:226
     const Vector<int, 4> scale_value = load_vector<4>(scale + i);
     const Vector<int, 4> shift_value = load_vector<4>(shift + i);
     const auto combine = [&](Items_i32_i32 a, Items_i32_i32 b) -> Items_i32_i32 {
@@ -138,6 +138,6 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     #pragma unroll
     for (int run = 0; run < 4; ++run) value[run] = scale_scanned_partial[run].item1;
 
-    // tl.store(out + i, value)                                                   collectives.py:204
+    // tl.store(out + i, value)                                                   collectives.py:227
     store_vector(out + i, value);
 }

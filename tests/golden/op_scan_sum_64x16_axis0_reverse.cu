@@ -1,4 +1,4 @@
-// scan_2d.cu: emitted by tle2cuda from collectives.py:188 (scan_2d). Do not edit.
+// scan_2d.cu: emitted by tle2cuda from collectives.py:211 (scan_2d). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 8192 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -82,8 +82,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int x_exchange[1024];         // scratch of collectives.py:191
-    alignas(16) int exchange[1024];           // scratch of collectives.py:318
+    alignas(16) int x_exchange[1024];         // scratch of collectives.py:214
+    alignas(16) int exchange[1024];           // scratch of collectives.py:341
 };
 static_assert(sizeof(Shared) <= 8192, "the launch contract gives the CTA this much shared memory");
 
@@ -97,20 +97,20 @@ scan_2d(const int* __restrict__ x, int* out)
 
     Vector<int, 4> x_2[2];
 
-    // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:189
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:212
     const int cols = thread % 4 * 4;
     // tile [64, 16]: row = thread / 4 + 32 * run, column = thread % 4 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:189
+        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:212
         const int rows = thread / 4 + 32 * run;
-        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:190
+        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:213
         const int at = rows * 16 + cols;
-        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:191
+        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:214
         x_2[run] = load_vector<4>(x + at);
     }
 
-    // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                     collectives.py:191
+    // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                     collectives.py:214
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         shared.x_exchange[(thread ^ (thread / 32) ^ (run % 4 * 8) ^ (run / 4 * 4)) + run % 4 * 256 + run / 4 * 128] = x_2[run / 4][run % 4];
@@ -120,7 +120,7 @@ scan_2d(const int* __restrict__ x, int* out)
     for (int run = 0; run < 8; ++run)
         x_3[run] = shared.x_exchange[thread % 32 * 32 + ((thread % 32) ^ (thread / 32) ^ (4 * run))];
 
-    // return tl.cumsum(x, axis, reverse)                                         collectives.py:318
+    // return tl.cumsum(x, axis, reverse)                                         collectives.py:341
     Vector<int, 8> x_cumsum;
     int running = 0;
     #pragma unroll
@@ -144,11 +144,11 @@ scan_2d(const int* __restrict__ x, int* out)
         converted[run / 4][run % 4] = shared.exchange[thread % 32 * 32 + ((thread % 32) ^ (thread / 32) ^ (run % 4 * 8) ^ (run / 4 * 4))];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:189
+        // rows, cols = tl.arange(0, M), tl.arange(0, N)                          collectives.py:212
         const int rows = thread / 4 + 32 * run;
-        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:190
+        // at = rows[:, None] * N + cols[None, :]                                 collectives.py:213
         const int at = rows * 16 + cols;
-        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:191
+        // tl.store(out + at, FN(tl.load(x + at), AXIS, REVERSE))                 collectives.py:214
         store_vector(out + at, converted[run]);
     }
 }

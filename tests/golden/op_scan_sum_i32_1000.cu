@@ -1,4 +1,4 @@
-// scan_1d.cu: emitted by tle2cuda from collectives.py:181 (scan_1d). Do not edit.
+// scan_1d.cu: emitted by tle2cuda from collectives.py:204 (scan_1d). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -96,7 +96,7 @@ __device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int warp_totals[4];           // scratch of collectives.py:318
+    alignas(16) int warp_totals[4];           // scratch of collectives.py:341
 };
 static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
 
@@ -108,12 +108,12 @@ scan_1d(const int* __restrict__ x, int* out, const int n)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:182
+    // i = tl.arange(0, BLOCK)                                                    collectives.py:205
     const int i = 8 * thread;
-    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:183
+    // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:206
     const Vector<int, 8> value = load_edge<8>(x + i, n - i, 0);
 
-    // return tl.cumsum(x, axis, reverse)                                         collectives.py:318
+    // return tl.cumsum(x, axis, reverse)                                         collectives.py:341
     Vector<int, 8> value_cumsum;
     int running = 0;
     #pragma unroll
@@ -139,6 +139,6 @@ scan_1d(const int* __restrict__ x, int* out, const int n)
         for (int k = 0; k < 8; ++k) value_cumsum[k] = prefix + value_cumsum[k];
     }
 
-    // tl.store(out + i, FN(value, 0, REVERSE), mask=i < n)                       collectives.py:184
+    // tl.store(out + i, FN(value, 0, REVERSE), mask=i < n)                       collectives.py:207
     store_edge(out + i, n - i, value_cumsum);
 }

@@ -1,4 +1,4 @@
-// softmax_rows.cu: emitted by tle2cuda from collectives.py:174 (softmax_rows). Do not edit.
+// softmax_rows.cu: emitted by tle2cuda from collectives.py:197 (softmax_rows). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -65,13 +65,13 @@ softmax_rows(const float* __restrict__ x, float* out)
 {
     const int thread = threadIdx.x;
 
-    // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:175
+    // rows, cols = tl.arange(0, M), tl.arange(0, N)                              collectives.py:198
     const int rows = thread / 32;
     const int cols = thread % 32 * 4;
-    // at = rows[:, None] * N + cols[None, :]                                     collectives.py:176
+    // at = rows[:, None] * N + cols[None, :]                                     collectives.py:199
     const int at = rows * 128 + cols;
 
-    // tl.store(out + at, tl.softmax(tl.load(x + at), dim=1, keep_dims=True))     collectives.py:177
+    // tl.store(out + at, tl.softmax(tl.load(x + at), dim=1, keep_dims=True))     collectives.py:200
     const Vector<float, 4> x_value = load_vector<4>(x + at);
     float x_max = x_value[0];
     #pragma unroll

@@ -171,6 +171,29 @@ def reduce_in_loop(x, out, n, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def sum_where_equal(at, x, out, AXIS: tl.constexpr, N: tl.constexpr):
+    """What lands on each place: a tile that is in no memory, compared of two vectors, with as many results as elements."""
+    i = tl.arange(0, N)
+    places = tl.load(at + i)
+    values = tl.load(x + i)
+    if AXIS == 0:
+        hits = tl.where(places[:, None] == i[None, :], values[:, None], 0)
+    else:
+        hits = tl.where(i[:, None] == places[None, :], values[None, :], 0)
+    tl.store(out + i, tl.sum(hits, AXIS))
+
+
+@tle2cuda.jit
+def count_below(x, limits, out, M: tl.constexpr, N: tl.constexpr, LIMITS: tl.constexpr):
+    """How many limits each element of a large tile is above."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    value = tl.load(x + at)
+    limit = tl.load(limits + tl.arange(0, LIMITS))
+    above = tl.sum((value[:, :, None] > limit[None, None, :]).to(tl.int32), 2)
+    tl.store(out + at, tl.where(value >= 0, above, above + LIMITS))
+
+
+@tle2cuda.jit
 def softmax_rows(x, out, M: tl.constexpr, N: tl.constexpr):
     rows, cols = tl.arange(0, M), tl.arange(0, N)
     at = rows[:, None] * N + cols[None, :]
@@ -837,7 +860,39 @@ def _register_tuples() -> None:
         )
 
 
+def _register_compared() -> None:
+    for axis in (0, 1):
+        _case(
+            f"sum_where_equal_axis{axis}",
+            "collectives",
+            sum_where_equal,
+            lambda rng: {
+                "at": rng.integers(0, 300, 256).astype(np.int32),  # some land nowhere
+                "x": rng.integers(-9, 9, 256).astype(np.float32),
+                "out": poison(256, np.float32),
+            },
+            lambda v: {"out": np.bincount(v["at"], v["x"], 300)[:256].astype(np.float32)},
+            {"AXIS": axis, "N": 256},
+        )
+    for limits in (8, 32):
+        _case(
+            f"count_below_{limits}",
+            "collectives",
+            count_below,
+            lambda rng, limits=limits: {
+                "x": numbers(rng, (32, 128), np.float32),
+                "limits": numbers(rng, limits, np.float32),
+                "out": poison((32, 128), np.int32),
+            },
+            lambda v: {
+                "out": (v["x"][..., None] > v["limits"]).sum(-1, dtype=np.int32) + (v["x"] < 0) * np.int32(len(v["limits"]))
+            },
+            {"M": 32, "N": 128, "LIMITS": limits},
+        )
+
+
 _register_reductions()
+_register_compared()
 _register_shaped_reductions()
 _register_other_reductions()
 _register_scans()

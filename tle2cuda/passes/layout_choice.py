@@ -197,6 +197,21 @@ class LayoutChoice:
             self._registers_in[value] = any(self.holds_registers(v) for v in maker.operands if is_tile(v))
         return self._registers_in[value]
 
+    def varies_along(self, value: Value, axis: int) -> bool:
+        """Whether a tile is computed of registers that differ along an axis."""
+        maker = self._definitions.get(value)
+        if not self.holds_registers(value) or value.type.shape[axis] == 1:  # type: ignore[union-attr]
+            return False
+        if value not in self.lazy or maker is None:
+            return True
+        if maker.name in ELEMENTWISE or maker.name == "broadcast":
+            return any(self.varies_along(v, axis) for v in maker.operands if is_tile(v))
+        if maker.name == "expand_dims":
+            return self.varies_along(maker.operands[0], axis - (axis > maker.attrs["axis"]))
+        if maker.name == "trans":
+            return self.varies_along(maker.operands[0], maker.attrs["perm"][axis])
+        return True
+
     # ---- layouts ----------------------------------------------------------------------------------------------------
 
     def layout_for(self, value: Value) -> Layout:

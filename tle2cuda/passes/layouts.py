@@ -14,14 +14,17 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
-from tle2cuda.layout import Layout, conversion, scan_layout, sort_layout
+from tle2cuda.layout import Layout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.warp_count import with_useful_warps
 
 SECTOR_BYTES = 32
+_LANES = 32
 _SHORT_AXIS = 4
+_SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
+_MANY_REGISTERS = 32  # of results that a thread holds, or of a vector along the reduced axis that was moved into it
 _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
 
 
@@ -303,14 +306,44 @@ class _Assign:
         self.rebuild(op, self.operands_in(op, layout), result)
 
     def _layout_of_reduced(self, op: Op) -> Layout:
-        """What may be computed anywhere is reduced where its result is wanted, a short axis inside of threads."""
+        """Where operands are reduced.
+
+        What may be computed anywhere is reduced where its result is wanted if the axis is short, inside of threads. Where a
+        thread would hold many results, or many elements moved into it, the axis is spread over some lanes of each warp.
+        """
         shape: tuple[int, ...] = op.operands[0].type.shape  # type: ignore[union-attr]
         axis = op.attrs["axis"]
         anywhere = all(self.natural(v) is None for v in op.operands)
         known = anywhere and any(self.computed_in(v) is not None for v in op.operands)
-        if known or not anywhere or not is_tile(op.results[0]) or shape[axis] > _SHORT_AXIS:
+        if known or not anywhere or not is_tile(op.results[0]):
             return self.pick(list(op.operands))
+        if shape[axis] > _SHORT_AXIS:
+            layout = self.pick(list(op.operands))
+            results = layout.reduce_axis(axis).num_registers
+            moved = layout.num_registers // results if any(self.choice.varies_along(v, axis) for v in op.operands) else 0
+            if max(results, moved) <= _MANY_REGISTERS:
+                return layout
+            if shape[axis] > _SHORT_AXIS_OF_MANY:
+                return self._balanced(shape, axis)
         return self.choice.layout_for(op.results[0]).expand_dims(axis).whole_of_part(shape)
+
+    def _balanced(self, shape: tuple[int, ...], axis: int) -> Layout:
+        """Row-major but for an axis that stays in warps: a thread has about as many results as elements of the axis."""
+
+        def layout(held: int) -> Layout:
+            sizes = [held if at == axis else 1 for at in range(len(shape))]
+            order = (axis, *(at for at in reversed(range(len(shape))) if at != axis))
+            return blocked(shape, self.kernel.num_warps, order, sizes)
+
+        extent = shape[axis]
+        lanes = min(_LANES, extent)
+        candidates = [layout(extent >> bit) for bit in range(lanes.bit_length())]
+
+        def registers(candidate: Layout) -> int:
+            results = candidate.reduce_axis(axis).num_registers
+            return results + candidate.num_registers // results
+
+        return min(candidates, key=registers)
 
     def visit_scan(self, op: Op) -> None:
         shape = op.operands[0].type.shape  # type: ignore[union-attr]
