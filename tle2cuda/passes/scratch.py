@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import BOOL, I32, U8, U32, BufferType, DType, TileType, dtype_of, element_of
@@ -58,6 +58,7 @@ class _Scratch(Rewriter):
         self.source = source
         self.uses = uses_of(source.body)
         self.definitions = definitions(source.body)
+        self.lazy = lazy_values(source.body.ops)
         self.makers: dict[str, Callable[[Op], list[BufferType]]] = {
             "reduce": self.for_reduce,
             "scan": self.for_scan,
@@ -128,7 +129,7 @@ class _Scratch(Rewriter):
 
     def for_flip(self, op: Op) -> list[BufferType]:
         layout = _layout(op.operands[0])
-        if flip_in_warp(layout, op.attrs["axis"]) is not None:
+        if op.results[0] in self.lazy or flip_in_warp(layout, op.attrs["axis"]) is not None:
             return []
         return [BufferType((layout.num_elements,), _stored(op.operands[0]))]
 
