@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from tle2cuda.errors import ArgumentError, InternalError, KernelError
+from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
 from tle2cuda.runtime.options import check_num_warps
@@ -146,18 +146,26 @@ def trace_specialized(
         CompilationError: The kernel is wrong.
     """
     from tle2cuda.frontend import trace
+    from tle2cuda.frontend.source import source_of
 
-    return trace(
-        kernel_function(fn),
-        {spec.name: spec for spec in specialization.args},
-        specialization.constants_dict(),
-        check_num_warps(num_warps),
-        parse_target(arch).name,
-        cluster_dims=cluster_dims,
-        cooperative=cooperative,
-        language=level_of(fn, language),
-        plain_globals=allows_plain_globals(),
-    )
+    try:
+        return trace(
+            kernel_function(fn),
+            {spec.name: spec for spec in specialization.args},
+            specialization.constants_dict(),
+            check_num_warps(num_warps),
+            parse_target(arch).name,
+            cluster_dims=cluster_dims,
+            cooperative=cooperative,
+            language=level_of(fn, language),
+            plain_globals=allows_plain_globals(),
+        )
+    except RecursionError:
+        raise UnsupportedSyntax(
+            f"{kernel_function(fn).__name__}: an expression or a block is nested too deeply to be read",
+            source_of(kernel_function(fn)).definition_span(),
+            help="compute it in several statements, or in a loop over tl.static_range",
+        ) from None
 
 
 @public

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 from kernels.moe_align_block_size import arrays
@@ -38,7 +39,7 @@ def moe_align_block_size(
 
     Args:
         topk_ids: int16, int32 or int64, of any shape: torch (CUDA) or CuPy arrays run on the GPU, NumPy
-            arrays in the interpreter. Slots whose id is not in [0, num_experts) are left out, except as
+            arrays on the CPU. Slots whose id is not in [0, num_experts) are left out, except as
             `keep_filtered` says.
         block_size: 1 to 256, a power of two or not.
         num_experts: 1 to 8192.
@@ -61,7 +62,7 @@ def moe_align_block_size(
     """
     ids = arrays.flatten_ids(topk_ids)
     num_slots = ids.numel() if hasattr(ids, "numel") else ids.size
-    sizes = Sizes(int(num_slots), int(block_size), int(num_experts), bool(keep_filtered))
+    sizes = Sizes(int(num_slots), operator.index(block_size), operator.index(num_experts), bool(keep_filtered))
     outputs = _new_outputs(ids, sizes) if out is None else _checked_outputs(out, sizes)
     if num_slots == 0:
         outputs.num_tokens_post_pad[...] = 0

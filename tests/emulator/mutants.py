@@ -420,9 +420,6 @@ def _locks() -> Iterator[Mutant]:
         _swap("atomicCAS(lock, 0, 1);", "*lock; if (shared.broadcast[0] == 0) *lock = 1;"),
     )
     yield Mutant(lock, "barrier in front of the unlock removed", _drop(_sync("all writes come before the release")))
-    yield Mutant(
-        lock, "barrier between load and store removed", _drop(_sync("orders the loads of `out` before the stores to it"))
-    )
     yield Mutant(lock, "barrier behind the lock removed", _drop(obtained))
 
 

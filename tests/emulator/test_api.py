@@ -117,9 +117,11 @@ def test_an_empty_grid_runs_nothing() -> None:
         ({"schedule": "sideways"}, "schedule must be one of forward, reverse, random"),
         (
             {"detect": "ghosts"},
-            "detect takes races, uninitialized, bounds, alignment, exit, counters and all, got 'ghosts'",
+            "detect takes races, uninitialized, bounds, alignment, exit, counters, offsets and all, got 'ghosts'",
         ),
         ({"seeds": ()}, "seeds is empty"),
+        ({"seeds": 4}, "seeds is a sequence of integers, got 4"),
+        ({"seeds": "ab"}, "a seed is an integer, got 'a'"),
     ],
 )
 def test_wrong_options_are_refused(change: dict, message: str) -> None:

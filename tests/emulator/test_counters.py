@@ -492,6 +492,11 @@ def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_pat
         (("--inputs", "ids=256", "m=8", "--grid", "2"), 2, "there is no argument m"),
         (("--inputs", "ids", "--grid", "2"), 2, "'ids' is not of the form NAME=VALUE"),
         (("--inputs", "ids=many", "--grid", "2"), 2, "ids=many describes no array"),
+        (
+            ("--inputs", "ids=9999999x9999999", "--grid", "2"),
+            2,
+            "ids=9999999x9999999 has 99999980000001 elements, the limit is",
+        ),
         (("--inputs", "ids=8:often", "--grid", "2"), 2, "unknown contents 'often'"),
         (("--inputs", "ids=8:5..5", "--grid", "2"), 2, "no number lies from 5 to below 5"),
         (("--inputs", "ids=none.npy", "--grid", "2"), 2, "cannot read none.npy"),

@@ -44,6 +44,16 @@ def kinds(result: Emulation) -> set[str]:
 # ---- The words of a finding ----
 
 
+def test_every_run_of_several_names_its_places() -> None:
+    kernel = reverse_without_barrier()
+    args = {"x": ints(64), "out": ints(64)}
+    for attempt in range(3):  # runs ask for their lines at the same time
+        result = emulate(kernel, 1, args, schedule="random", seeds=range(attempt, attempt + 4), detect="races")
+        found = [finding for one in result.runs for finding in one.findings]
+        assert len(found) >= 4
+        assert all(finding.location and finding.other and finding.other.location for finding in found)
+
+
 @tle2cuda.jit
 def reverse(x, out, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)

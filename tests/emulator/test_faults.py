@@ -81,6 +81,39 @@ def test_waiting_for_what_nobody_writes(wait: str, schedule: str) -> None:
     assert any("polls memory" in line for line in found.details)
 
 
+MEETING_WAIT = """
+    __shared__ int seen;
+    do {
+        __syncthreads();
+        if (threadIdx.x == 0) seen = WAIT;
+        __syncthreads();
+    } while (seen == 0);"""
+
+
+@pytest.mark.parametrize("wait", ["*reinterpret_cast<volatile int*>(flag)", "atomicAdd(flag, 0)"])
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
+@pytest.mark.parametrize("detect", [(), "all"])
+def test_a_whole_cta_waits_for_what_nobody_writes(wait: str, schedule: str, detect: str) -> None:
+    body = MEETING_WAIT.replace("WAIT", wait)
+    found = fault(body, {"flag": np.zeros(1, np.int32)}, 3, shared=4, schedule=schedule, detect=detect).failed
+    assert found.kind == "endless_wait"
+    assert any("polls memory" in line for line in found.details)
+    assert any("waits at a CTA barrier" in line for line in found.details)
+
+
+def test_a_whole_cta_waits_for_one_that_starts_later() -> None:
+    wait = MEETING_WAIT.replace("WAIT", "atomicAdd(flag + blockIdx.x + 1, 0)")
+    body = f"    if (blockIdx.x < 3) {{{wait}\n    }}\n    if (threadIdx.x == 0) atomicExch(flag + blockIdx.x, 1);"
+    assert run(body, {"flag": np.zeros(4, np.int32)}, 4, shared=4)["flag"].tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("limit", ["++turns == 5000", "clock64() - start > 20000000"], ids=["by turns", "by the clock"])
+def test_a_bounded_wait_of_a_whole_cta_is_no_fault(limit: str) -> None:
+    wait = MEETING_WAIT.replace("WAIT", f"*reinterpret_cast<volatile int*>(flag) | ({limit})")
+    body = f"    int turns = 0;\n    const long long start = clock64();{wait}\n    flag[1 + threadIdx.x] = seen;"
+    assert run(body, {"flag": np.zeros(33, np.int32)}, shared=4)["flag"][1:].tolist() == [1] * 32
+
+
 def test_waiting_for_a_cta_that_starts_later() -> None:
     body = """
     if (threadIdx.x == 0) {

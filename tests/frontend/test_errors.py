@@ -7,6 +7,7 @@ the texts; review them.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import pathlib
 import re
@@ -138,3 +139,27 @@ def test_error_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
     """A kernel compiles after one that failed."""
     error_of("@tle2cuda.jit\ndef k(n):\n    x = missing\n", tmp_path, "i32")
     trace_text("@tle2cuda.jit\ndef k(n):\n    x = n + 1\n", tmp_path, "i32")
+
+
+def test_an_expression_nested_too_deeply(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "deep.py"
+    sums = "n" + " + n" * 1500
+    file.write_text(f"import tle2cuda\n\n\n@tle2cuda.jit\ndef k(out, n):\n    a = {sums}\n")
+    spec = importlib.util.spec_from_file_location("deep", file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except RecursionError:
+        pytest.skip("this Python cannot read the file itself")
+    with pytest.raises(errors.UnsupportedSyntax) as caught:
+        tle2cuda.emit(module.k, "*i32, i32")
+    assert (
+        str(caught.value)
+        == """\
+deep.py:5:1: k: an expression or a block is nested too deeply to be read
+
+  5 | def k(out, n):
+    | ^^^^^^^^^^^^^^
+  help: compute it in several statements, or in a loop over tl.static_range"""
+    )

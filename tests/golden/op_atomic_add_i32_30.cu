@@ -1,6 +1,6 @@
 // own_places.cu: emitted by tle2cuda from atomics.py:17 (own_places). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 128 bytes of shared memory
+//   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, out *i32 align 16, old *i32 align 16, n i32
 //   constants OP = add, BLOCK = 32
@@ -21,37 +21,30 @@ __device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, in
     return other;
 }
 
-// Shared memory of one CTA.
-struct Shared {
-    alignas(16) int before_broadcast[32];     // scratch of atomics.py:48
-};
-static_assert(sizeof(Shared) <= 128, "the launch contract gives the CTA this much shared memory");
-
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(32)
 own_places(const int* __restrict__ x, int* out, int* old, const int n)
 {
-    __shared__ Shared shared;
     const int thread = threadIdx.x;
 
     // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                              atomics.py:19
     const int pid_x = blockIdx.x;
-    const int i = pid_x * 32 + thread % 32;
+    const int i = pid_x * 32 + thread;
+
     // value = tl.load(x + i, mask=i < n, other=0)                                     atomics.py:20
     const bool inside = i < n;
     const int value = load_nc_if(inside, x + i, 0);
-    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:48
-    int before;
     fence_gpu();  // release: what this thread wrote comes before the atomics
 
     // before = OP(out + i, value, (i < n) & (i % 3 != 1))                             atomics.py:21
     const bool m = inside && i % 3 != 1;
-    if (thread < 32) shared.before_broadcast[thread % 32] = m ? atomicAdd(out + i, value) : 0;
+
+    // return tl.atomic_add(p, v, mask=m)                                              atomics.py:48
+    int before = 0;
+    if (m) before = atomicAdd(out + i, value);
     fence_gpu();  // acquire: what follows sees what the atomics saw
-    __syncthreads();  // the old values are in shared memory
-    before = shared.before_broadcast[thread % 32];
 
     // tl.store(old + i, before, mask=i < n)                                           atomics.py:22
-    if (thread < 32 && inside) old[i] = before;
+    if (inside) old[i] = before;
 }

@@ -1,6 +1,6 @@
 // block_matmul.cu: emitted by tle2cuda from block_pointers.py:66 (block_matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 5120 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 7168 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32, N i32, K i32
 //   constants BM = 32, BN = 32, BK = 32
@@ -52,12 +52,20 @@ __device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
     return result;
 }
 
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) __half left_tile[32][40];     // scratch of block_pointers.py:75
     alignas(16) __half right_tile[32][40];    // scratch of block_pointers.py:75
+    alignas(16) __half exchange[1024];        // scratch of block_pointers.py:79
 };
-static_assert(sizeof(Shared) <= 5120, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 7168, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -107,7 +115,8 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
         for (int run = 0; run < 8; ++run) {
             // left = tl.load(a_ptr, boundary_check=(0, 1), padding_option ...  block_pointers.py:73
             const long long index = thread / 32 + 4 * run;
-            left[run] = load_nc_if(index < rows_left && row_wide + index >= 0ll && thread % 32 < cols_left_2 && a_ptr_col_wide + thread % 32 >= 0ll, a + row_wide * K_wide + a_ptr_col_wide + index * K_wide + thread % 32, __float2half(0.0f));
+            const bool inside = index < rows_left && row_wide + index >= 0ll;
+            left[run] = load_nc_if(inside && thread % 32 < cols_left_2 && a_ptr_col_wide + thread % 32 >= 0ll, a + row_wide * K_wide + a_ptr_col_wide + index * K_wide + thread % 32, __float2half(0.0f));
         }
         __half right[8];
 
@@ -152,10 +161,37 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
         // b_ptr = tl.advance(b_ptr, (BK, 0))                                   block_pointers.py:77
         b_ptr_row += 32;
     }
+    __half acc_2[8];
+
     // tile [32, 32]: row = thread / 8 + run / 4 * 16, column = thread % 8 + run % 4 * 8;  run < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))           block_pointers.py:79
-        if (thread / 8 + run / 4 * 16 < rows_left && row_wide + thread / 8 + run / 4 * 16 >= 0ll && thread % 8 + run % 4 * 8 < cols_left) *(c + row_wide * N_wide + col_wide + (thread / 8 + run / 4 * 16) * N_wide + thread % 8 + run % 4 * 8) = __float2half(acc[run]);
+        acc_2[run] = __float2half(acc[run]);
+    }
+
+    // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))               block_pointers.py:79
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        Vector<__half, 2> packed;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) packed[k] = acc_2[run + 4 * k];
+        store_vector(&shared.exchange[(thread ^ (8 * run)) * 2 + 256 * run], packed);
+    }
+    __syncthreads();  // the whole tile is in shared memory
+    __half acc_converted[8];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        const Vector<__half, 2> unpacked = load_vector<2>(&shared.exchange[thread / 8 % 4 * 256 + ((thread / 32 * 8) ^ (thread % 32)) * 2 + 64 * run]);
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) acc_converted[run + 4 * k] = unpacked[k];
+    }
+    #pragma unroll
+    for (int run = 0; run < 8; ++run) {
+        // left = tl.load(a_ptr, boundary_check=(0, 1), padding_option="zero")  block_pointers.py:73
+        const long long index = thread / 32 + 4 * run;
+        const bool inside = index < rows_left && row_wide + index >= 0ll;
+        // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))           block_pointers.py:79
+        if (inside && thread % 32 < cols_left) *(c + row_wide * N_wide + col_wide + index * N_wide + thread % 32) = acc_converted[run];
     }
 }

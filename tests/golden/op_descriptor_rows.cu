@@ -38,35 +38,6 @@ __device__ __forceinline__ T shuffle_from(T value, int source)
     return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
-{
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
-}
-
-// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    if (valid >= N) {
-        store_vector(pointer, value);
-        return;
-    }
-    #pragma unroll
-    for (int k = 0; k < N; ++k)
-        if (k < valid) pointer[k] = value[k];
-}
-
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
@@ -91,22 +62,31 @@ move_rows(const float* __restrict__ x, const int* __restrict__ at, float* out, c
     const long long elements_left_2 = elements_left - col_wide;
     long long tile_source;
     tile_source = product;
-    long long converted;
-    converted = shuffle_from(tile_source, thread / 8);
+    long long converted[4];
+    converted[0] = shuffle_from(tile_source, thread / 16 % 2 * 16 + thread / 32);
+    converted[1] = shuffle_from(tile_source, thread / 16 % 2 * 16 + thread / 32 + 4);
+    converted[2] = shuffle_from(tile_source, thread / 16 % 2 * 16 + thread / 32 + 8);
+    converted[3] = shuffle_from(tile_source, thread / 16 % 2 * 16 + thread / 32 + 12);
     bool tile_source_2;
     tile_source_2 = value_2;
-    bool converted_2;
-    converted_2 = shuffle_from(tile_source_2, thread / 8);
-    const long long index = thread % 8 * 4;
-    Vector<float, 4> value_3;
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        value_3[k] = load_nc_if(converted_2 && (index + k < elements_left_2 && col_wide + index + k >= 0ll), x + col_wide + index + k + converted, 0.0f);
-    }
+    bool converted_2[4];
+    converted_2[0] = shuffle_from(tile_source_2, thread / 16 % 2 * 16 + thread / 32);
+    converted_2[1] = shuffle_from(tile_source_2, thread / 16 % 2 * 16 + thread / 32 + 4);
+    converted_2[2] = shuffle_from(tile_source_2, thread / 16 % 2 * 16 + thread / 32 + 8);
+    converted_2[3] = shuffle_from(tile_source_2, thread / 16 % 2 * 16 + thread / 32 + 12);
+    float value_3[4];
 
-    // i = tl.arange(0, ROWS)                                                      descriptors.py:73
-    const int i_2 = thread / 8;
-    // target.scatter(value, i, 0)                                                 descriptors.py:75
-    const long long index_2 = static_cast<long long>(i_2);
-    if (index_2 < M_wide) store_edge(out + index + index_2 * elements_left, elements_left - index, value_3);
+    // tile [16, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 4
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        value_3[run] = load_nc_if(converted_2[run] && (thread % 32 < elements_left_2 && col_wide + thread % 32 >= 0ll), x + col_wide + thread % 32 + converted[run], 0.0f);
+    }
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // i = tl.arange(0, ROWS)                                                  descriptors.py:73
+        const int i_2 = thread / 32 + 4 * run;
+        // target.scatter(value, i, 0)                                             descriptors.py:75
+        const long long index = static_cast<long long>(i_2);
+        if (index < M_wide && thread % 32 < elements_left) *(out + thread % 32 + index * elements_left) = value_3[run];
+    }
 }

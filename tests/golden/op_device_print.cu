@@ -1,6 +1,6 @@
 // printing.cu: emitted by tle2cuda from memory.py:208 (printing). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
+//   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, n i32
 //   constants BLOCK = 32
@@ -19,25 +19,23 @@ __device__ __forceinline__ int load_nc_if(bool condition, const int* pointer, in
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(32)
 printing(const int* __restrict__ x, const int n)
 {
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                         memory.py:210
-    const int i = thread % 32;
     // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:211
-    const int value = load_nc_if(i < n, x + i, 0);
+    const int value = load_nc_if(thread < n, x + thread, 0);
     // if n > 1000:                                                                    memory.py:212
     if (n > 1000) {
         // tl.device_print("value", value, value * 2)                                  memory.py:213
         const int product = value * 2;
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)value);
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) value (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (int)product);
+        printf("pid (%d, %d, %d) idx (%d) value (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)value);
+        printf("pid (%d, %d, %d) idx (%d) value (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)product);
 
         // tl.device_print("n %d", n)                                                  memory.py:214
         if (thread == 0) printf("pid (%d, %d, %d) n %%d %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
         // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:215
-        if (thread < 32) printf("pid (%d, %d, %d) idx (%d) hexadecimal 0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread % 32, (unsigned)i);
+        printf("pid (%d, %d, %d) idx (%d) hexadecimal 0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (unsigned)thread);
     }
 }

@@ -1,6 +1,6 @@
 // matmul.cu: emitted by tle2cuda from dot.py:64 (matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6656 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 14848 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a_ptr *fp16 align 16, b_ptr *fp16 align 16, out *fp32 align 16, M i32, N i32,
 //             K i32, first i32 divisible by 16, stride_am i32, stride_bk i32
@@ -54,12 +54,20 @@ __device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
     return result;
 }
 
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) __half a_tile[32][40];        // scratch of dot.py:78
     alignas(16) __half b_tile[32][64];        // scratch of dot.py:78
+    alignas(16) float acc_exchange[2048];     // scratch of dot.py:75
 };
-static_assert(sizeof(Shared) <= 6656, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 14848, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -141,18 +149,29 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         a_ptrs_offset += 32ll;
         b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
-    const int cols_2 = pid_y * 64 + thread / 64 * 32 + thread % 8 * 4;
 
-    // tile [32, 64]: row = thread / 8 % 8 + 8 * run, column = thread / 64 * 32 + thread % 8 * 4 + k;  run < 4, k < 4
+    // for start in range(tl.cdiv(K, BLOCK_K)):                                            dot.py:75
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
-        const int k_ = thread / 8 % 8 + 8 * run;
-        const int rows = pid_x * 32 + k_;
+        Vector<float, 4> packed;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, N ...  dot.py:81
-            if (rows < M && cols_2 + k < N) *(out + rows * N + cols_2 + k) = acc[run][k];
-        }
+        for (int k = 0; k < 4; ++k) packed[k] = acc[k][run];
+        store_vector(&shared.acc_exchange[(thread ^ (2 * run)) * 4 + 512 * run], packed);
+    }
+    __syncthreads();  // the whole tile is in shared memory
+    float acc_2[16];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        const Vector<float, 4> unpacked = load_vector<4>(&shared.acc_exchange[thread % 4 * 512 + thread / 32 % 2 * 256 + thread / 64 * 32 + ((thread % 4 * 2) ^ (thread / 4 % 8)) * 4 + 64 * run]);
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) acc_2[run + 4 * k] = unpacked[k];
+    }
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:69
+        const int k_ = thread / 64 + 2 * run;
+        const int rows = pid_x * 32 + k_;
+        // tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] ...  dot.py:81
+        if (rows < M && cols < N) *(out + rows * N + cols) = acc_2[run];
     }
 }

@@ -1,6 +1,6 @@
 // early_return.cu: emitted by tle2cuda from control.py:253 (early_return). Do not edit.
 //
-//   target    sm_90a, 64 threads per CTA, 0 bytes of shared memory
+//   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, out *i32 align 16, n i32
 //   constants N = 32
@@ -19,7 +19,7 @@ __device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(64)
+extern "C" __global__ void __launch_bounds__(32)
 early_return(const int* x, int* out, const int n)
 {
     const int thread = threadIdx.x;
@@ -38,12 +38,8 @@ early_return(const int* x, int* out, const int n)
     // if value < 0:                                                                  control.py:259
     if (value >= 0) {
         // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:262
-        // i = tl.arange(0, N)                                                        control.py:261
-        const int i = thread % 32;
-        int i_sum = i;
+        int i_sum = thread;
         i_sum = warp_all_reduce(i_sum, [](int a, int b) { return a + b; });
-
-        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:262
         if (thread == 0) out[p] = value + i_sum;
     }
 }

@@ -1,6 +1,6 @@
 // exclusive.cu: emitted by tle2cuda from collectives.py:251 (exclusive). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
+//   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *fp32 align 16, out *fp32 align 16, total *fp32 align 16, n i32
 //   constants REVERSE = True, BLOCK = 32
@@ -78,21 +78,19 @@ __device__ __forceinline__ T warp_exclusive_sum(T value, T& total)
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(32)
 exclusive(const float* __restrict__ x, float* out, float* total, const int n)
 {
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:252
-    const int i = thread % 32;
     // value = tl.load(x + i, mask=i < n, other=0)                                collectives.py:253
-    const bool inside = i < n;
-    const float value = load_nc_if(inside, x + i, 0.0f);
+    const bool inside = thread < n;
+    const float value = load_nc_if(inside, x + thread, 0.0f);
     // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:254
     float before, everything;
     before = warp_exclusive_sum<32, true>(value, everything);
     // tl.store(out + i, before, mask=i < n)                                      collectives.py:255
-    if (thread < 32 && inside) out[i] = before;
+    if (inside) out[thread] = before;
     // tl.store(total, everything)                                                collectives.py:256
     if (thread == 0) *total = everything;
 }

@@ -1,6 +1,6 @@
 // scalar_atomics.cu: emitted by tle2cuda from atomics.py:112 (scalar_atomics). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
+//   target    sm_90a, 64 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      counter *i32 align 16, out *i32 align 16, n i32
 
@@ -27,7 +27,7 @@ static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(64)
 scalar_atomics(int* counter, int* out, const int n)
 {
     __shared__ Shared shared;
@@ -46,10 +46,8 @@ scalar_atomics(int* counter, int* out, const int n)
     __syncthreads();  // every thread reads the value that one thread obtained
     const int ticket = shared.ticket_broadcast[0];
 
-    // i = tl.arange(0, 64)                                                           atomics.py:116
-    const int i = thread % 64;
     // tl.store(out + ticket * 64 + i, i + ticket)                                    atomics.py:117
-    if (thread < 64) *(out + ticket * 64 + i) = i + ticket;
+    *(out + ticket * 64 + thread) = ticket + thread;
 
     // tl.atomic_max(counter + 1, p * 10)                                             atomics.py:118
     __syncthreads();  // the whole CTA's writes come before the release

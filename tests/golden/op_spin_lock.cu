@@ -3,7 +3,7 @@
 //   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      lock *i32 align 16, out *i32 align 16
-//   constants N = 64
+//   constants N = 128
 
 namespace {
 
@@ -116,15 +116,9 @@ spin_lock(int* lock, int* out)
         if (lock_before != 1) break;
     }
 
-    // i = tl.arange(0, N)                                                            atomics.py:128
-    const int i = thread % 64;
-
     // tl.store(out + i, tl.load(out + i, volatile=True) + i)                         atomics.py:131
-    const int out_value = load_cv(out + i);
-    const int sum = out_value + i;
-    __syncthreads();  // orders the loads of `out` before the stores to it
-    if (thread < 64) out[i] = sum;
-
+    const int out_value = load_cv(out + thread);
+    out[thread] = out_value + thread;
     // tl.debug_barrier()                                                             atomics.py:132
     __syncthreads();  // all writes come before the release
 

@@ -122,12 +122,12 @@ def test_exclusive_sum_by_cub_where_every_thread_has_items():
 
 @pytest.mark.parametrize(
     ("dtype", "headers", "reverse", "block"),
-    [("i32", "minimal", False, 1024), ("i32", "toolkit", False, 128), ("fp32", "toolkit", True, 1024)],
+    [("i32", "minimal", False, 1024), ("i32", "toolkit", False, 32), ("fp32", "toolkit", True, 1024)],
 )
 def test_exclusive_sum_by_the_helper_elsewhere(dtype, headers, reverse, block):
     source = _emit(exclusive, dtype, headers=headers, REVERSE=reverse, BLOCK=block).source
     assert "cub" not in source
-    assert "cta_exclusive_sum" in source
+    assert ("warp_exclusive_sum" if block == 32 else "cta_exclusive_sum") in source
 
 
 SCANS = [

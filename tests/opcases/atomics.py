@@ -342,9 +342,9 @@ def _register() -> None:
     _case(
         "spin_lock",
         spin_lock,
-        lambda rng: {"lock": np.zeros(1, "i4"), "out": np.zeros(64, "i4")},
-        lambda inputs: {"out": 7 * np.arange(64)},
-        {"N": 64},
+        lambda rng: {"lock": np.zeros(1, "i4"), "out": np.zeros(128, "i4")},
+        lambda inputs: {"out": 7 * np.arange(128)},
+        {"N": 128},
         4,
         (7,),
     )

@@ -557,7 +557,7 @@ ALL_DTYPES: dict[str, Any] = {
 
 
 def _cast_source(source: Any, target: Any) -> Callable[[np.random.Generator], Array]:
-    """Values of `source` that `target` can take: what lies outside is undefined or tested elsewhere."""
+    """Values of `source` that `target` can take; `_cast_beyond_case` has others."""
     source, target = np.dtype(source), np.dtype(target)
 
     def make(rng: np.random.Generator) -> Array:
@@ -592,6 +592,62 @@ def _cast_reference(target: Any) -> Callable[[Array], Array]:
     return function
 
 
+@tle2cuda.jit
+def cast_beyond_kernel(x, i8, u8, i16, u16, i32, u32, i64, u64, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i)
+    tl.store(i8 + i, a.to(tl.int8))
+    tl.store(u8 + i, a.to(tl.uint8))
+    tl.store(i16 + i, a.to(tl.int16))
+    tl.store(u16 + i, a.to(tl.uint16))
+    tl.store(i32 + i, a.to(tl.int32))
+    tl.store(u32 + i, a.to(tl.uint32))
+    tl.store(i64 + i, a.to(tl.int64))
+    tl.store(u64 + i, a.to(tl.uint64))
+
+
+def _cast_beyond_case(source: Any) -> None:
+    """Floats that the integers cannot hold, as PTX defines cvt; narrow integers are the low bits of int32."""
+    values = [
+        0.0,
+        -0.5,
+        -1.5,
+        300.75,
+        -300.75,
+        70000.5,
+        -70000.5,
+        3e9,
+        -3e9,
+        5e9,
+        1e19,
+        -1e19,
+        1e25,
+        np.nan,
+        np.inf,
+        -np.inf,
+    ]
+    x = np.array(values, source)
+    names = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+
+    def to_integer(bits: int, is_signed: bool) -> list[int]:
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
+        sign_bit = (1 << bits - 1) if bits == 64 or x.dtype == np.float64 else 0
+        nan = sign_bit - (1 << bits) if is_signed and sign_bit else sign_bit
+        limit = {np.inf: high, -np.inf: low}
+        return [nan if v != v else limit[v] if v in limit else min(max(int(v), low), high) for v in x.tolist()]
+
+    def expect(inputs: Inputs) -> dict[str, Array]:
+        of_int32 = np.array(to_integer(32, True))
+        by_name = {name: np.array(to_integer(int(name[1:]), name[0] == "i"), ALL_DTYPES[name]) for name in names[4:]}
+        return by_name | {name: of_int32.astype(ALL_DTYPES[name]) for name in names[:4]}
+
+    def make(rng: np.random.Generator) -> Inputs:
+        return {"x": x, **{name: poison(x.size, ALL_DTYPES[name]) for name in names}}
+
+    name = f"cast_beyond_f{x.dtype.itemsize * 8}"
+    add_case(OpCase(name, "casts", cast_beyond_kernel, (1,), make, expect, {"BLOCK": len(values)}))
+
+
 def _cast_case(kernel: Any, name: str, source: Callable[[np.random.Generator], Array], target: Any, function: Any) -> None:
     def make(rng: np.random.Generator) -> Inputs:
         x = source(rng)
@@ -614,6 +670,8 @@ def _register_casts() -> None:
         if a != b:
             source = _cast_source(ALL_DTYPES[a], ALL_DTYPES[b])
             _cast_case(cast_kernel, f"cast_{a}_{b}", source, ALL_DTYPES[b], _cast_reference(ALL_DTYPES[b]))
+    for source_type in (np.float32, np.float64):
+        _cast_beyond_case(source_type)
     for b in ("f16", "bf16"):
         _cast_case(cast_toward_zero_kernel, f"cast_rtz_f32_{b}", _ordinary, ALL_DTYPES[b], _toward_zero(ALL_DTYPES[b]))
     for a, b in (("f32", "i32"), ("u32", "f32"), ("f64", "i64"), ("i64", "f64"), ("f16", "i16"), ("i16", "bf16")):

@@ -134,9 +134,9 @@ def _exact_wide(values: Array, target: DType) -> Array:
 
 
 def _to_integer(values: Array, source: DType, target: DType) -> Array:
-    """Truncates and saturates; 8-bit targets take the low byte of the 16-bit result (PTX ISA, cvt)."""
-    width = max(target.bits, 16)
-    signed = target.is_int_signed()
+    """Truncates and saturates; targets narrower than 32 bits take the low bits of the conversion to int32."""
+    width = max(target.bits, 32)
+    signed = target.is_int_signed() or target.bits < 32
     low = -(2.0 ** (width - 1)) if signed else 0.0
     high = 2.0 ** (width - 1) if signed else 2.0**width  # the first number that is too large
     wide = np.dtype(f"{'i' if signed else 'u'}{width // 8}")

@@ -118,10 +118,8 @@ def emulate(
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     options = [
         launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s, delivery)
-        for one in (seeds if seeds is not None else (seed,))
+        for one in _checked_seeds(seed, seeds)
     ]
-    if not options:
-        raise ArgumentError("emulate: seeds is empty")
     with ThreadPoolExecutor(min(len(options), os.cpu_count() or 1)) as pool:
         runs = tuple(pool.map(lambda one: program.run(ctas, bound, one), options))
     return Emulation(runs, emitted.source, compile_s)
@@ -197,6 +195,19 @@ def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...
         if name not in (*DETECTORS, OFFSETS):
             raise ArgumentError(f"detect takes {', '.join((*DETECTORS, OFFSETS))} and all, got {name!r}")
     return names
+
+
+def _checked_seeds(seed: int, seeds: Sequence[int] | None) -> tuple[int, ...]:
+    try:
+        chosen = (seed,) if seeds is None else tuple(seeds)
+    except TypeError:
+        raise ArgumentError(f"emulate: seeds is a sequence of integers, got {seeds!r}", help="one seed: seed=") from None
+    if not chosen:
+        raise ArgumentError("emulate: seeds is empty")
+    for one in chosen:
+        if not hasattr(one, "__index__"):
+            raise ArgumentError(f"emulate: a seed is an integer, got {one!r}")
+    return tuple(int(one) for one in chosen)
 
 
 def _grid_of_ctas(contract: LaunchContract, grid: int | Sequence[int]) -> Dim3:

@@ -22,6 +22,7 @@ from tle2cuda.runtime.signature import parse_constant
 
 _ARRAY = re.compile(r"(?P<shape>\d+(?:x\d+)*)(?::(?P<fill>.+))?")
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+_MOST_ELEMENTS = 1 << 30  # 8 GiB of what fills them
 _SEED = 0
 
 FORMS = "'x=4096', 'x=64x128:range', 'ids=4096:0..512', 'x=x.npy', 'n=4096'"
@@ -84,6 +85,8 @@ def _array(spec: ArgSpec, text: str, number: int) -> NDArray[Any]:
     shape = tuple(int(extent) for extent in match["shape"].split("x"))
     count, fill = math.prod(shape), match["fill"]
     random = np.random.default_rng((_SEED, number))
+    if count > _MOST_ELEMENTS:
+        raise ArgumentError(f"--inputs: {spec.name}={text} has {count} elements, the limit is {_MOST_ELEMENTS}")
     array: NDArray[Any]
     if fill is None:
         array = np.zeros(count) if dtype.kind in "iub" else random.standard_normal(count)

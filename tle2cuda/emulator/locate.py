@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ class Locator:
         self.ops = dict(op_map)
         self.first_body_line = self._first_body_line()
         self._known: dict[int, list[int]] = {}
+        self._lock = threading.Lock()  # runs of several seeds ask at the same time
 
     def locate(self, offsets: Sequence[int], line: int = 0) -> Location | None:
         """The place of a call chain, innermost first; `line` is what the innermost call says of itself."""
@@ -65,9 +67,10 @@ class Locator:
 
     def resolve(self, offsets: Iterable[int]) -> None:
         """Look up the lines of many offsets at once, which is much quicker than one by one."""
-        unknown = [offset for offset in dict.fromkeys(offsets) if offset not in self._known]
-        for start in range(0, len(unknown), _OFFSETS_AT_ONCE):
-            self._ask(unknown[start : start + _OFFSETS_AT_ONCE])
+        with self._lock:
+            unknown = [offset for offset in dict.fromkeys(offsets) if offset not in self._known]
+            for start in range(0, len(unknown), _OFFSETS_AT_ONCE):
+                self._ask(unknown[start : start + _OFFSETS_AT_ONCE])
 
     def _ask(self, offsets: Sequence[int]) -> None:
         self._known.update((offset, []) for offset in offsets)

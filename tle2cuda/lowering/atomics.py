@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import CapabilityError, InternalError
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, F16, F32, F64, I16, I32, I64, U16, U32, U64, DType, PointerType, element_of
+from tle2cuda.ir.types import BF16, F16, F32, F64, GLOBAL, I16, I32, I64, U16, U32, U64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import PRIMARY, C
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import Block, joins_barrier
+from tle2cuda.targets import parse_target
 
 TEMPLATE = "atomics.cu.j2"
 RELEASE_REMARK = "all writes come before the release"
@@ -88,6 +89,25 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
         name = state.helper(f"atomic_{kind}_{'float' if dtype is F32 else 'double'}")
         return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
     raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
+
+
+_VECTORS = {F32: "f32", F16: "f16", BF16: "bf16"}
+
+
+def vector_addition(state: State, op: Op) -> str | None:
+    """The helper that performs an addition of neighbours as a whole; None where it goes element by element.
+
+    Hardware that has it takes vectors only where nobody asks for the old values.
+    """
+    pointer = element_of(op.operands[0].type)
+    assert isinstance(pointer, PointerType)
+    if op.name != "atomic_rmw" or kind_of(op) != "add" or pointer.space != GLOBAL or pointer.element not in _VECTORS:
+        return None
+    if op.attrs.get("scope", "gpu") != "gpu" or state.use_count(op.results[0]) > 0:
+        return None
+    if not parse_target(state.kernel.target).has("atomic_vector"):
+        return None
+    return f"red_add_vector_{_VECTORS[pointer.element]}"
 
 
 def _cast_call(state: State, function: str, dtype: DType, other: DType, address: C, values: tuple[C, ...]) -> str:

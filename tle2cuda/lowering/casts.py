@@ -108,7 +108,7 @@ def _to_integer(state: State, value: C, source: DType, target: DType) -> C:
         value = _between_floats(state, value, source, F32, "rtne")
     if target.bits >= 32:
         return static_cast(target.cuda, value)
-    # Narrow targets go through 32 bits; what lies outside of their range is undefined in the language.
+    # Narrow targets are the low bits of int32. Out of their range the language leaves it open; all of ours agree.
     return static_cast(target.cuda, static_cast("int", value))
 
 

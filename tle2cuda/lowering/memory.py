@@ -12,6 +12,7 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import BOOL, GLOBAL, I32, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout
+from tle2cuda.lowering import atomics
 from tle2cuda.lowering.cexpr import ADD, EQUALITY, PRIMARY, RELATIONAL, UNARY, C, all_of, binary, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.literals import LITERAL_SUFFIXES, literal
@@ -88,7 +89,9 @@ class VectorPlan:
     def guard(self, op: Op) -> Guard | None:
         """How to guard a vector access; None when it has to go element by element."""
         access = access_of(op)
-        if self.vec == 1 or op.name not in ("load", "store") or not is_tile(access.pointer):
+        if self.vec == 1 or not is_tile(access.pointer):
+            return None
+        if op.name not in ("load", "store") and not self._adds_vectors(op):
             return None
         if pointee(access.pointer) is BOOL:
             return None  # in global memory any byte but 0 is true: looked at one by one
@@ -111,6 +114,10 @@ class VectorPlan:
             else:
                 return None
         return Guard(tuple(conditions), tuple(bounds))
+
+    def _adds_vectors(self, op: Op) -> bool:
+        """Whether an atomic may take whole vectors."""
+        return op.name == "atomic_rmw" and atomics.vector_addition(self.state, op) is not None
 
     def _conjuncts(self, mask: Value) -> list[Value]:
         op = self.state.definitions.get(mask)
@@ -271,24 +278,33 @@ class MemoryEmitter:
         return store_view(self.state, op, self.places, place, value, all_of(conditions))
 
     def store_vector(self, op: Op, guard: Guard, value: str, owner: C | None) -> StoreView:
-        """Store of the vector named `value`."""
+        """Store of the vector named `value`, or its atomic addition."""
         access = access_of(op)
         address = self.places.address(self.places.of(access.pointer, k_zero=True))
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
         if owner is not None:
             conditions.insert(0, owner)
-        helper = store_helper(op)
-        cache = "" if helper is None else helper.removeprefix("store")
-        if cache:
-            self.state.helper(f"store{cache}")
         return StoreView(
             form="store_edge" if guard.bounds else "store_by_helper",
             condition=_text(all_of(conditions)),
             value=value,
-            function=self.state.helper(f"store_edge{cache}" if guard.bounds else f"store_vector{cache}"),
+            function=self._vector_writer(op, is_edge=bool(guard.bounds)),
             address=address.text,
             valid=self._valid(guard).text if guard.bounds else "",
         )
+
+    def _vector_writer(self, op: Op, is_edge: bool) -> str:
+        """Helper that writes a vector, or adds it atomically to what is there."""
+        if op.name == "atomic_rmw":
+            addition = atomics.vector_addition(self.state, op)
+            assert addition is not None
+            self.state.helper(addition)
+            return self.state.helper("red_add_edge") if is_edge else "red_add_vector"
+        helper = store_helper(op)
+        cache = "" if helper is None else helper.removeprefix("store")
+        if cache:
+            self.state.helper(f"store{cache}")
+        return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
 
 
 def read_element(state: State, op: Op, places: Places, place: Place) -> C:

@@ -20,8 +20,9 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     """`input` converted to another dtype.
 
     Float to a narrower float rounds to nearest even and overflows to infinity, except that float8
-    saturates to the largest finite value. Float to integer truncates (NaN gives 0; out of range
-    saturates at 32 and 64 bits). Integers wrap or extend by the signedness of the source. Anything to
+    saturates to the largest finite value. Float to integer truncates. What is out of range saturates
+    at 32 and 64 bits, and narrower integers take the low bits of the conversion to int32; NaN gives 0, or the
+    sign bit alone from float64 or to 64 bits. Integers wrap or extend by the signedness of the source. Anything to
     bool is ``!= 0``. Pointers convert to int64 and back, and to pointers to another dtype.
 
     Args:

@@ -158,8 +158,8 @@ def round_float(values: NDArray[np.float64], dtype: DType, rounding: str = "rtne
 def convert(array: Array, source: DType, target: DType, rounding: str = "rtne") -> Array:
     """The IR's ``cast``: see the row of `tl.cast` for the rules.
 
-    Float to integer truncates and saturates at 16, 32 or 64 bits; 8-bit targets take the low byte of
-    the 16-bit result. NaN becomes 0, or the sign bit alone when the source is float64 or the target has
+    Float to integer truncates and saturates at 32 or 64 bits; narrower targets take the low bits of the
+    conversion to int32. NaN becomes 0, or the sign bit alone when the source is float64 or the target has
     64 bits (PTX ISA, cvt).
     """
     array = np.asarray(array)
@@ -171,7 +171,8 @@ def convert(array: Array, source: DType, target: DType, rounding: str = "rtne") 
         rounded = round_float(array.astype(np.float64), target, rounding)
         return rounded.astype(value_dtype(target))
     if source.is_floating():
-        return float_to_integer(array.astype(np.float64), source, target)
+        wide = target if target.bits >= 32 else I32  # as the emitted text does it
+        return float_to_integer(array.astype(np.float64), source, wide).astype(value_dtype(target))
     if target.is_floating():
         if target in (F32, F64):
             return array.astype(value_dtype(target))

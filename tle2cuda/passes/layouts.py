@@ -17,7 +17,8 @@ from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
 from tle2cuda.layout import Layout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.warp_count import with_useful_warps
 
 SECTOR_BYTES = 32
 _LANES = 32
@@ -28,8 +29,8 @@ _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Assign layouts and insert conversions."""
-    return _Assign(kernel).run()
+    """Assign layouts and insert conversions, for the warps that the tiles keep busy."""
+    return with_useful_warps(kernel, lambda one: _Assign(one).run())
 
 
 class _Assign:
@@ -254,6 +255,9 @@ class _Assign:
             self.rebuild(op, self.operands_in(op, None), None)
             return
         layout = self.pick(list(op.operands), op.results[0])
+        best = self.choice.for_access(op.operands[0], layout.shape)
+        if self._spreads(op.operands[0], layout) and not self._spreads(op.operands[0], best):
+            layout = best
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_store(self, op: Op) -> None:
@@ -279,9 +283,11 @@ class _Assign:
         if info is None or element.space != GLOBAL or layout.is_replicated:
             return False
         axis = max(range(layout.rank), key=lambda a: (info.contiguity[a], a))
-        run_elems = contiguous_run(layout, axis)
-        wanted = min(SECTOR_BYTES // element.element.bytes, info.contiguity[axis])
-        return run_elems < wanted
+        size = element.element.bytes
+        vector = max(1, min(MAX_ACCESS_BYTES // size, info.contiguity[axis], info.divisibility[axis] // size))
+        if contiguous_run(layout, axis, layout.num_registers) < min(SECTOR_BYTES // size, info.contiguity[axis]):
+            return True
+        return contiguous_run(layout, axis, vector) < min(MAX_ACCESS_BYTES // size, info.contiguity[axis])
 
     def visit_atomic_rmw(self, op: Op) -> None:
         pointer = op.operands[0]
@@ -496,11 +502,16 @@ class _Assign:
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
 
 
-def contiguous_run(layout: Layout, axis: int) -> int:
-    """Elements along an axis that one warp's access covers without a gap: vector registers, then lanes."""
+def contiguous_run(layout: Layout, axis: int, vector: int) -> int:
+    """Elements along an axis that one warp's access covers without a gap: `vector` registers, then lanes."""
+    registers = _positions(layout.registers, axis)
+    lanes = _positions(layout.lanes, axis)
     covered = 1
-    images = [image for image in (*layout.registers, *layout.lanes) if sum(1 for c in image if c) == 1 and image[axis]]
-    positions = {image[axis] for image in images}
-    while covered in positions:
+    while covered in lanes or (covered in registers and covered < vector):
         covered *= 2
     return covered
+
+
+def _positions(images: tuple[tuple[int, ...], ...], axis: int) -> set[int]:
+    """Distances along one axis alone."""
+    return {image[axis] for image in images if image[axis] and sum(1 for c in image if c) == 1}

@@ -261,7 +261,11 @@ def normalize_grid(grid: int | Sequence[int]) -> Dim3:
     Raises:
         LaunchError: It is anything else.
     """
-    extents = (grid,) if isinstance(grid, int) else tuple(grid)
+    extents: tuple[Any, ...]
+    try:
+        extents = tuple(grid)  # type: ignore[arg-type]
+    except TypeError:
+        extents = (grid,)  # one number, or what is none
     if not 1 <= len(extents) <= 3:
         raise LaunchError(f"a grid has one to three extents, got {len(extents)}: {extents}")
     try:

@@ -50,6 +50,8 @@ Frame suspended_frame(const Context& context)
     return {words[6], words[5]};
 }
 
+const void* suspended_stack(const Context& context) { return context.stack_pointer; }
+
 #elif defined(__aarch64__) && !defined(TLE2CUDA_UCONTEXT)
 
 // AAPCS64: a function keeps x19 to x28, the frame pointer x29, and the low halves of v8 to v15; x30 is where it returns.
@@ -106,6 +108,8 @@ Frame suspended_frame(const Context& context)
     return {words[11], words[10]};
 }
 
+const void* suspended_stack(const Context& context) { return context.stack_pointer; }
+
 #else
 
 void make_context(Context& context, void* stack, size_t bytes, void (*function)())
@@ -120,6 +124,7 @@ void make_context(Context& context, void* stack, size_t bytes, void (*function)(
 void switch_context(Context& from, Context& to) { swapcontext(&from.state, &to.state); }
 
 Frame suspended_frame(const Context&) { return {0, 0}; }
+const void* suspended_stack(const Context&) { return nullptr; }
 
 #endif
 

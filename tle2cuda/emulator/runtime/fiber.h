@@ -42,4 +42,7 @@ struct Frame {
 };
 Frame suspended_frame(const Context& context);
 
+// The lowest byte of its stack that a suspended context still needs, its registers among them; null where that is not known.
+const void* suspended_stack(const Context& context);
+
 }  // namespace tle2cuda_emulator

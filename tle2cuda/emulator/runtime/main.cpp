@@ -248,7 +248,11 @@ extern "C" int tle2cuda_printf(const char* format, ...)
 
 extern "C" void tle2cuda_trap(const char* what, int line) { fail("trap", std::string("the kernel stopped at ") + what, line); }
 
-extern "C" uint64_t tle2cuda_clock() { return launch.switches * 64; }
+extern "C" uint64_t tle2cuda_clock()
+{
+    ++launch.clock_reads;
+    return launch.switches * 64;
+}
 
 }  // namespace tle2cuda_emulator
 

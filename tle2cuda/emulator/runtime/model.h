@@ -259,6 +259,7 @@ struct Launch {
     Random random{0};
     uint64_t switches = 0;
     uint64_t progress = 0;  // grows whenever something happens that a waiting thread might wait for
+    uint64_t clock_reads = 0;  // a loop may wait for time to pass
     uint64_t barriers = 0;
     uint64_t collectives = 0;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "async.h"
+#include "repeats.h"
 
 namespace tle2cuda_emulator {
 
@@ -209,6 +210,7 @@ void run_launch()
 {
     prepare();
     uint64_t quiet = 0, last_progress = 0;
+    Repeats repeats;
     for (;;) {
         if (!launch.copies.empty()) deliver_at_random();
         if (Thread* thread = pick()) {
@@ -232,11 +234,14 @@ void run_launch()
         }
         quiet = launch.progress == last_progress ? quiet + 1 : 0;
         last_progress = launch.progress;
-        if (quiet >= QUIET_ROUNDS_ALONE && start_another_slot()) {
+        // Threads that meet between two reads make progress, and may yet come back to where they were.
+        const bool is_repeating = quiet == 0 && repeats.is_stuck();
+        if ((quiet >= QUIET_ROUNDS_ALONE || is_repeating) && start_another_slot()) {
             quiet = 0;
+            repeats.reset();
         } else {
             const uint64_t by_polls = MAX_QUIET_POLLS / launch.polling.size();
-            if (quiet > std::min(MAX_QUIET_ROUNDS, std::max(MIN_QUIET_ROUNDS, by_polls)))
+            if (is_repeating || quiet > std::min(MAX_QUIET_ROUNDS, std::max(MIN_QUIET_ROUNDS, by_polls)))
                 fail_stuck("endless_wait", "threads read the same values again and again, and no thread will change them");
         }
         for (Thread* thread : launch.polling) wake(*thread);
