@@ -326,8 +326,8 @@ class LayoutChoice:
     ) -> Layout:
         """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis.
 
-        `in_registers` says how many elements along each axis one thread should hold at least; `warps_beside` is an axis that
-        warps do not split as long as there are others to split.
+        `in_registers` says how many elements along each axis one thread should hold at least; `warps_beside` is an axis
+        that warps do not split as long as there are others to split.
         """
         info = self.info.get(pointer)
         element = pointer.type.element  # type: ignore[union-attr]
