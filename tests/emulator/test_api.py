@@ -237,6 +237,17 @@ def test_compiled_kernels_are_cached(tmp_path: pathlib.Path, monkeypatch: pytest
     assert not toolchain.build_kernel(source + "// changed", "k", "sm_90a").from_cache
 
 
+@pytest.mark.parametrize("damage", [b"", b"junk"])
+def test_a_damaged_cache_is_built_anew(damage: bytes, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", str(tmp_path))
+    source = handwritten("    x[0] = 1;", {"x": np.zeros(1, np.int32)}).source
+    library = toolchain.build_kernel(source, "k", "sm_90a")
+    library.path.write_bytes(damage)
+    again = toolchain.build_kernel(source, "k", "sm_90a")
+    assert not again.from_cache and again.path == library.path and again.path.read_bytes()[:4] == b"\x7fELF"
+    assert toolchain.build_kernel(source, "k", "sm_90a").from_cache
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o500)

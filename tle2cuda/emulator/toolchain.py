@@ -26,6 +26,8 @@ from tle2cuda.version import __version__
 COMPILER_VARIABLE = "TLE2CUDA_CXX"
 
 _HERE = Path(__file__).resolve().parent
+_SEAL = "seal"  # beside what is built, for telling what was damaged
+_MOST_DIGESTED_BYTES = 16 << 20
 _INCLUDE = _HERE / "include"
 _RUNTIME = _HERE / "runtime"
 _PRELUDE = "tle2cuda_emulator.h"
@@ -235,22 +237,43 @@ def _stack_bytes(usage: Path) -> int:
     return -(-max(MIN_STACK_BYTES, frames + _CALLS_BYTES) // 4096) * 4096
 
 
+def _seal(folder: Path, result: str) -> str:
+    """The sizes of a folder's files, and the digest of the one that is wanted unless that would take long."""
+    sizes = [f"{file.name} {file.stat().st_size}" for file in sorted(folder.iterdir()) if file.name != _SEAL]
+    wanted = folder / result
+    contents = digest(wanted.read_bytes()) if wanted.stat().st_size <= _MOST_DIGESTED_BYTES else ""
+    return "\n".join([*sizes, contents])
+
+
+def _is_whole(folder: Path, result: str) -> bool:
+    try:
+        return (folder / _SEAL).read_text() == _seal(folder, result)
+    except (OSError, ValueError):
+        return False
+
+
 def _cached(key: str, result: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
-    """A file in a folder of the cache named by a key; `build` fills the folder when it is missing."""
+    """A file in a folder of the cache named by a key; `build` fills the folder when it is missing or damaged."""
     home = default_cache_dir() / "emulator"
     folder = home / key[:2] / key
-    if (folder / result).exists():
+    if _is_whole(folder, result):
         return folder / result, True
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".tmp-"))
     except OSError:  # a cache that cannot be written costs time, nothing else
         folder = _private_directory() / key
-        if (folder / result).exists():
+        if _is_whole(folder, result):
             return folder / result, True
         temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".tmp-"))
     try:
         build(temporary)
+        (temporary / _SEAL).write_text(_seal(temporary, result))
+        if folder.exists() and not _is_whole(folder, result):  # who has it open keeps it
+            damaged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".tmp-"))
+            with contextlib.suppress(OSError):
+                os.rename(folder, damaged)
+            shutil.rmtree(damaged, ignore_errors=True)
         with contextlib.suppress(OSError):  # another process was quicker
             os.rename(temporary, folder)
     finally:
