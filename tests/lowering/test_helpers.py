@@ -24,6 +24,8 @@ TEMPLATE_ARGUMENTS = {"BYTES": 16, "PENDING": 1, "REGISTERS": 40, "ROUNDS": 10}
 ARRAY = re.compile(r"(?P<constant>const )?(?P<element>\w+) \(&(?P<name>\w+)\)\[(?P<length>\d+)\]")
 SCALARS = ("unsigned", "unsigned short", "unsigned long long", "int", "double", "Descriptor")
 
+RED_ADD_ELEMENTS = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
+
 ADD = "[](float a, float b) { return a + b; }"
 USES = {
     "assertion_failed": 'if (i[0] < 0) assertion_failed("message", "kernel.py", 3);',
@@ -153,8 +155,11 @@ def _use(name: str) -> str:
         return f"const {element} none = {{}}; const {element} got = {call}; memcpy(i + 4, &got, sizeof(got));"
     if re.fullmatch(r"load_byte(_nc)?_if", name):
         return f"c[0] = {name}(i[0] > 0, c + 1, 0);"
-    if re.fullmatch(r"load_vector(_nc)?_if", name):
-        return ""  # a template that needs the overload for one of several words: see test_vectors_by_words
+    if re.fullmatch(r"load_vector(_nc)?_if|red_add_edge", name):
+        return ""  # a template that needs one of several overloads: see test_vectors_by_words and test_red_add_edge
+    if match := re.fullmatch(r"red_add_vector_(\w+)", name):
+        element = RED_ADD_ELEMENTS[match[1]]
+        return f"{element}* const at = reinterpret_cast<{element}*>(i); red_add_vector(at, load_vector<4>(at + 4));"
     if re.fullmatch(r"load_packed_if(_\w+)?", name):
         return f"c[0] = {name}(i[0] > 0, c, Vector<signed char, 8>{{}})[7];"
     if re.fullmatch(r"load_narrow_edge(_\w+)?", name):
@@ -179,10 +184,16 @@ def _use(name: str) -> str:
 
 def _source(names: list[str]) -> str:
     """A kernel that uses helpers, one after the other."""
-    texts = "\n\n".join(helper_texts(names))
+    needed = {*names, *(["load_vector"] if any(name.startswith("red_add_vector") for name in names) else [])}
+    texts = "\n\n".join(helper_texts(needed))
     uses = "\n".join(f"    {{ {_use(name)} }}" for name in names)
     parameters = "float* f, double* d, int* i, signed char* c, bool* b"
-    return f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use({parameters})\n{{\n{uses}\n}}\n'
+    return f'{_includes(texts)}namespace {{\n{texts}\n}}\nextern "C" __global__ void use({parameters})\n{{\n{uses}\n}}\n'
+
+
+def _includes(texts: str) -> str:
+    headers = (("__half", "cuda_fp16.h"), ("__nv_bfloat16", "cuda_bf16.h"))
+    return "".join(f"#include <{header}>\n" for type_, header in headers if re.search(rf"\b{type_}\b", texts))
 
 
 def _comment(helper: Helper) -> str:
@@ -220,6 +231,14 @@ def test_vectors_by_words(suffix):
     )
     source = f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use(signed char* c)\n{{\n    {uses}\n}}\n'
     assert compile_source(source, "vectors.cu", CompileOptions("sm_90a")).warnings == ()
+
+
+@pytest.mark.parametrize(("label", "element"), RED_ADD_ELEMENTS.items())
+def test_red_add_edge(label, element):
+    texts = "\n\n".join(helper_texts(["load_vector", "red_add_edge", f"red_add_vector_{label}"]))
+    use = f"void use({element}* x, int n)\n{{\n    red_add_edge(x, n, load_vector<4>(x + 4));\n}}\n"
+    source = f'{_includes(texts)}namespace {{\n{texts}\n}}\nextern "C" __global__ {use}'
+    assert compile_source(source, "edge.cu", CompileOptions("sm_90a")).warnings == ()
 
 
 @pytest.mark.parametrize("arch", ARCHES)

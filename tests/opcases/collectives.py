@@ -459,7 +459,10 @@ def _register_reductions() -> None:
                 )
 
 
-_SHAPES_2D = ((16, 64, 4), (64, 16, 4), (2, 4, 4), (128, 2, 4), (1, 256, 4), (256, 1, 2), (4, 1024, 8), (32, 32, 1))
+_SHAPES_2D = (
+    *((16, 64, 4), (64, 16, 4), (2, 4, 4), (128, 2, 4), (1, 256, 4), (256, 1, 2), (4, 1024, 8), (32, 32, 1)),
+    (64, 256, 4),  # enough rows for each warp to have its own
+)
 
 
 def _register_shaped_reductions() -> None:

@@ -66,6 +66,7 @@ def blocked(
     size_per_thread: Sequence[int],
     threads_per_warp: Sequence[int] | None = None,
     warps_per_cta: Sequence[int] | None = None,
+    warp_order: Sequence[int] | None = None,
 ) -> Layout:
     """Return the layout of contiguous pieces per thread, blocks of those per warp, blocks of these per CTA.
 
@@ -80,6 +81,7 @@ def blocked(
         size_per_thread: Contiguous elements of one thread along each axis.
         threads_per_warp: Lanes along each axis; by default they fill the axes in order.
         warps_per_cta: Warps along each axis; by default they fill the axes in order.
+        warp_order: The axes in the order in which warps fill them; `order` by default.
 
     Raises:
         LayoutError: a number is not a power of two, or the tuples do not fit the shape or the thread counts.
@@ -93,7 +95,8 @@ def blocked(
     for axis in axes:
         registers += filler.take(axis, log2_exact(size_per_thread[axis], "size_per_thread"))
     lanes = _take_exactly(filler, axes, threads_per_warp, LANE_BITS, "threads_per_warp")
-    warps = _take_exactly(filler, axes, warps_per_cta, log2_exact(num_warps, "num_warps"), "warps_per_cta")
+    warp_axes = axes if warp_order is None else _checked_order(warp_order, len(tile))
+    warps = _take_exactly(filler, warp_axes, warps_per_cta, log2_exact(num_warps, "num_warps"), "warps_per_cta")
     registers += filler.take_in_order(axes, flat_bits(tile))
     return Layout.from_flat(tile, registers, lanes, warps)
 

@@ -20,6 +20,7 @@ from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, sort_layout, unflatten
 
 MAX_ACCESS_BYTES = 16
+_MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
 PRODUCT_VECTOR = 4
 """Neighbouring elements of an operand that a thread reads at once: 16 bytes of float32."""
 
@@ -33,6 +34,7 @@ class Component:
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scan_axes: list[int] = field(default_factory=list)
     sort_axes: list[int] = field(default_factory=list)
+    reduced_axes: set[int] = field(default_factory=set)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
@@ -137,6 +139,9 @@ class LayoutChoice:
             if op.operands[0] not in self.lazy:
                 self._component(op.operands[0]).sort_axes.append(op.attrs["axis"])
         elif op.name == "reduce":
+            for operand in self._behind_lazy(op.operands):
+                if operand not in self.lazy:
+                    self._component(operand).reduced_axes.add(op.attrs["axis"])
             for result in op.results:
                 if is_tile(result):
                     self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
@@ -252,7 +257,13 @@ class LayoutChoice:
             (_is_global(pointer), layout.vector()[1] * size, layout.vector()[1])
             for layout, (pointer, size) in zip(candidates, component.accesses, strict=True)
         ]
-        return candidates[max(range(len(candidates)), key=lambda i: (weights[i], -i))].whole_of_part(shape)
+        best = max(range(len(candidates)), key=lambda i: (weights[i], -i))
+        if part == shape and len(component.reduced_axes) == 1:
+            (axis,) = component.reduced_axes
+            shares_rows = any(warp[axis] for warp in candidates[best].warps)
+            if shares_rows and candidates[best].reduce_axis(axis).num_registers > _MANY_ROWS:
+                return self.for_access(component.accesses[best][0], shape, component.in_registers, warps_beside=axis)
+        return candidates[best].whole_of_part(shape)
 
     def _common_part(self, component: Component) -> tuple[int, ...]:
         """The extents of parts that should lie in registers apart from each other; else those of the whole tile.
@@ -310,10 +321,13 @@ class LayoutChoice:
                 found.add(value)
         return found
 
-    def for_access(self, pointer: Value, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
+    def for_access(
+        self, pointer: Value, shape: tuple[int, ...], in_registers: Sequence[int] = (), warps_beside: int | None = None
+    ) -> Layout:
         """Coalesced layout of an access through a tile of pointers: lanes run along the contiguous axis.
 
-        `in_registers` says how many elements along each axis one thread should hold at least.
+        `in_registers` says how many elements along each axis one thread should hold at least; `warps_beside` is an axis
+        that warps do not split as long as there are others to split.
         """
         info = self.info.get(pointer)
         element = pointer.type.element  # type: ignore[union-attr]
@@ -333,7 +347,10 @@ class LayoutChoice:
         )
         sizes = list(in_registers) or [1] * rank
         sizes[fast] = max(sizes[fast], 1 << (vector.bit_length() - 1))
-        return blocked(shape, self.kernel.num_warps, order, sizes)
+        if warps_beside is None:
+            return blocked(shape, self.kernel.num_warps, order, sizes)
+        last = (*(axis for axis in order if axis != warps_beside), warps_beside)
+        return blocked(shape, self.kernel.num_warps, order, sizes, warp_order=last)
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""
