@@ -19,6 +19,7 @@ from tle2cuda.runtime.contract import Dim3
 
 RUNS = (("forward", 0), ("reverse", 0), ("random", 1), ("random", 2))
 AGREE, PARTLY, BLIND, DISAGREE, UNKNOWN = "agree", "partly", "cannot see", "disagree", "not run"
+CRASHED = "tool crashed"
 
 TOOL_OF = {
     "out_of_bounds": "memcheck",
@@ -67,7 +68,8 @@ class Verdict:
         title: The mutant, or the unchanged kernel.
         is_control: It is an unchanged kernel.
         verdict: ``agree``: both say the same of it, be it nothing. ``partly``: both find fault, one of them less.
-            ``cannot see``: only the detectors do, and `reason` says why. ``disagree``, ``not run``.
+            ``cannot see``: only the detectors do, and `reason` says why. ``tool crashed``: the tool that looks for it ended
+            its process at this kernel without a report, as it does at no unchanged one. ``disagree``, ``not run``.
         ours: What the detectors found.
         theirs: What the tools found, and trouble with launches.
         reason: Why they differ.
@@ -170,6 +172,10 @@ def judge(
         verdict = AGREE
     elif not ours.kinds:
         verdict, reason = DISAGREE, "the tools alone find something"
+    elif not told and trouble and all(text == "hangs" for text in trouble.values()):
+        verdict, reason = BLIND, "the kernel hangs, which no tool reports"
+    elif not told and any(trouble.get(tool, "").startswith("ended its process") for tool in must):
+        verdict, reason = CRASHED, ""
     elif not told:
         verdict, reason = (DISAGREE, f"{', '.join(sorted(must))} should see it") if must else (BLIND, "; ".join(reasons))
     elif must <= told <= looked_for:
