@@ -279,6 +279,43 @@ def test_file_that_imports_what_is_not_there(capsys: Any, tmp_path: Path) -> Non
     assert err.endswith("  help: pip install no_such_module\n")
 
 
+TRITON_SCRIPT = """\
+import triton
+import triton.language as tl
+{imported}
+
+@triton.jit
+def twice(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+print("the script runs")
+"""
+
+
+def test_compile_serves_triton_as_run_does(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "script_that_imports_triton.py"
+    path.write_text(TRITON_SCRIPT.format(imported=""))
+    before = sys.modules.get("triton")
+    code, out, err = run(capsys, "compile", f"{path}::twice", "--signature", "*fp32:16, i32, 1024", "--dump-cu")
+    assert (code, err) == (0, "the script runs\n")
+    assert out.startswith("// twice.cu: emitted by tle2cuda from script_that_imports_triton.py:6 (twice).")
+    assert sys.modules.get("triton") is before
+
+
+def test_compile_of_a_file_that_imports_a_part_of_triton_that_is_not_served(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "imports_profiler.py"
+    path.write_text(TRITON_SCRIPT.format(imported="import triton.profiler"))
+    code, out, err = run(capsys, "compile", f"{path}::twice", "--signature", "*fp32:16, i32, 1024")
+    assert (code, out) == (3, "")
+    assert err == (
+        "imports_profiler.py:3:1: imports_profiler.py imports triton.profiler: tle2cuda serves triton, without "
+        "triton.profiler: profile with Nsight Compute, or read `tle2cuda compile --report`\n\n"
+        "  3 | import triton.profiler\n    | ^^^^^^^^^^^^^^^^^^^^^^\n"
+    )
+
+
 CLUSTER_COMMAND = (
     "compile",
     "kernels/moe_align_block_size/cluster.py::moe_align_cluster",

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the ma
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
@@ -200,14 +201,22 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compile(options: argparse.Namespace) -> int:
-    """`tle2cuda compile`."""
+    """`tle2cuda compile`: triton is served to the kernel's file, as `run` serves it to a script."""
     _check_options(options)
+    from tle2cuda.triton_imports import install
+
+    with install():
+        return _compile_served(options)
+
+
+def _compile_served(options: argparse.Namespace) -> int:
     from tle2cuda.runtime.loading import import_path, load_kernel
     from tle2cuda.runtime.signature import parse_constant
 
     for text in options.constants:
         parse_constant(text.partition(":")[0])  # a wrong command line is told before the file is run
-    kernel, module = load_kernel(options.kernel)
+    with contextlib.redirect_stdout(sys.stderr):  # what the file prints when it is run is no part of a dump
+        kernel, module = load_kernel(options.kernel)
     with import_path(Path(module.__file__ or "")):
         constants = dict(parse_constant(text, vars(module)) for text in options.constants)
     if options.signature is None:

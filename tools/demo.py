@@ -285,7 +285,8 @@ def table_of(rows: Sequence[Row], machine: Machine, options: argparse.Namespace)
     title = f"MoE Align Block Size: {options.tokens} slots, blocks of {options.block}, compiled for {ARCH}"
     caption = (
         "right: runs that gave NumPy's result; text 512 is real text routed to 1 of 512 experts, text 256 to 8 of "
-        "256, Zipf 512 is Zipf 1.2; lines of CUDA, registers and shared bytes are those for text 512"
+        "256, Zipf 512 is Zipf 1.2; lines of CUDA, registers and shared bytes are those for text 512; "
+        "n/k is n lines in k kernels"
     )
     table = Table(
         title=title,

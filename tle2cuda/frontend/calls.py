@@ -325,6 +325,13 @@ class Calls(Expressions):
     ) -> Any:
         """Calls a Python function or class on compile-time values, now."""
         span = self.span(node)
+        if function is breakpoint or getattr(function, "__name__", "") == "set_trace":  # pdb's, ipdb's, pudb's
+            raise UnsupportedSyntax(
+                f"`{name}` cannot stop a kernel that is compiled",
+                span,
+                help="run it as ordinary Python: `tle2cuda run --on eager SCRIPT`, TLE2CUDA_DEVICE=eager, "
+                "or kernel.eager[grid](...)",
+            )
         if function is constexpr and len(args) == 1 and not is_static(args[0]):
             return args[0]  # as in Triton, no constant comes of it
         if _takes_run_time_values(function):

@@ -139,13 +139,14 @@ def _missing_module(error: ModuleNotFoundError, path: Path) -> KernelError:
     """The error for an import that finds nothing; what lies in the user's own directories is not to be installed."""
     name = error.name or ""
     missing = name.partition(".")[0]
+    if missing == "triton":  # the importer's own message: it serves triton, and lacks this module
+        return ToolchainError(f"{path.name} imports {name}: {error.msg}", _last_line(error, path))
     place = _own_module(missing, path)
     if place is None:
-        hint = "use `import tle2cuda.language as tl` instead, or " if missing == "triton" else ""
         return ToolchainError(
             f"{path.name} imports {name}, which is not installed",
             _last_line(error, path),
-            help=f"{hint}pip install {missing}",
+            help=f"pip install {missing}",
         )
     if place.parent in (path.resolve().parent, _package_of(path)[0], Path.cwd()):
         advice = f"`{missing}` is {place}, which holds no such module"
