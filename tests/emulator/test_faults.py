@@ -199,11 +199,6 @@ def test_traps_and_failed_asserts() -> None:
     assert result.failed.kind == "trap" and "assertion `x[threadIdx.x] < 5` failed" in result.runs[0].printed
 
 
-def test_integer_division_by_zero() -> None:
-    found = fault("    x[threadIdx.x] = 7 / x[0];", X).failed
-    assert found.kind == "division" and found.location.line == 5
-
-
 def test_a_missing_barrier_shows_under_some_schedule() -> None:
     body = """
     __shared__ int tile[64];

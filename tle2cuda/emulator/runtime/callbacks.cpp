@@ -67,6 +67,10 @@ void __ubsan_handle_negate_overflow(OverflowPlace* place, uintptr_t a)
 {
     note_overflow(*place, 0, " - ", a, TLE2CUDA_HERE);
 }
+void __ubsan_handle_divrem_overflow(OverflowPlace* place, uintptr_t a, uintptr_t b)
+{
+    note_overflow(*place, a, " / ", b, TLE2CUDA_HERE);
+}
 
 TLE2CUDA_CALLBACKS(1)
 TLE2CUDA_CALLBACKS(2)

@@ -110,6 +110,7 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
 
 void on_fault(int number, siginfo_t* info, void* state)
 {
+    if (number == SIGFPE && current && finish_division(state)) return;
 #if defined(__x86_64__)
     const auto& registers = static_cast<ucontext_t*>(state)->uc_mcontext.gregs;
     const auto pc = static_cast<uintptr_t>(registers[REG_RIP]), frame = static_cast<uintptr_t>(registers[REG_RBP]);
@@ -120,7 +121,7 @@ void on_fault(int number, siginfo_t* info, void* state)
     (void)state;
     const uintptr_t pc = 0, frame = 0;
 #endif
-    if (number == SIGFPE) fail_in_signal("division", "an integer division by zero, or one that overflows", pc, frame);
+    if (number == SIGFPE) fail_in_signal("division", "an integer division that the emulator cannot finish", pc, frame);
     if (number == SIGILL) fail_in_signal("trap", "the kernel executes an illegal instruction", pc, frame);
     if (current) {
         const auto* address = static_cast<const unsigned char*>(info->si_addr);

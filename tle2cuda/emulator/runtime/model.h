@@ -317,11 +317,18 @@ void split_barriers_exited(Thread& thread);
 [[noreturn]] void fail(const char* kind, const std::string& message, int line = 0, bool with_states = false);
 [[noreturn]] void fail_in_signal(const char* kind, const std::string& message, uintptr_t pc, uintptr_t frame_pointer);
 void write_success();
+// Whether an address lies in the kernel's library.
+bool in_kernel(uintptr_t pc);
 // A finding does not stop the launch; the first of each place, or pair of places, is kept.
 void add_finding(const char* kind, const std::string& message, const void* pc);
 void add_finding(const char* kind, const std::string& message, const Party& at, const Party* other = nullptr);
 // A text as a JSON string.
 std::string quoted(const std::string& text);
+
+// ---- division.cpp ----
+
+// Goes on behind an integer division of the kernel's that the processor refuses. False when the context is not at one.
+bool finish_division(void* state);
 
 // ---- memory.cpp ----
 

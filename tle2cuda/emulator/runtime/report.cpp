@@ -35,12 +35,6 @@ std::string triple(Index index)
     return "[" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " + std::to_string(index.z) + "]";
 }
 
-bool in_kernel(uintptr_t pc)
-{
-    Dl_info info;
-    return dladdr(reinterpret_cast<void*>(pc), &info) && reinterpret_cast<uintptr_t>(info.dli_fbase) == launch.library_base;
-}
-
 // Return addresses in the kernel's code, innermost first, as offsets of the calls. Everything is compiled with frame pointers.
 std::vector<uintptr_t> walk(const Thread& thread, uintptr_t pc, uintptr_t frame_pointer)
 {
@@ -170,6 +164,12 @@ std::string error_json(
 }
 
 }  // namespace
+
+bool in_kernel(uintptr_t pc)
+{
+    Dl_info info;
+    return dladdr(reinterpret_cast<void*>(pc), &info) && reinterpret_cast<uintptr_t>(info.dli_fbase) == launch.library_base;
+}
 
 std::string quoted(const std::string& text)
 {
