@@ -74,6 +74,8 @@ hinted(const int* __restrict__ x, int* out, const int n)
     // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:199
     const int pid_x = blockIdx.x;
     const int start = pid_x * 256;
+    // tl.device_assert(n >= 0, "no negative length")                                  memory.py:201
+    if (n < 0) assertion_failed("no negative length", "memory.py", 201);
 
     // tl.device_assert(i >= 0)                                                        memory.py:202
     #pragma unroll

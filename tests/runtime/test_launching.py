@@ -103,9 +103,9 @@ def test_what_the_compiled_kernel_tells() -> None:
     pytest.importorskip("cupy")
     kernel = tle2cuda.jit(fill)
     for compiled in (
-        kernel.warmup(MockTensor(tl.float32), 1.0, 5, grid=(1,), num_warps=2),
-        kernel.warmup(MockTensor.wrap_dtype(tl.float32), 1.0, 5, num_warps=2),
-        kernel.warmup(zeros(), 1.0, 5, num_warps=2),
+        kernel.warmup(MockTensor(tl.float32), 1.0, 5, BLOCK=64, grid=(1,), num_warps=2),
+        kernel.warmup(MockTensor.wrap_dtype(tl.float32), 1.0, 5, BLOCK=64, num_warps=2),
+        kernel.warmup(zeros(), 1.0, 5, BLOCK=64, num_warps=2),
     ):
         assert 0 < compiled.n_regs <= 32 and compiled.n_spills == 0 and compiled.n_max_threads == 1024
         assert compiled.shared == compiled.metadata.shared == 0
@@ -401,7 +401,7 @@ def test_scripts_that_ask_for_registers_go_on_without_nvrtc(monkeypatch: pytest.
         raise errors.ToolchainError("NVRTC cannot be loaded")
 
     kernel = tle2cuda.jit(fill)
-    launch = kernel.warmup(zeros(), 1.0, 5, num_warps=16)
+    launch = kernel.warmup(zeros(), 1.0, 5, BLOCK=512, num_warps=16)
     monkeypatch.setattr(kernel, "compile_specialization", no_nvrtc)
     with pytest.warns(RuntimeWarning, match="the most that fit are reported: NVRTC cannot be loaded"):
         assert launch.n_regs == 128

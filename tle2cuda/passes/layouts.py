@@ -254,10 +254,7 @@ class _Assign:
         if not is_tile(op.operands[0]):
             self.rebuild(op, self.operands_in(op, None), None)
             return
-        layout = self.pick(list(op.operands), op.results[0])
-        best = self.choice.for_access(op.operands[0], layout.shape)
-        if self._spreads(op.operands[0], layout) and not self._spreads(op.operands[0], best):
-            layout = best
+        layout = self.coalesced(op.operands[0], self.pick(list(op.operands), op.results[0]))
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_store(self, op: Op) -> None:
@@ -269,11 +266,17 @@ class _Assign:
         if all(self.natural(v) is None for v in tiles):
             layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
         else:
-            layout = self.pick(tiles)
-            best = self.choice.for_access(pointer, layout.shape)
-            if self._spreads(pointer, layout) and not self._spreads(pointer, best):
-                layout = best
+            layout = self.coalesced(pointer, self.pick(tiles))
         self.rebuild(op, self.operands_in(op, layout), layout)
+
+    def coalesced(self, pointer: Value, layout: Layout) -> Layout:
+        """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.
+
+        Pointers in registers stay where they are: moving them costs more than it saves.
+        """
+        best = self.choice.for_access(pointer, layout.shape)
+        is_better = self._spreads(pointer, layout) and not self._spreads(pointer, best)
+        return best if is_better and pointer in self.lazy else layout
 
     def _spreads(self, pointer: Value, layout: Layout) -> bool:
         """Whether a warp's access in this layout touches much more than it needs: runs shorter than a sector."""
