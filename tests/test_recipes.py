@@ -47,7 +47,8 @@ def test_recipe_fits_its_record(start):
 
 def test_kinds_have_enough_recipes():
     kinds = [record_of(start).kind for start in recipe.all_recipes()]
-    for kind in ("reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
+    memory = ("quantization", "scatter/gather/atomics", "moe")
+    for kind in (*memory, "reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
         assert kinds.count(kind) >= 8, kind
 
 

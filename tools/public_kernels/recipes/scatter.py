@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from tools.public_kernels.recipe import (
@@ -53,8 +55,15 @@ def packed_swiglu_gradient(full: bool) -> Launch:
 @recipe("218e467c")
 def select_columns(full: bool) -> Launch:
     rows, columns, chosen = (4096, 8192, 4096) if full else (100, 77, 90)
+
+    def expected(before: Mapping[str, Array]) -> Mapping[str, Array]:
+        index = before["index"]
+        inside = (index >= 0) & (index < columns)
+        return {"out": np.where(inside, before["inp"][:, np.where(inside, index, 0)], before["out"])}
+
     return Launch(
         (cdiv(rows, 64), cdiv(chosen, 64)),
+        expected=expected,
         inp=normal(rows, columns),
         out=unwritten(rows, chosen),
         M=rows,
@@ -69,6 +78,7 @@ def upper_triangle(full: bool) -> Launch:
     rows, columns = (8192, 8192) if full else (300, 333)
     return Launch(
         (cdiv(rows, 256),),
+        expected=lambda before: {"Y": np.triu(before["X"], -5)},
         X=normal(rows, columns),
         Y=unwritten(rows, columns),
         M=rows,
