@@ -94,9 +94,11 @@ def pad_routing_map(full: bool) -> Launch:
 
 @recipe("8c2ca918")
 def input_scale_of_local_experts(full: bool) -> Launch:
-    tokens, columns, chosen, pitch = (1 << 16, 128, 4, 16) if full else (23, 128, 4, 16)
+    tokens, columns, chosen, pitch = (1 << 16, 100, 4, 16) if full else (23, 100, 4, 16)
     return Launch(
         (tokens,),
+        hidden_size=columns,
+        BLOCK_SIZE=128,
         input_ptr=normal(tokens, columns, pitch),
         topk_ids_ptr=integers(tokens, chosen, pitch, low=-1, high=24),
         output_s_ptr=zeros(1),

@@ -125,7 +125,7 @@ def int8_by_blocks_of_rows(full: bool) -> Launch:
 @recipe("8aeb8fd6")
 def int8_by_blocks_of_sequences(full: bool) -> Launch:
     heads, width, block = 4, 16, 64
-    blocks = [48 + 5 * i for i in range(128)] if full else [2, 1, 3]
+    blocks = [48 + 5 * i for i in range(64)] if full else [2, 1, 3]
     total = sum(blocks)
 
     def draw(rng: np.random.Generator) -> Array:
@@ -188,4 +188,71 @@ def rows_scaled_to_fp8_range(full: bool) -> Launch:
         K=columns,
         fp8_dtype_min=-448.0,
         fp8_dtype_max=448.0,
+    )
+
+
+@recipe("fc3a1313")
+def sequences_scaled_to_fp8(full: bool) -> Launch:
+    heads, width, pitch = 4, 48, 16
+    lengths = [64 + i % 128 for i in range(256)] if full else [130, 0, 7]
+    total, batch, largest = sum(lengths), len(lengths), np.float32(448)
+    ends = np.cumsum(lengths)
+
+    def expected(before: Mapping[str, Array]) -> Mapping[str, Array]:
+        values, codes, scales = before["X"][..., 0], before["X_fp8"].copy(), before["Descale"].copy()
+        for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
+            rows = slice(end - length, end)
+            top = np.maximum(np.abs(values[rows]).max(axis=(0, 2), initial=0), np.float32(1e-9))
+            scales[i, :heads] = top / largest
+            codes[rows, :, :, 0] = (values[rows] * (largest / top)[None, :, None]).astype(codes.dtype)
+        return {"X_fp8": codes, "Descale": scales}
+
+    return Launch(
+        (batch, heads),
+        expected=expected,
+        why="Triton's interpreter loses the carry into the exponent when it rounds to fp8: -127.9 becomes -64",
+        X=normal(total, heads, width, pitch),
+        X_fp8=unwritten(total, heads, width, pitch),
+        Descale=unwritten(batch, 16),
+        cu_seqlens=offsets(lengths),
+        H=heads,
+        MAX_SEQLEN=max(lengths),
+        stride_batch=0,
+        stride_seq=heads * width * pitch,
+        stride_head=width * pitch,
+        stride_dim=pitch,
+        stride_out_batch=0,
+        stride_out_seq=heads * width * pitch,
+        stride_out_head=width * pitch,
+        stride_out_dim=pitch,
+        stride_desc_batch=16,
+        stride_desc_head=16,
+        FP8_CLAMP_VAL=1e-9,
+        FP8_MAX=448.0,
+        HEAD_DIM=64,
+        ACTUAL_HEAD_DIM=width,
+    )
+
+
+@recipe("dc59559f")
+def mxfp4_groups(full: bool) -> Launch:
+    rows, columns, group, block = (8192, 2000, 128, 64) if full else (70, 200, 128, 64)
+    groups = cdiv(columns, group)
+    return Launch(
+        (cdiv(rows, block), groups),
+        why="scales are powers of two, so that each quotient is exact; thresholds are whole numbers by their dtype",
+        tensor_ptr=normal(rows, columns),
+        out_ptr=unwritten(rows, columns // 2),
+        scales_ptr=unwritten(cdiv(rows, block) * block, groups),
+        thr_pos_ptr=array(np.arange(8)),
+        M=rows,
+        K=columns,
+        M_CLOSEST=rows,
+        stride_m_t=columns,
+        stride_k_t=1,
+        stride_m_s=groups,
+        stride_k_s=1,
+        stride_m_o=columns // 2,
+        stride_k_o=1,
+        eps_exp=-20,
     )

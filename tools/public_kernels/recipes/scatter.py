@@ -198,3 +198,8 @@ def select_rows_gradient(full: bool) -> Launch:
         stride0=columns * pitch,
         stride1=pitch,
     )
+
+
+@recipe("5a686f36", timed=False)
+def additions_under_a_lock(full: bool) -> Launch:
+    return Launch((40,), ptr=full_of(3, 1), value=1.5, Lock=full_of(0, 1))
