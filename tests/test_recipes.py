@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from argparse import Namespace
 
 import numpy as np
 import pytest
 
-from tools.public_kernels import recipe
+from tools.public_kernels import check, recipe
 from tools.public_kernels.recipe import Concrete, Launch, Tolerance, Values, compare
 from tools.public_kernels.records import Record, load_records, without_bf16
 
@@ -47,8 +48,17 @@ def test_recipe_fits_its_record(start):
 
 def test_kinds_have_enough_recipes():
     kinds = [record_of(start).kind for start in recipe.all_recipes()]
-    for kind in ("reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
+    memory = ("quantization", "scatter/gather/atomics", "moe")
+    for kind in (*memory, "reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
         assert kinds.count(kind) >= 8, kind
+
+
+def test_what_a_recipe_expects_itself_is_asked_of_no_other_side():
+    own = record_of("c03a5112")
+    nowhere = Namespace(oracle="/nowhere/python", packages=".", cut=".", seed=0, wide=False)
+    assert isinstance(check.expected_of([own], nowhere)[own.hash], str)
+    with pytest.raises(FileNotFoundError, match="/nowhere/python"):
+        check.expected_of([own, record_of("c840945f")], nowhere)
 
 
 def test_two_recipes_of_one_record_are_refused():

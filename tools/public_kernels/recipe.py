@@ -95,7 +95,8 @@ class Launch:
         tolerance: For floating-point outputs; None takes that of their dtype.
         ignore: Array arguments that are scratch: what they hold afterwards is not compared.
         why: What limits the comparison, when something does.
-        expected: Makes of the arrays before the launch what outputs should hold, where no other side can run it.
+        expected: Makes of the arrays before the launch what outputs should hold, where Triton's interpreter, which is
+            then not asked, cannot run the kernel or gets it wrong.
     """
 
     grid: tuple[int, ...]
