@@ -49,6 +49,8 @@ def test_kinds_have_enough_recipes():
     kinds = [record_of(start).kind for start in recipe.all_recipes()]
     for kind in ("reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
         assert kinds.count(kind) >= 8, kind
+    for kind in ("conv", "ssm", "matmul", "attention"):
+        assert kinds.count(kind) >= 5, kind
 
 
 def test_two_recipes_of_one_record_are_refused():

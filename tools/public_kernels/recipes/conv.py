@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import numpy as np
 
 from tools.public_kernels.recipe import (
@@ -37,40 +40,43 @@ def gated_pool_backward(full: bool) -> Launch:
 
 
 _ROUNDED = Tolerance(1.6e-2, 1.6e-2)  # of values that were rounded to bf16 on the way
-_GRID = (2, 4, 64, 64)  # cells of a bird's-eye view by batch, z, x and y
 
 
-def pooled_points(intervals: int) -> tuple[Array, Array, Array]:
+def birds_eye_view(full: bool) -> tuple[tuple[int, int, int, int], int, int]:
+    """Cells of a bird's-eye view by batch, z, x and y; how many of them points are pooled into; channels."""
+    return ((8, 8, 128, 64), 60000, 64) if full else ((2, 4, 16, 16), 150, 50)
+
+
+def pooled_points(grid: tuple[int, int, int, int], intervals: int) -> tuple[Array, Array, Array]:
     """Cells of points as (x, y, z, batch), and where the points of a cell start and how many there are.
 
-    Every cell takes one interval of one to nine points, so that no two intervals are pooled into one cell.
+    An interval is 1 to 39 points; no two intervals are pooled into one cell.
     """
     rng = np.random.default_rng(intervals)
-    lengths = rng.integers(1, 10, intervals)
+    lengths = rng.integers(1, 40, intervals)
     starts = np.cumsum(lengths) - lengths
-    batch, z, x, y = np.unravel_index(rng.permutation(np.prod(_GRID))[:intervals], _GRID)
+    batch, z, x, y = np.unravel_index(rng.permutation(math.prod(grid))[:intervals], grid)
     return np.repeat(np.stack([x, y, z, batch], axis=1), lengths, axis=0), starts, lengths
 
 
-def cell_strides(channels: int) -> dict[str, int]:
-    """Distances in elements between neighbouring cells, by axis."""
-    _, depth, width, height = _GRID
+def cell_strides(name: str, grid: tuple[int, int, int, int], channels: int) -> dict[str, int]:
+    """Distances in elements between neighbouring cells of an argument, by parameter."""
+    _, depth, width, height = grid
     return {
-        "batch": depth * width * height * channels,
-        "z": width * height * channels,
-        "x": height * channels,
-        "y": channels,
+        f"{name}_batch_stride": depth * width * height * channels,
+        f"{name}_z_stride": width * height * channels,
+        f"{name}_x_stride": height * channels,
+        f"{name}_y_stride": channels,
     }
 
 
 @recipe("c240531e")
 def birds_eye_pool(full: bool) -> Launch:
-    intervals, channels = (30000, 64) if full else (150, 50)
-    cells, starts, lengths = pooled_points(intervals)
-    strides = {f"output_{axis}_stride": stride for axis, stride in cell_strides(channels).items()}
+    grid, intervals, channels = birds_eye_view(full)
+    cells, starts, lengths = pooled_points(grid, intervals)
     return Launch(
         (cdiv(intervals, 64),),
-        output_ptr=zeros(*_GRID, channels),
+        output_ptr=zeros(*grid, channels),
         image_feats_ptr=normal(len(cells), channels),
         geom_feats_ptr=array(cells),
         interval_starts_ptr=array(starts),
@@ -79,19 +85,18 @@ def birds_eye_pool(full: bool) -> Launch:
         num_intervals=intervals,
         image_feats_stride=channels,
         geom_feats_stride=4,
-        **strides,
+        **cell_strides("output", grid, channels),
     )
 
 
 @recipe("99f8bdb6")
 def birds_eye_pool_backward(full: bool) -> Launch:
-    intervals, channels = (30000, 64) if full else (150, 50)
-    cells, starts, lengths = pooled_points(intervals)
-    strides = {f"grad_output_{axis}_stride": stride for axis, stride in cell_strides(channels).items()}
+    grid, intervals, channels = birds_eye_view(full)
+    cells, starts, lengths = pooled_points(grid, intervals)
     return Launch(
         (cdiv(intervals, 64),),
         x_grad_ptr=unwritten(len(cells), channels),
-        grad_output_ptr=normal(*_GRID, channels),
+        grad_output_ptr=normal(*grid, channels),
         geom_feats_ptr=array(cells),
         interval_starts_ptr=array(starts),
         interval_lengths_ptr=array(lengths),
@@ -99,7 +104,7 @@ def birds_eye_pool_backward(full: bool) -> Launch:
         num_intervals=intervals,
         x_grad_stride=channels,
         geom_feats_stride=4,
-        **strides,
+        **cell_strides("grad_output", grid, channels),
     )
 
 
@@ -151,7 +156,7 @@ def dilated_convolution(full: bool) -> Launch:
         state_slot_ids_ptr=array(slots),
         num_tokens_ptr=array([live]),
         out_ptr=integers(padded, channels, low=-3, high=4),
-        why="the sum of taps is rounded to bf16",
+        why="the sum of taps is rounded to bf16, which Triton's interpreter gets wrong",
         tolerance=_ROUNDED,
         CHANNELS=channels,
         STATE_LENGTH=state,
@@ -163,11 +168,19 @@ def dilated_convolution(full: bool) -> Launch:
 @recipe("dfe2d7d1")
 def quantized_rows(full: bool) -> Launch:
     rows, width = (1 << 19, 128) if full else (37, 101)
+    scale = 1 / 32  # a power of two: the quotient is exact on every side
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        quotients = before["x_ptr"].astype(np.float64) / scale
+        return {"q_ptr": np.clip(np.rint(quotients), -128, 127), "scale_ptr": np.full(rows, scale)}
+
     return Launch(
         (rows,),
+        why="Triton's interpreter has no libdevice",
+        expected=expected,
         x_ptr=normal(rows, width, scale=2.0),
         q_ptr=unwritten(rows, width),
         scale_ptr=unwritten(rows),
         row_width=width,
-        static_scale_ptr=full_of(1 / 32, 1),  # a power of two: the quotient is exact on every side
+        static_scale_ptr=full_of(scale, 1),
     )
