@@ -11,10 +11,12 @@ from tools.public_kernels.recipe import (
     Array,
     Launch,
     Tolerance,
+    Values,
     array,
     cdiv,
     full_of,
     integers,
+    made,
     normal,
     offsets,
     recipe,
@@ -183,4 +185,78 @@ def quantized_rows(full: bool) -> Launch:
         scale_ptr=unwritten(rows),
         row_width=width,
         static_scale_ptr=full_of(scale, 1),
+    )
+
+
+@recipe("6ab55f4a")
+def hadamard_rotation(full: bool) -> Launch:
+    rows, groups = (1 << 14, 32) if full else (5, 3)
+    width = groups * 128 + (0 if full else 17)  # what follows the groups stays as it is
+    return Launch(
+        (rows * groups,),
+        input_ptr=normal(rows, width),
+        output_ptr=zeros(rows, width),
+        row_width=width,
+        groups_per_row=groups,
+        inverse_sqrt_group=128**-0.5,
+    )
+
+
+def packed_sequences(batch: int, length: int) -> Values:
+    """Numbers of the sequences that tokens belong to, in order; -1 for padding at the end."""
+
+    def fill(rng: np.random.Generator) -> Array:
+        numbers = np.sort(rng.integers(0, 3, (batch, length)), axis=1)
+        numbers[:, length - length // 10 :] = -1
+        return numbers
+
+    return made(fill)
+
+
+@recipe("2fda883b")
+def causal_convolution_gradient_before_activation(full: bool) -> Launch:
+    batch, length, channels = (4, 2048, 2048) if full else (2, 150, 70)
+    shape = (batch, length, channels)
+    return Launch(
+        (cdiv(channels, 64), cdiv(length, 64), batch),
+        tolerance=Tolerance(1e-4, 1e-4),
+        x=normal(*shape),
+        weight=normal(channels, 16, scale=0.25),
+        bias=normal(channels),
+        dy=normal(*shape),
+        g=unwritten(*shape),
+        seq_idx=packed_sequences(batch, length),
+        T=length,
+        D=channels,
+        stride_x_b=length * channels,
+        stride_x_t=channels,
+        stride_x_d=1,
+        stride_dy_b=length * channels,
+        stride_dy_t=channels,
+        stride_dy_d=1,
+    )
+
+
+@recipe("19764906")
+def causal_convolution_gradients(full: bool) -> Launch:
+    batch, length, channels = (4, 2048, 2048) if full else (2, 150, 70)
+    shape, tiles = (batch, length, channels), cdiv(length, 64)
+    return Launch(
+        (cdiv(channels, 64), tiles, batch),
+        x=normal(*shape),
+        weight=normal(channels, 16, scale=0.25),
+        g=normal(*shape),
+        dx=unwritten(*shape),
+        dw=unwritten(batch, tiles, channels, 16),
+        db=unwritten(batch, tiles, channels),
+        seq_idx=packed_sequences(batch, length),
+        T=length,
+        D=channels,
+        NT=tiles,
+        stride_x_b=length * channels,
+        stride_x_t=channels,
+        stride_x_d=1,
+        stride_g_b=length * channels,
+        stride_g_t=channels,
+        stride_g_d=1,
     )

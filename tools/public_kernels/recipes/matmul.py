@@ -177,3 +177,50 @@ def block_sparse_transposed_product(full: bool) -> Launch:
         offsets=offsets([int(count) for count in present.sum(axis=1)]),
         block_offsets_t=array(rng.permutation(len(row))),
     )
+
+
+@recipe("b543a23f", timed=False)
+def product_of_widened_operands(full: bool) -> Launch:
+    m, n, k = (4000, 4040, 2048) if full else (100, 88, 96)
+    return Launch(
+        (cdiv(m, 64) * cdiv(n, 32), 1),
+        tolerance=in_fp32(0.64 * k),  # values of fp16 are exact in tf32
+        A=normal(m, k),
+        B=normal(k, n),
+        C=unwritten(m, n),
+        M=m,
+        N=n,
+        K=k,
+        stride_am=k,
+        stride_ak=1,
+        stride_bk=n,
+        stride_bn=1,
+        stride_cm=n,
+        stride_cn=1,
+    )
+
+
+@recipe("0cae8600", timed=False)
+def product_with_packed_nibbles(full: bool) -> Launch:
+    m, n, k = (2000, 4040, 2048) if full else (70, 100, 256)
+    scales = k // 128 * n + 64  # the last tile of columns reads on after the last row
+    return Launch(
+        (cdiv(m, 64) * cdiv(n, 64), 1),
+        tolerance=in_fp32(0.8 * 5 * 0.1 * k),
+        A=normal(m, k),
+        B=integers(k // 2, n, high=256),
+        scales_ptr=uniform(scales, low=0.05, high=0.15),
+        zeros_ptr=integers(scales, high=16),
+        C=unwritten(m, n),
+        M=m,
+        N=n,
+        K=k,
+        stride_am=k,
+        stride_ak=1,
+        stride_bk=n,
+        stride_bn=1,
+        stride_cm=n,
+        stride_cn=1,
+        stride_scale_k=n,
+        stride_scale_n=1,
+    )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+
+import numpy as np
 
 from tools.public_kernels.recipe import (
+    Array,
     Launch,
     Tolerance,
     array,
     booleans,
     cdiv,
     integers,
+    made,
     normal,
     offsets,
     recipe,
@@ -124,4 +129,102 @@ def decaying_linear_attention(full: bool) -> Launch:
         n=length,
         e=size,
         NUM_BLOCK=cdiv(length, 64),
+    )
+
+
+@recipe("2ad7e8e6", timed=False)
+def states_of_chunks(full: bool) -> Launch:
+    batch, length, chunk, heads, groups = (4, 4000, 256, 32, 4) if full else (2, 150, 64, 4, 2)
+    size, states, parts = (64, 128, cdiv(length, chunk)) if full else (70, 50, cdiv(length, chunk))
+    chunked = {"batch": heads * parts * chunk, "chunk": chunk, "head": parts * chunk, "csize": 1}
+
+    def decays(rng: np.random.Generator) -> Array:
+        return -np.cumsum(rng.random((batch, heads, parts, chunk)) * 0.1, axis=-1)
+
+    def expected(before: Mapping[str, Array]) -> dict[str, Array]:
+        x, b, dt, decay, sequences = (
+            before[name].astype(np.float32) for name in ("x_ptr", "b_ptr", "dt_ptr", "dA_cumsum_ptr", "seq_idx_ptr")
+        )
+        found = np.empty((batch, parts, heads, size, states), np.float32)
+        for part in range(parts):
+            tokens = slice(part * chunk, min((part + 1) * chunk, length))
+            here = slice(0, tokens.stop - tokens.start)
+            left = np.exp(np.minimum(decay[:, :, part, -1:] - decay[:, :, part], 0.0)) * dt[:, :, part]
+            same = sequences[:, tokens] == sequences[:, tokens.stop - 1, None]
+            weights = np.where(same[:, :, None], left.transpose(0, 2, 1)[:, here], 0.0)
+            rows = np.repeat(b[:, tokens], heads // groups, axis=2) * weights[..., None]
+            rows = rows.astype(np.float16).astype(np.float32)
+            found[:, part] = np.einsum("blhd,blhs->bhds", x[:, tokens], rows)
+        return {"states_ptr": found}
+
+    return Launch(
+        (cdiv(size, 64) * cdiv(states, 32), batch * parts, heads),
+        tolerance=Tolerance(2e-3, 4e-3),  # operands and results are fp16
+        why="Triton's interpreter fails on numbers of sequences in fp16",
+        expected=expected,
+        x_ptr=normal(batch, length, heads, size),
+        b_ptr=normal(batch, length, groups, states),
+        states_ptr=unwritten(batch, parts, heads, size, states),
+        dt_ptr=uniform(batch, heads, parts, chunk),
+        dA_cumsum_ptr=made(decays),
+        seq_idx_ptr=made(lambda rng: np.sort(rng.integers(0, 3, (batch, length)), axis=1)),
+        hdim=size,
+        dstate=states,
+        chunk_size=chunk,
+        batch=batch,
+        seqlen=length,
+        nheads_ngroups_ratio=heads // groups,
+        stride_x_batch=length * heads * size,
+        stride_x_seqlen=heads * size,
+        stride_x_head=size,
+        stride_x_hdim=1,
+        stride_b_batch=length * groups * states,
+        stride_b_seqlen=groups * states,
+        stride_b_head=states,
+        stride_states_batch=parts * heads * size * states,
+        stride_states_chunk=heads * size * states,
+        stride_states_head=size * states,
+        stride_states_hdim=states,
+        stride_states_dstate=1,
+        **{f"stride_dt_{axis}": stride for axis, stride in chunked.items()},
+        **{f"stride_dA_cs_{axis}": stride for axis, stride in chunked.items()},
+        stride_seq_idx_batch=length,
+        stride_seq_idx_seqlen=1,
+    )
+
+
+@recipe("6ccbd734")
+def step_of_matrix_memory(full: bool) -> Launch:
+    batch, heads, size = (512, 8, 128) if full else (2, 3, 48)
+    total = batch * heads
+    return Launch(
+        (1, size // 16, total),
+        tolerance=Tolerance(1e-3, 1e-4),
+        matC_old=normal(total, size, size),
+        vecN_old=uniform(total, size, low=0.5, high=1.5),
+        scaM_old=uniform(total),
+        vecQ=uniform(total, size),
+        vecK=uniform(total, size),
+        vecV=normal(total, size),
+        scaI=normal(total),
+        scaF=normal(total, mean=2.0),
+        vecH=unwritten(total, size),
+        matC_new=unwritten(total, size, size),
+        vecN_new=unwritten(total, size),
+        scaM_new=unwritten(total),
+        str_matC_B_NH=size * size,
+        str_matC_DHQK=size,
+        str_matC_DHHV=1,
+        str_vecN_B_NH=size,
+        str_vecN_DHQK=1,
+        str_scaM_B_NH=1,
+        str_vecQK_NH=size,
+        str_vecQK_DHQK=1,
+        str_vecVH_B_NH=size,
+        str_vecVH_DHHV=1,
+        str_scaIF_B_NH=1,
+        B=batch,
+        NH=heads,
+        DHQK=size,
+        DHHV=size,
     )
