@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from tools.public_kernels.recipe import Launch, Tolerance, cdiv, made, normal, offsets, recipe, unwritten, zeros
+from tools.public_kernels.recipe import Launch, Tolerance, array, cdiv, made, normal, offsets, recipe, unwritten, zeros
 from tools.public_kernels.recipes.matmul import with_tf32
+from tools.public_kernels.recipes.scans import chunks
 
 
 @recipe("632aca35")
@@ -196,4 +199,59 @@ def column_means(full: bool) -> Launch:
         **{f"stride_k{axis}": stride for axis, stride in strides.items()},
         stride_ob=length,
         stride_os=1,
+    )
+
+
+@recipe("0626c46a", timed=False)
+def stick_breaking_attention(full: bool) -> Launch:
+    lengths, heads, size = ([2048] * 4, 4, 64) if full else ([150, 7, 64], 4, 64)
+    total, parts = sum(lengths), chunks(lengths, 64)
+    return Launch(
+        (size // 16, heads, len(parts)),
+        tolerance=Tolerance(5e-3, 5e-3),  # weights of values, which sum to at most one, and results are fp16
+        q=normal(total, heads, size),
+        k=normal(total, heads, size),
+        v=normal(total, heads, size),
+        o=unwritten(total, heads, size),
+        rem=unwritten(total, heads),
+        scale=size**-0.5,
+        cu_seqlens=offsets(lengths),
+        chunk_indices=array(parts),
+        T=total,
+        G=1,
+        BK=size,
+    )
+
+
+@recipe("891f7678", timed=False)
+def attention_that_counts_skippable_tiles(full: bool) -> Launch:
+    queries, keys = ([2000] * 4, [2000, 4000] * 2) if full else ([150, 3, 200], [150, 140, 300])
+    heads, groups, size = (16, 2, 64) if full else (4, 2, 50)
+    batch, tiles = len(queries), cdiv(max(queries), 128)
+    counts = (batch, heads, tiles, 4)
+    return Launch(
+        (batch, heads, tiles),
+        tolerance=Tolerance(4e-3, 4e-3),  # weights of values and results are fp16
+        Q=normal(sum(queries), heads, size),
+        K=normal(sum(keys), heads // groups, size),
+        V=normal(sum(keys), heads // groups, size),
+        qk_scale=size**-0.5 * math.log2(math.e),
+        b_start_loc=array(np.cumsum([0, *queries])[:-1]),
+        b_seq_len=array(queries),
+        b_start_loc_k=array(np.cumsum([0, *keys])[:-1]),
+        b_seq_len_k=array(keys),
+        Out=unwritten(sum(queries), heads, size),
+        stride_qbs=heads * size,
+        stride_qh=size,
+        stride_kbs=heads // groups * size,
+        stride_kh=size,
+        stride_vbs=heads // groups * size,
+        stride_vh=size,
+        stride_obs=heads * size,
+        stride_oh=size,
+        Threshold_trials=array([-0.37, 0.93, 2.11, 3.07]),
+        Per_program_totals=unwritten(*counts),
+        Per_program_skipped=unwritten(*counts),
+        kv_group_num=groups,
+        HEAD_DIM=size,
     )

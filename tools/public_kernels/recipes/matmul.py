@@ -203,7 +203,7 @@ def product_of_widened_operands(full: bool) -> Launch:
 @recipe("0cae8600", timed=False)
 def product_with_packed_nibbles(full: bool) -> Launch:
     m, n, k = (2000, 4040, 2048) if full else (70, 100, 256)
-    scales = k // 128 * n + 64  # the last tile of columns reads on after the last row
+    scales = k // 32 * n + 64  # the last tile of columns reads on after the last row
     return Launch(
         (cdiv(m, 64) * cdiv(n, 64), 1),
         tolerance=in_fp32(0.8 * 5 * 0.1 * k),
@@ -223,4 +223,36 @@ def product_with_packed_nibbles(full: bool) -> Launch:
         stride_cn=1,
         stride_scale_k=n,
         stride_scale_n=1,
+        QGROUP_SIZE=32,  # with the record's 128, steps of 32 along K would start inside rows of scales
+    )
+
+
+@recipe("d63901d0", timed=False)
+def product_with_six_bit_weights(full: bool) -> Launch:
+    m, n, blocks = (2000, 4040, 8) if full else (70, 100, 2)
+    k = blocks * 256
+    return Launch(
+        (cdiv(m, 64), cdiv(n, 64)),
+        tolerance=Tolerance(2e-3, in_fp32(0.8 * 16 * 0.02 * k).absolute + 2e-3),  # the sum is stored as fp16
+        x_ptr=normal(m, k),
+        ql_ptr=integers(blocks, 128, n, high=256),
+        qh_ptr=integers(blocks, 64, n, high=256),
+        scale_ptr=uniform(blocks, 16, n, low=0.01, high=0.03),
+        out_ptr=unwritten(m, n),
+        M=m,
+        N=n,
+        NUM_BLOCKS=blocks,
+        stride_xm=k,
+        stride_xk=1,
+        stride_qlb=128 * n,
+        stride_qlq=n,
+        stride_qln=1,
+        stride_qhb=64 * n,
+        stride_qhq=n,
+        stride_qhn=1,
+        stride_sb=16 * n,
+        stride_ss=n,
+        stride_sn=1,
+        stride_om=n,
+        stride_on=1,
     )
