@@ -51,6 +51,8 @@ def test_kinds_have_enough_recipes():
     memory = ("quantization", "scatter/gather/atomics", "moe")
     for kind in (*memory, "reduction", "softmax/loss", "scan", "sampling", "sort/topk", "norm", "elementwise"):
         assert kinds.count(kind) >= 8, kind
+    for kind in ("conv", "ssm", "matmul", "attention"):
+        assert kinds.count(kind) >= 5, kind
 
 
 def test_what_a_recipe_expects_itself_is_asked_of_no_other_side():
