@@ -9,25 +9,6 @@
 
 namespace {
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
 // ld.global). Its address is computed either way, so that neighbouring loads can share it.
 __device__ __forceinline__ int load_if(bool condition, const int* pointer, int other)
@@ -37,6 +18,15 @@ __device__ __forceinline__ int load_if(bool condition, const int* pointer, int o
         : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
     return other;
 }
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>

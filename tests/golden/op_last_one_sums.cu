@@ -45,16 +45,6 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // The machine word that moves BYTES bytes at once: Word<16>::Type is uint4.
 template <int BYTES>
 struct Word;

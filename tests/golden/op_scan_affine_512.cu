@@ -9,25 +9,6 @@ namespace {
 
 struct Items_i32_i32 { int item0; int item1; };
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -67,6 +48,15 @@ __device__ __forceinline__ T lanes_scan(T value, Combine combine)
     }
     return value;
 }
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>

@@ -16,16 +16,6 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)

@@ -224,25 +224,6 @@ __device__ __forceinline__ void best_of_rows(T (&keys)[ROWS][COUNT], T (&best)[R
     }
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
 // A float as an integer in the same order: -0 before 0, and NaN, whatever its sign, last. Keys become floats again.
 __device__ __forceinline__ int float_key(float value)
 {
@@ -254,6 +235,15 @@ __device__ __forceinline__ float float_of_key(int key)
 {
     return __int_as_float(key ^ ((key >> 31) & 0x7fffffff));
 }
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>

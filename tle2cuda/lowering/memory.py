@@ -223,14 +223,16 @@ class MemoryEmitter:
             name = self.state.helper(f"load_{'narrow_' if self._is_narrow(access) else ''}edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
         condition = all_of(conditions)
+        if condition is None:
+            return C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
         fill = filled(self.state, pointee(access.pointer), vec, self._other_base(access))
-        predicated = predicated_load(self.state, op, vec) if condition is not None else None
-        if predicated is None and condition is not None and self._is_narrow(access):
+        predicated = predicated_load(self.state, op, vec)
+        if predicated is None and self._is_narrow(access):
             predicated = self.state.helper(f"load_packed_if{cache}")
-        if predicated is not None and condition is not None:
+        if predicated is not None:
             return C(f"{predicated}({condition.text}, {address.text}, {fill})", PRIMARY)
         loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
-        return loaded if condition is None else ternary(condition, loaded, C(fill))
+        return ternary(condition, loaded, C(fill))
 
     def _is_narrow(self, access: Access) -> bool:
         """Whether whole registers hold several elements each, which a choice between vectors should not take apart."""

@@ -15,17 +15,17 @@ import json
 import multiprocessing
 import os
 import pickle
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 from tools.bench.common import Bench, format_table
 from tools.public_kernels import sides
@@ -76,7 +76,6 @@ class Job:
     cut: Path
     expected: Mapping[str, Array] | str | None = None
     seed: int = 0
-    fields: dict[str, Any] = field(default_factory=dict)
 
 
 def check(job: Job) -> Result:
@@ -123,8 +122,6 @@ def check(job: Job) -> Result:
 
 def _time(ours: sides.Ran, rival: sides.Ran) -> tuple[float, float]:
     """Medians inside graphs, in alternation."""
-    import statistics
-
     bench = Bench()
     with bench.current():
         ours.again(), rival.again()
