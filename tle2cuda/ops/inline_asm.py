@@ -208,13 +208,13 @@ def _packed(bits: Array, element: Element, pack: int, letter_bits: Sequence[int]
         word = np.zeros(groups.shape[0], np.uint64)
         for lane in range(count):
             word |= groups[:, position, lane].astype(np.uint64) << np.uint64(width * lane)
-        bits = letter_bits[position]
-        if bits == 1:
+        held = letter_bits[position]
+        if held == 1:
             registers.append(word & np.uint64(1) != 0)
             continue
         if element is BOOL and count == 1:
             word = np.uint64(0) - word
-        registers.append(word & np.uint64(2**bits - 1))
+        registers.append(word & np.uint64(2**held - 1))
     return registers
 
 
