@@ -111,7 +111,8 @@ REFUSED = (
         {"M": 10, "K": 36},
         4096,
         {},
-        "`a`: the stride of dimension 0 is K = 36 elements of 2 bytes = 72 bytes; TMA needs a multiple of 16 bytes below 2^40\n"
+        "`a`: the stride of dimension 0 is K = 36 elements of 2 bytes = 72 bytes; TMA needs a multiple of 16 bytes "
+        "below 2^40\n"
         "  tensor map `a_map` of `a`, made at gemm.py:12\n"
         "  help: pad the rows of the tensor to a multiple of 16 bytes",
     ),
@@ -187,7 +188,9 @@ def test_what_the_driver_is_told(encoder: EncodedTiled) -> None:
     described = describe_map(spec, {"M": 10, "K": 64}, 4096)
     assert tensor_maps.encode(spec, described, 4096) == b"\x01" * 128
     assert encoder.calls == [(6, 2, 4096, [64, 10], [128], [32, 64], [1, 1], 0, 2, 3, 1)]
-    with pytest.raises(errors.LaunchError, match="refuses the tensor map `a_map` of `a`: error 1 of cuTensorMapEncodeTiled"):
+    with pytest.raises(
+        errors.LaunchError, match="refuses the tensor map `a_map` of `a`: error 1 of cuTensorMapEncodeTiled"
+    ):
         tensor_maps.encode(spec, described, 0xBAD0)
 
 
@@ -264,7 +267,9 @@ def launching(monkeypatch: pytest.MonkeyPatch, contract: LaunchContract) -> tupl
 def parts(name: str) -> DescriptorArgument:
     extents = tuple(ArgSpec(f"{name}_extent{axis}", "scalar", "i32", is_passed=False) for axis in (0, 1))
     stride = (ArgSpec(f"{name}_stride0", "scalar", "i64", is_passed=False),)
-    return DescriptorArgument(ArgSpec(f"{name}_base", "pointer", "fp16", 16, is_passed=False), extents, stride, (64, 64), "zero")
+    return DescriptorArgument(
+        ArgSpec(f"{name}_base", "pointer", "fp16", 16, is_passed=False), extents, stride, (64, 64), "zero"
+    )
 
 
 def host_map(name: str) -> TensorMapSpec:
@@ -292,9 +297,7 @@ def product(monkeypatch: pytest.MonkeyPatch, encoder: EncodedTiled) -> tuple[Jit
     return kernel, driver, compiled
 
 
-def test_launches_pass_maps_of_host_descriptors(
-    product: tuple[JitFunction, Driver, Any], encoder: EncodedTiled
-) -> None:
+def test_launches_pass_maps_of_host_descriptors(product: tuple[JitFunction, Driver, Any], encoder: EncodedTiled) -> None:
     kernel, driver, _ = product
     tensors = [FakeTensor(4096 * (i + 1)) for i in range(3)]
     descriptors = [TensorDescriptor(t, [100, 200], [200, 1], [64, 64]) for t in tensors]
@@ -320,7 +323,7 @@ def test_maps_are_made_anew_when_too_many_are_kept(
     product: tuple[JitFunction, Driver, Any], encoder: EncodedTiled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tensor_maps, "_REMEMBERED_MAPS", 4)
-    kernel, driver, _ = product
+    kernel, _, _ = product
     for rows in range(1, 20):
         descriptors = [TensorDescriptor(FakeTensor(), [rows, 200], [200, 1], [64, 64]) for _ in range(3)]
         kernel[(8,)](*descriptors, 5, BLOCK=64)
