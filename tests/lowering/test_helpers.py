@@ -27,6 +27,7 @@ SCALARS = ("unsigned", "unsigned short", "unsigned long long", "int", "double", 
 RED_ADD_ELEMENTS = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
 
 ADD = "[](float a, float b) { return a + b; }"
+OWN_SLOTS = "struct Slots { static __device__ int thread() { return threadIdx.x; } } slots; "
 USES = {
     "assertion_failed": 'if (i[0] < 0) assertion_failed("message", "kernel.py", 3);',
     "vector": "Vector<float, 4> v; v[0] = f[0]; f[1] = v[0];",
@@ -94,18 +95,19 @@ USES = {
         "struct Partition { static __device__ void meet() { __syncthreads(); } }; "
         "PartitionSlots<int, 2, 128, 64, Partition::meet> slots{box}; slots.exchange(mine, theirs, 32); i[0] = theirs[1];"
     ),
-    "NoSlots": "static_assert(sizeof(NoSlots) == 1);",
+    "NoSlots": "i[0] = NoSlots::thread();",
     "row_position": "i[0] = row_position<8, 1>(i[2]) + row_position<128, 2>(i[3]) + row_mask<2>(i[1]);",
     "compare_threads": (
         "int keys[1][2] = {{i[0], i[1]}}; struct {} slots; "
         "compare_threads<32, 1, true, false>(keys, 3, i[2] > 0, slots); i[0] = keys[0][1];"
     ),
-    "merge_rows": "int keys[1][2] = {{i[0], i[1]}}; merge_rows<32, 1, false>(keys, 16, NoSlots{}); i[0] = keys[0][1];",
-    "sort_rows": "int keys[1][2] = {{i[0], i[1]}}; sort_rows<32, 1, 32, true>(keys, NoSlots{}); i[0] = keys[0][1];",
+    "merge_rows": OWN_SLOTS
+    + "int keys[1][2] = {{i[0], i[1]}}; merge_rows<32, 1, false>(keys, 16, slots); i[0] = keys[0][1];",
+    "sort_rows": OWN_SLOTS + "int keys[1][2] = {{i[0], i[1]}}; sort_rows<32, 1, 32, true>(keys, slots); i[0] = keys[0][1];",
     "best_in_thread": "int keys[1][4] = {}, best[1][2]; best_in_thread<true>(keys, best); i[0] = best[0][1];",
     "best_of_rows": (
-        "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
-        "best_of_rows<32, 1, 1, true>(keys, best, NoSlots{}); i[0] = best[0][1];"
+        OWN_SLOTS + "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
+        "best_of_rows<32, 1, 1, true>(keys, best, slots); i[0] = best[0][1];"
     ),
     "cta_exclusive_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_sum<4, false>(i[1], i[2], slots);",
     "partition_exclusive_sum": (
