@@ -85,6 +85,33 @@ def panel_columns(element_bytes: int, swizzle_bytes: int) -> int:
     return 1 << log2_exact(swizzle_bytes // element_bytes, "elements in a swizzled row")
 
 
+def boxes_of_block(
+    block: Sequence[int], shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0
+) -> tuple[Boxes, tuple[int, ...]] | None:
+    """How a block of a tensor is moved to or from a buffer, which may lack dimensions of extent 1 or have more of them.
+
+    Args:
+        block: Extents of the block.
+        shape: Extents of the buffer.
+        element_bytes: Size of an element.
+        swizzle_bytes: As for `boxes`.
+
+    Returns:
+        The boxes, their axes those of the buffer, and the box in the dimensions of the block; None when the copy engine
+        cannot move it.
+    """
+    made = boxes(shape, element_bytes, swizzle_bytes)
+    if made is None:
+        return None
+    return made, tuple(made.box[axis] if axis is not None else 1 for axis in buffer_axes(block, shape))
+
+
+def buffer_axes(block: Sequence[int], shape: Sequence[int]) -> tuple[int | None, ...]:
+    """For each dimension of a block the axis of the buffer that holds it; None for extents of 1."""
+    long = [axis for axis, extent in enumerate(shape) if extent > 1]
+    return tuple(long.pop(0) if extent > 1 else None for extent in block)
+
+
 def boxes(shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0) -> Boxes | None:
     """How a tile of a dense buffer is moved; None when the copy engine cannot.
 

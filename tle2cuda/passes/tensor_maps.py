@@ -18,7 +18,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
-from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes
+from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.passes import canonicalise
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
@@ -94,8 +94,8 @@ class _Planner:
         if kind != "store" and element not in _REDUCED[kind]:
             return None
         swizzle_bytes = self._swizzle_bytes(copy)
-        moved = boxes(op.attrs["block"], element.bytes, swizzle_bytes)
-        if moved is None or moved.count > _MOST_COPIES or not self._is_engines(copy):
+        moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
+        if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
             return None
         base = self.expressions.pointer(copy.base)
         shape = [self.expressions.integer(value) for value in copy.extents]
@@ -104,7 +104,7 @@ class _Planner:
             return None
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
-        return _Description(argument, offset, *texts, element, moved.box, swizzle_bytes, padding)
+        return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
 
     def _swizzle_bytes(self, copy: TensorCopy) -> int:
         allocations = self.views.allocations(copy.buffer) or ()
