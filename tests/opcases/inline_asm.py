@@ -240,6 +240,31 @@ CONVERSIONS: list[tuple[str, str, str, int, Any, Any, Reference]] = [
     ("byte_alone", "xor.b16 $0, $1, 15;", "=h,h", 1, np.uint8, np.uint8, lambda x: x ^ 15),
     ("predicate", "not.pred $0, $1;", "=b,b", 1, np.bool_, np.bool_, lambda x: ~x),
     ("nothing", "mov.b32 $0, $1;", "=r,0", 1, np.int32, np.int32, lambda x: x),
+    # Registers hold bits: zeros above what is narrower, the lowest bits of what is wider, whatever the letter.
+    ("byte_in_32", "mov.b32 $0, $1;", "=r,r", 1, np.int8, np.int32, lambda x: x.view(np.uint8)),
+    ("short_in_64", "mov.b64 $0, $1;", "=l,l", 1, np.int16, np.int64, lambda x: x.view(np.uint16)),
+    ("half_in_32", "xor.b32 $0, $1, 0x8000;", "=r,r", 1, np.float16, np.float16, lambda x: -x),
+    ("int64_in_32", "add.u32 $0, $1, 1;", "=r,r", 1, np.int64, np.int64, lambda x: (x + 1) & 0xFFFFFFFF),
+    ("int32_in_16", "not.b16 $0, $1;", "=h,h", 1, np.int32, np.int32, lambda x: ~x & 0xFFFF),
+    ("float_as_bits", "xor.b32 $0, $1, 0x80000000;", "=r,r", 1, np.float32, np.float32, lambda x: -x),
+    ("int_in_float", "add.s32 $0, $1, 1;", "=f,f", 1, np.int32, np.int32, lambda x: x + 1),
+    ("float_tied_to_int", "xor.b32 $0, $0, 0x80000000;", "=r,0", 1, np.float32, np.int32, lambda x: (-x).view(np.int32)),
+    ("int_tied_to_float", "add.f32 $0, $0, $0;", "=f,0", 1, np.int32, np.float32, lambda x: x.view(np.float32) * 2),
+    ("double_in_32", "mov.b32 $0, $1;", "=r,r", 1, np.float64, np.int32, lambda x: x.view(np.int32)[::2]),
+    ("bool_in_32", "mov.b32 $0, $1;", "=r,r", 1, np.bool_, np.int32, lambda x: -x.astype(np.int32)),
+    ("bool_in_16", "mov.b16 $0, $1;", "=h,h", 1, np.bool_, np.int16, lambda x: -x.astype(np.int16)),
+    ("bool_of_32", "mov.b32 $0, $1;", "=r,r", 1, np.int32, np.bool_, lambda x: x & 1),
+    ("predicate_of_int", "not.pred $0, $1;", "=b,b", 1, np.int16, np.int64, lambda x: -(~x & 1).astype(np.int64)),
+    (
+        "bytes_in_64",
+        "shl.b64 $0, $1, 8;",
+        "=l,l",
+        4,
+        np.uint8,
+        np.uint8,
+        lambda x: np.roll(x, 1) * (np.arange(x.size) % 4 > 0),
+    ),
+    ("halves_in_16", "not.b16 $0, $1;", "=h,h", 2, np.uint16, np.uint16, lambda x: ~x * (np.arange(x.size) % 2 == 0)),
 ]
 
 

@@ -12,7 +12,7 @@ import tle2cuda
 import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import error_of
 from tests.ops.harness import tracing
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, KernelError, NotSupported
+from tle2cuda.errors import InvalidArgument, InvalidType, KernelError, NotSupported
 from tle2cuda.ptx.cpp import without_asm
 from tle2cuda.ptx.evaluate import evaluate
 from tle2cuda.ptx.parser import Address, Group, Integer, Register, parse
@@ -52,16 +52,6 @@ def asm(text: str, constraints: str, args: Any, dtype: Any, is_pure: Any = True,
             lambda x: asm("mov.b32 $0, $1;", "=r,r", [x], tl.int32, True, 3),
             InvalidArgument,
             "pack must be a power of two, got 3",
-        ),
-        (
-            lambda x: asm("mov.b64 $0, $1;", "=l,h", [x], tl.int64),
-            DTypeMismatch,
-            "the constraint 'h' holds 16 bits, not int32",
-        ),
-        (
-            lambda x: asm("mov.f32 $0, $1;", "=f,r", [x], tl.float16),
-            DTypeMismatch,
-            "the constraint 'f' takes a float of 32 bits, not float16",
         ),
         (lambda x: asm(x, "=r,r", [x], tl.int32), Exception, ""),
     ],

@@ -115,7 +115,7 @@ class _ExclusiveSum:
         if self.cub:
             state.includes.add("cub/block/block_scan.cuh")
             state.member_types[self.scratch[0]] = f"{self.cub}::TempStorage"
-            threads = state.kernel.num_threads
+            threads = state.kernel.default_threads
             state.usings[self.cub] = (
                 f"using {self.cub} = cub::BlockScan<{self.inner.cuda}, {threads}, cub::BLOCK_SCAN_WARP_SCANS>;"
             )

@@ -26,7 +26,7 @@ from tle2cuda.lowering.writer import Block
 from tle2cuda.ops.inline_asm import REGISTER_BITS, Constraints, elements_per_register, parse_constraints, registers_of
 
 TEMPLATE = "inline_asm.cu.j2"
-_WORDS = {1: "unsigned", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
+_WORDS = {1: "unsigned", 8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 _MNEMONIC = re.compile(r"(?:^|[;{}\n])\s*(?:@!?\w+\s+)?(?!reg\b)(?P<name>[a-z][a-z0-9_]*)(?:[.\s])")
 _AS_BITS = {F16: "__half_as_ushort", BF16: "__bfloat16_as_ushort", F32: "__float_as_uint"}
 _FROM_BITS = {F16: "__ushort_as_half", BF16: "__ushort_as_bfloat16", F32: "__uint_as_float"}
@@ -148,7 +148,7 @@ class _Function:
     def _clobbers(self, pure: bool) -> list[str]:
         named = [name for name in self.parsed.clobbers if name == "memory"]
         touches = re.search(
-            r"\b(?:ld|st|atom|red|fence|membar|bar|barrier|mbarrier|cp|griddepcontrol)\b", self.op.attrs["asm"]
+            r"\b(?:ld|st|atom|red|multimem|fence|membar|bar|barrier|mbarrier|cp|griddepcontrol)\b", self.op.attrs["asm"]
         )
         return named or (["memory"] if touches and not pure else [])
 
@@ -161,20 +161,23 @@ class _Function:
             self.before.append(f"{self.type_of(element)} {name};")
         for register in range(number):
             letter = self.parsed.outputs[position + register]
+            spelled = _spelled(element, letter, count)
             mark = "=&" if self.parsed.early[position + register] else "="
             mark = "+" if str(position + register) in self.parsed.inputs else mark
             target = name if self.pack == 1 else f"{name}[{register * count}]"
             if count == 1 and _goes_directly(element, letter):
-                self.outputs.append(f'"{mark}{letter}"({target})')
+                self.outputs.append(f'"{mark}{spelled}"({target})')
                 continue
             word = f"{name}_word" if number == 1 else f"{name}_word_{register}"
-            self.before.append(f"{_WORDS[REGISTER_BITS[letter]]} {word};")
-            spelled = "r" if letter == "b" else letter
+            self.before.append(f"{_WORDS[REGISTER_BITS[spelled]]} {word};")
             self.outputs.append(f'"{mark}{spelled}"({word})')
             if count == 1:
                 self.after.append(f"{target} = {self._from_word(element, letter, word)};")
-            else:
-                self.after.append(f"memcpy(&{target}, &{word}, {self._bytes(element, count)});")
+                continue
+            if self._is_partial(element, count, spelled):
+                self.after.append(f"const unsigned {word}_wide = {word};")
+                word = f"{word}_wide"
+            self.after.append(f"memcpy(&{target}, &{word}, {self._bytes(element, count)});")
         return position + number
 
     def _pass(self, name: str, element: Element, position: int) -> int:
@@ -184,7 +187,7 @@ class _Function:
         for register in range(number):
             letter = self.parsed.inputs[position + register]
             kind = self.parsed.outputs[int(letter)] if letter.isdigit() else letter
-            spelled = "r" if letter == "b" else letter
+            spelled = _spelled(element, kind, count)
             source = name if self.pack == 1 else f"{name}[{register * count}]"
             if letter.isdigit():
                 self._tie(self.outputs[int(letter)], element, kind, source, count)
@@ -194,57 +197,78 @@ class _Function:
                 self.inputs.append(f'"{spelled}"({value})')
                 continue
             word = f"{name}_word" if number == 1 else f"{name}_word_{register}"
-            self.before.append(
-                f"{_WORDS[REGISTER_BITS[kind]]} {word} = 0;"
-                if self._is_partial(element, count, kind)
-                else f"{_WORDS[REGISTER_BITS[kind]]} {word};"
-            )
+            data_bits = 8 * self._bytes(element, count)
+            is_cut = data_bits > REGISTER_BITS[spelled]
+            type_ = "unsigned" if is_cut else _WORDS[REGISTER_BITS[spelled]]
+            self.before.append(f"{type_} {word} = 0;" if data_bits < REGISTER_BITS[spelled] else f"{type_} {word};")
             self.before.append(f"memcpy(&{word}, &{source}, {self._bytes(element, count)});")
-            self.inputs.append(f'"{spelled}"({word})')
+            value = f"static_cast<{_WORDS[REGISTER_BITS[spelled]]}>({word})" if is_cut else word
+            self.inputs.append(f'"{spelled}"({value})')
         return position + number
 
     def _tie(self, output: str, element: Element, letter: str, source: str, count: int) -> None:
         """An argument that shares the register of an output: the output's variable starts with it."""
-        variable = output.partition("(")[2].rstrip(")")
-        if count == 1:
-            self.before.append(
-                f"{variable} = {source if _goes_directly(element, letter) else self._as_word(element, letter, source)};"
-            )
-        else:
+        mark, _, variable = output.rstrip(")").partition("(")
+        spelled = mark.strip('"=+&')
+        if count > 1:
             self.before.append(f"memcpy(&{variable}, &{source}, {self._bytes(element, count)});")
+            return
+        if spelled == _spelled(element, letter, 1) and _goes_directly(element, letter):
+            value = source
+        else:
+            value = self._as_word(element, {"f": "r", "d": "l"}.get(letter, letter), source)
+            cast = {"f": "__uint_as_float({})", "d": "__longlong_as_double(static_cast<long long>({}))"}
+            value = cast.get(spelled, "{}").format(value)
+        self.before.append(f"{variable} = {value};")
 
     @staticmethod
     def _bytes(element: Element, count: int) -> int:
         return count * (8 if isinstance(element, PointerType) else element.bytes)
 
     def _is_partial(self, element: Element, count: int, letter: str) -> bool:
-        return 8 * self._bytes(element, count) < REGISTER_BITS[letter]
+        """Whether the register holds fewer bits than the elements that share it."""
+        return 8 * self._bytes(element, count) > REGISTER_BITS[letter]
 
     def _as_word(self, element: Element, letter: str, text: str) -> str:
-        """One element as the integer that its register holds."""
-        word = _WORDS[REGISTER_BITS[letter]]
-        if isinstance(element, PointerType):
+        """One element as the integer that its register holds: its bits, cut or with zeros above."""
+        width = REGISTER_BITS[_spelled(element, letter, 1)]
+        word = _WORDS[width]
+        if element is BOOL:
+            if letter == "b":
+                return f"static_cast<unsigned>({text})"
+            return f"static_cast<{word}>({text} ? -1 : 0)"
+        bits, own = self._bits_of(element, text)
+        if letter == "b":
+            return f"static_cast<unsigned>({bits} & 1)"
+        if isinstance(element, PointerType) and width == 64:
             return text
-        if element in _AS_BITS and element.bits <= REGISTER_BITS[letter]:
-            return f"{_AS_BITS[element]}({text})"
+        return bits if own == width and not isinstance(element, PointerType) else f"static_cast<{word}>({bits})"
+
+    def _bits_of(self, element: Element, text: str) -> tuple[str, int]:
+        """The bits of an element as an unsigned integer, and how many they are."""
+        if isinstance(element, PointerType):
+            return f"reinterpret_cast<unsigned long long>({text})", 64
+        if element in _AS_BITS:
+            return f"{_AS_BITS[element]}({text})", element.bits
         if element.is_floating():
-            inner = f"{self.state.helper('bit_cast')}<{_WORDS.get(element.bits, 'unsigned char')}>({text})"
-            return inner if element.bits == REGISTER_BITS[letter] else f"static_cast<{word}>({inner})"
-        return f"static_cast<{word}>({text})"
+            return f"{self.state.helper('bit_cast')}<{_WORDS[element.bits]}>({text})", element.bits
+        return (f"static_cast<{_WORDS[element.bits]}>({text})" if element.is_int_signed() else text), element.bits
 
     def _from_word(self, element: Element, letter: str, text: str) -> str:
         """The element that a register's integer stands for."""
-        if isinstance(element, PointerType):
-            return f"reinterpret_cast<{self.state.declare_type(element)}>({text})"
+        width = REGISTER_BITS[_spelled(element, letter, 1)]
         if element is BOOL:
-            return f"{text} != 0" if letter == "b" else f"({text} & 255) != 0"
+            return f"{text} != 0" if letter == "b" else f"({text} & 1) != 0"
+        if letter == "b":
+            text, width = f"-static_cast<int>({text})", 0
+        own = 64 if isinstance(element, PointerType) else element.bits
+        bits = text if width == own else f"static_cast<{_WORDS[own]}>({text})"
+        if isinstance(element, PointerType):
+            return f"reinterpret_cast<{self.state.declare_type(element)}>({bits})"
         if element in _FROM_BITS:
-            narrow = text if element.bits == REGISTER_BITS[letter] else f"static_cast<{_WORDS[element.bits]}>({text})"
-            return f"{_FROM_BITS[element]}({narrow})"
+            return f"{_FROM_BITS[element]}({bits})"
         if element.is_floating():
-            type_ = _WORDS.get(element.bits, "unsigned char")
-            narrow = text if element.bits == REGISTER_BITS[letter] else f"static_cast<{type_}>({text})"
-            return f"{self.state.helper('bit_cast')}<{element.cuda}>({narrow})"
+            return f"{self.state.helper('bit_cast')}<{element.cuda}>({bits})"
         return f"static_cast<{element.cuda}>({text})"
 
 
@@ -252,13 +276,21 @@ def _result_name(index: int, count: int) -> str:
     return "result" if count == 1 else f"result_{index}"
 
 
+def _spelled(element: Element, letter: str, count: int) -> str:
+    """The constraint in CUDA: a register of bits, except where a float of the register's width is alone in it."""
+    if letter == "b" or (letter == "f" and not (element is F32 and count == 1)):
+        return "r"
+    return "l" if letter == "d" and not (element is F64 and count == 1) else letter
+
+
 def _goes_directly(element: Element, letter: str) -> bool:
-    """Whether asm takes a variable of this type for the register."""
-    if isinstance(element, PointerType):
+    """Whether asm takes a variable of this type, alone, for the register."""
+    if letter == "b" or element is BOOL or isinstance(element, PointerType):
         return False
-    if letter in ("f", "d"):
-        return element in (F32, F64)
-    return element.is_int() and element is not BOOL and element.bits == REGISTER_BITS.get(letter) and letter != "b"
+    spelled = _spelled(element, letter, 1)
+    if spelled in ("f", "d"):
+        return True
+    return element.is_int() and element.bits == REGISTER_BITS[spelled]
 
 
 def _numbers(parsed: Constraints) -> list[int]:

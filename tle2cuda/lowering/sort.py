@@ -98,7 +98,7 @@ def _call(state: State, op: Op, where: ScanAxis, keys: str, best: str, left: int
     if where.warps:
         key_type = sort_key(dtype_of(op.operands[0].type))
         chunk = sort_chunk(op)
-        slots = f"{state.helper('WarpSlots')}<{key_type.cuda}, {chunk}, {state.kernel.num_threads}>"
+        slots = f"{state.helper('WarpSlots')}<{key_type.cuda}, {chunk}, {state.kernel.default_threads}>"
         slots += f"{{{state.buffers[op.operands[-1]].text}}}"
     else:
         slots = f"{state.helper('NoSlots')}{{}}"

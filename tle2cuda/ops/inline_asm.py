@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
+from tle2cuda.errors import InvalidArgument, InvalidType
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.rules import value_operands
@@ -23,7 +23,6 @@ from tle2cuda.ptx.parser import unsupported
 from tle2cuda.ptx.steps import WIDTHS, Program, compile_asm
 
 REGISTER_BITS = {"h": 16, "r": 32, "f": 32, "l": 64, "d": 64, "b": 1}
-_FLOAT_LETTERS = {"f": 32, "d": 64}
 _OPERAND = re.compile(r"\$(?:\$|\{(?P<braced>[^}]*)\}|(?P<number>\d+))")
 
 
@@ -99,7 +98,9 @@ def inline_asm_elementwise(asm: Any, constraints: Any, args: Any, dtype: Any, is
     """PTX of the user's own for every element, or for every `pack` elements.
 
     The operands of the text are ``$0``, ``$1`` ...: the outputs, then the inputs. Elements narrower than 32 bits share
-    registers: with ``pack=4``, four of 8 bits or two of 16. In the interpreter and the emulator a part of PTX is known;
+    registers: with ``pack=4``, four of 8 bits or two of 16. Registers hold bits, whatever their letter: of an element
+    that is wider the lowest ones, above one that is narrower zeros; a bool in a wider register is all ones, or zero,
+    and one is taken from the lowest bit. In the interpreter and the emulator a part of PTX is known;
     the rest needs a GPU.
 
     Args:
@@ -169,36 +170,11 @@ def _check(text: str, letters: str, operands: Sequence[tensor], results: Sequenc
             help=f"with pack = {pack}, elements below 32 bits share registers: {pack} of 8 bits take "
             f"{max(1, pack // 4)}, of 16 bits {max(1, pack // 2)}, of 32 and 64 bits {pack}",
         )
-    elements = [*results, *(operand.element for operand in operands)]
-    names = [*parsed.outputs, *(parsed.outputs[int(i)] if i.isdigit() else i for i in parsed.inputs)]
-    position = 0
-    for element in elements:
-        for _ in range(registers_of(element, pack)):
-            _check_letter(names[position], element, elements_per_register(element, pack))
-            position += 1
     for match in _OPERAND.finditer(text):
         if match["braced"] is not None:
             raise InvalidArgument(f"{what}: `{match[0]}` is not known", help="write operands as $0, $1 and so on")
-        if match["number"] is not None and int(match["number"]) >= len(names):
-            raise InvalidArgument(f"{what}: the text uses {match[0]}, but there are {len(names)} operands, from $0 on")
-
-
-def _check_letter(letter: str, element: Element, count: int) -> None:
-    bits = count * (64 if isinstance(element, PointerType) else 8 if element is BOOL else element.bits)
-    shown = element.name if isinstance(element, DType) else str(element)
-    if letter == "b" and element is BOOL:
-        return
-    if letter in _FLOAT_LETTERS and (not isinstance(element, DType) or _FLOAT_LETTERS[letter] != bits):
-        problem = f"takes a float of {_FLOAT_LETTERS[letter]} bits"
-    elif REGISTER_BITS[letter] < bits:
-        problem = f"holds {REGISTER_BITS[letter]} bits"
-    else:
-        return
-    raise DTypeMismatch(
-        f"tl.inline_asm_elementwise: the constraint {letter!r} {problem}, not {count} x {shown}"
-        if count > 1
-        else f"tl.inline_asm_elementwise: the constraint {letter!r} {problem}, not {shown}"
-    )
+        if match["number"] is not None and int(match["number"]) >= wanted + taken:
+            raise InvalidArgument(f"{what}: the text uses {match[0]}, but there are {wanted + taken} operands, from $0 on")
 
 
 # -- meaning ----------------------------------------------------------------------------------------
@@ -216,7 +192,11 @@ def _element_bits(element: Element) -> int:
 
 
 def _packed(bits: Array, element: Element, pack: int, letter_bits: Sequence[int]) -> list[Array]:
-    """Bits of elements as registers, one array for each, with one entry for each group of `pack`."""
+    """Bits of elements as registers, one array for each, with one entry for each group of `pack`.
+
+    A register takes the lowest bits of what is wider, and holds zeros above what is narrower; a bool that is alone in a
+    wider register fills it with ones.
+    """
     raw = bits.reshape(-1)
     missing = -raw.size % pack
     raw = np.concatenate([raw, np.repeat(raw[-1:], missing)]) if missing else raw
@@ -228,9 +208,13 @@ def _packed(bits: Array, element: Element, pack: int, letter_bits: Sequence[int]
         word = np.zeros(groups.shape[0], np.uint64)
         for lane in range(count):
             word |= groups[:, position, lane].astype(np.uint64) << np.uint64(width * lane)
-        if count == 1 and isinstance(element, DType) and element.is_int_signed() and width < letter_bits[position]:
-            word = word.astype(f"u{width // 8}").view(f"i{width // 8}").astype(np.int64).view(np.uint64)
-        registers.append(word != 0 if letter_bits[position] == 1 else word)
+        held = letter_bits[position]
+        if held == 1:
+            registers.append(word & np.uint64(1) != 0)
+            continue
+        if element is BOOL and count == 1:
+            word = np.uint64(0) - word
+        registers.append(word & np.uint64(2**held - 1))
     return registers
 
 
@@ -240,6 +224,10 @@ def _unpacked(registers: Sequence[Array], element: Element, pack: int, size: int
     parts = []
     for register in registers:
         word = register.astype(np.uint64)
+        if element is BOOL and count == 1:
+            word &= np.uint64(1)
+        elif register.dtype == np.bool_:
+            word = np.uint64(0) - word
         parts += [word >> np.uint64(width * lane) for lane in range(count)]
     raw: Array = np.stack(parts, axis=-1).reshape(-1)[:size].astype(f"u{width // 8}")
     return raw
