@@ -24,7 +24,13 @@ PRELUDE = """
   %rhs = constant {value = 1.0} : fp16[16, 8]
   %sums = constant {value = 0.0} : fp32[4, 8]
   %line = alloc {name = 'line', zero = True} : buffer<i32[8]>
+  %bars = alloc_barriers {name = 'bars', arrivals = 1, init = 'pending', expect_bytes = 32} : barriers<2>
+  %ring = alloc {name = 'ring'} : buffer<i32[2, 8]>
+  %side = alloc {name = 'side'} : buffer<fp16[2, 4, 4]>
+  %pipe = pipe %ring, %side {name = 'p', capacity = 2, fields = ('a', 'b'), readers = ('x', 'y'), one_shot = False}
+    : pipe<2, a: buffer<i32[2, 8]>, b: buffer<fp16[2, 4, 4]>>
 """
+SLOTS = "buffer<i32[8]>, buffer<fp16[4, 4]>"
 SUM = "do (%a: i32, %c: i32) { %s = add %a, %c : i32 yield %s }"
 
 # name: (legal, illegal, what the message says about the illegal one)
@@ -299,6 +305,83 @@ CASES = {
         "%x = fused : i32[8] do (%a: i32) { yield %r }",
         "its region has parameters",
     ),
+    "alloc_barriers": (
+        "%x = alloc_barriers {name = 'free', arrivals = 2, init = 'ready'} : barriers<3>",
+        "%x = alloc_barriers {arrivals = 1, init = 'done'} : barriers<3>",
+        "attribute init is 'done', not one of pending, ready",
+    ),
+    "mbarrier_wait": (
+        "mbarrier_wait %bars, %one, %n",
+        "mbarrier_wait %buf, %one, %n",
+        "operand 0 is buffer<i32[4, 8]>, not an array of barriers",
+    ),
+    "mbarrier_arrive": (
+        "mbarrier_arrive %bars, %zero {arrivals = 2}",
+        "mbarrier_arrive %bars, %h {arrivals = 2}",
+        "operand 1 is int64, not an i32 scalar",
+    ),
+    "named_barrier": (
+        "named_barrier {number = 0, threads = 256, kind = 'sync'}",
+        "named_barrier {number = 0, threads = 40, kind = 'arrive'}",
+        "40 threads are no whole warps",
+    ),
+    "proxy_fence": (
+        "proxy_fence {space = 'shared'}",
+        "proxy_fence {space = 'cluster'}",
+        "attribute space is 'cluster', not one of shared, global",
+    ),
+    "cp_async": (
+        "cp_async %qs, %line, %m {has_mask = True, eviction = 'evict_first'}",
+        "cp_async %ps, %line",
+        "the element type changes from *fp32[8] to buffer<i32[8]>",
+    ),
+    "cp_async_commit": ("cp_async_commit", "cp_async_commit %n", "it has 1 operands instead of 0"),
+    "cp_async_wait": (
+        "cp_async_wait {pending = 7}",
+        "cp_async_wait {pending = 8}",
+        "attribute pending is 8, not one of 0, 1, 2, 3, 4, 5, 6, 7",
+    ),
+    "tma_load": (
+        "tma_load %q, %n, %n, %h, %h, %zero, %one, %line, %bars, %one"
+        " {rank = 2, block = (1, 8), padding = 'nan', completion = 'barrier'}"
+        " tma_load %q, %n, %h, %zero, %line {rank = 1, block = (8,), padding = 'zero', completion = 'blocking'}",
+        "tma_load %q, %n, %h, %zero, %line {rank = 1, block = (4,), padding = 'zero', completion = 'blocking'}",
+        "its block (4,) does not fit buffer<i32[8]>",
+    ),
+    "tma_store": (
+        "tma_store %line, %q, %n, %h, %zero {rank = 1, block = (8,), kind = 'add'}",
+        "tma_store %line, %q, %n, %h, %h {rank = 1, block = (8,), kind = 'add'}",
+        "an offset is int64, not an i32 scalar",
+    ),
+    "pipe": (
+        "%x = pipe %ring {capacity = 2, fields = ('r',), readers = (), one_shot = True} : pipe<2, r: buffer<i32[2, 8]>>",
+        "%x = pipe %buf {capacity = 2, fields = ('r',), readers = (), one_shot = True} : pipe<2, r: buffer<i32[4, 8]>>",
+        "field r is buffer<i32[4, 8]>, the capacity 2",
+    ),
+    "pipe_acquire": (
+        f"%x, %y = pipe_acquire %pipe, %zero, %n : {SLOTS}",
+        "%x = pipe_acquire %pipe, %zero, %n : buffer<i32[8]>",
+        "it has 1 results instead of 2",
+    ),
+    "pipe_commit": ("pipe_commit %pipe, %one, %n", "pipe_commit %ring, %one, %n", "operand 0 is buffer<i32[2, 8]>"),
+    "pipe_close": ("pipe_close %pipe, %one, %n", "pipe_close %pipe, %one", "it has 2 operands instead of 3"),
+    "pipe_wait": (
+        f"%c, %x, %y = pipe_wait %pipe, %zero, %n {{reader = 'x'}} : i1, {SLOTS}",
+        f"%x, %y = pipe_wait %pipe, %zero, %n : {SLOTS}",
+        "it has 2 results instead of 3",
+    ),
+    "pipe_release": (
+        "pipe_release %pipe, %one, %n {reader = 'y'}",
+        "pipe_release %pipe, %one, %n {reader = 1}",
+        "attribute reader is 1, not a string or None",
+    ),
+    "warp_specialize": (
+        "%x = warp_specialize {warps = (4, 1), registers = (40,), names = ('f', 'g')} : i32"
+        " do { yield %n } do { store %q, %n yield }",
+        "%x = warp_specialize {warps = (4, 1), registers = (40,), names = ('f', 'g')} : i32"
+        " do { yield %n } do { yield %n }",
+        "partition 1 yields (int32) instead of ()",
+    ),
 }
 
 
@@ -383,6 +466,36 @@ def test_a_grid_barrier_needs_a_cooperative_kernel_without_clusters() -> None:
     verify(parse_kernel("kernel k() cooperative { grid_barrier yield }"))
     with pytest.raises(IRError, match="requires cluster_dims"):
         verify(parse_kernel("kernel k() cluster (2, 1, 1) cooperative { grid_barrier yield }"))
+
+
+def test_partition_0_has_the_warps_of_the_kernel_and_none_is_specialised_again() -> None:
+    one = "warp_specialize {warps = (%d,), registers = (), names = ('f',)} do { %s yield }"
+    with pytest.raises(IRError, match="partition 0 has 8 warps, the kernel 4"):
+        verify(kernel(one % (8, "")))
+    with pytest.raises(IRError, match="partition 0 is specialised again"):
+        verify(kernel(one % (4, one % (4, ""))))
+
+
+@pytest.mark.parametrize(
+    ("warps", "registers", "target", "threads"),
+    [
+        ("(4, 1)", "(40,)", "sm_90a", 256),  # a whole warpgroup gives registers back
+        ("(4, 1)", "(40,)", "sm_90", 160),
+        ("(4, 4, 2)", "(240, 24)", "sm_90a", 384),
+        ("(2, 1)", "(40,)", "sm_90a", 96),  # the default warps are no warpgroup: nothing moves
+        ("(4,)", "()", "sm_90a", 128),
+    ],
+)
+def test_threads_of_a_kernel_include_workers(warps: str, registers: str, target: str, threads: int) -> None:
+    regions = "do { yield } " * len(warps.strip("(),").split(","))
+    names = tuple("abc"[: regions.count("do")])
+    k = parse_kernel(
+        f'kernel k() num_warps {warps[1]} target "{target}" {{ warp_specialize '
+        f"{{warps = {warps}, registers = {registers}, names = {names}}} {regions} yield }}"
+    )
+    verify(k)
+    assert k.num_threads == threads
+    assert k.default_threads == 32 * int(warps[1])
 
 
 def test_the_body_ends_in_an_empty_yield() -> None:

@@ -81,6 +81,8 @@ def test_layouts_print_and_parse() -> None:
         "*u64@cluster[8]",
         "buffer<fp16[2, 80] mma remote logical [2, 76]>",
         "buffer<i8[4]>",
+        "barriers<4>",
+        "pipe<2, a: buffer<fp16[2, 80] mma>, b: buffer<i32[2, 4]>>",
     ],
 )
 def test_types_round_trip(text: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tle2cuda.ir.nodes import Kernel, Op
-from tle2cuda.ir.types import BufferType, DType, PointerType, Type, element_of, shape_of
+from tle2cuda.ir.types import DType, PointerType, Type, element_of, is_handle, shape_of
 
 T = TypeVar("T")
 Thunk = Callable[[], T]
@@ -53,14 +53,16 @@ def power_of_two_divisor(number: int) -> int:
 
 
 def extents(type_: Type) -> tuple[int, ...]:
-    """Shape of a tile; a scalar or a buffer counts as one element."""
-    return (1,) if isinstance(type_, BufferType) else (shape_of(type_) or (1,))
+    """Shape of a tile; a scalar or a handle counts as one element."""
+    return (1,) if is_handle(type_) else (shape_of(type_) or (1,))
 
 
 def type_bounds(type_: Type) -> tuple[int, int] | None:
     """Least and greatest value of an integer or bool type; None for others."""
+    if is_handle(type_):
+        return None
     element = element_of(type_)
-    if isinstance(type_, BufferType) or not isinstance(element, DType) or not element.is_int():
+    if not isinstance(element, DType) or not element.is_int():
         return None
     if element.is_bool():
         return (0, 1)
@@ -71,6 +73,8 @@ def type_bounds(type_: Type) -> tuple[int, int] | None:
 
 def address_unit(type_: Type) -> int:
     """By how much the value (pointers: the address in bytes) grows from one run element to the next."""
+    if is_handle(type_):
+        return 1
     element = element_of(type_)
     return element.element.bytes if isinstance(element, PointerType) else 1
 

@@ -104,8 +104,9 @@ class _Analysis:
             self.visit_while(op)
         elif op.name == "if":
             self.visit_if(op)
-        elif op.name == "fused":
-            self.region(op.regions[0])
+        elif op.name in ("fused", "warp_specialize"):
+            for region in op.regions:
+                self.region(region)
             for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
                 self.set(result, self.get(value))
         else:

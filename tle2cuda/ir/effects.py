@@ -18,6 +18,7 @@ from typing import Literal
 
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
+from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import (
     CLUSTER,
     GLOBAL,
@@ -26,6 +27,7 @@ from tle2cuda.ir.types import (
     PointerType,
     TileType,
     element_of,
+    is_handle,
     is_pointer,
 )
 
@@ -80,6 +82,9 @@ class Effect:
         op: The operation.
         one_thread: Thread 0 alone does it. True of scalar stores and atomics, which happen once per CTA.
         is_scratch: It concerns the operation's own scratch.
+        is_async: It may happen after the operation: the copy engine or cp.async makes it.
+        proxy: ``generic`` (ordinary instructions and cp.async) or ``async`` (TMA): accesses through different proxies
+            need a fence as well as an order.
     """
 
     kind: Kind
@@ -89,6 +94,8 @@ class Effect:
     op: Op
     one_thread: bool = False
     is_scratch: bool = False
+    is_async: bool = False
+    proxy: Literal["generic", "async"] = "generic"
 
     @property
     def is_shared(self) -> bool:
@@ -110,12 +117,17 @@ Step = tuple[Effect, ...] | CtaBarrier
 
 
 class Roots:
-    """The allocations and arguments that each pointer and buffer of a kernel may come from."""
+    """The allocations and arguments that each pointer and buffer of a kernel may come from.
+
+    Of arrays of barriers and of pipes it finds the operations that made them, in the same way.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self._sources: dict[Value, list[Value | None]] = {}
         self._number: dict[Value, int] = {}  # of each root, in program order
         self._cache: dict[Value, tuple[Value | None, ...]] = {}
+        self._fields: dict[Value, tuple[Value, ...]] = {}  # of each pipe: its buffers
+        self._slots: dict[Value, tuple[Value, int]] = {}  # each result of an acquire or wait: pipe, number of the field
         for argument in kernel.args:
             if isinstance(argument.value.type, PointerType):
                 self._number[argument.value] = len(self._number)
@@ -137,7 +149,7 @@ class Roots:
             if current in self._number:
                 roots.add(current)
                 continue
-            for source in self._sources.get(current, [None]):
+            for source in self._sources_of(current):
                 if source is None:
                     roots.add(None)
                 elif source not in seen:
@@ -145,8 +157,15 @@ class Roots:
                     todo.append(source)
         return tuple(sorted(roots, key=lambda root: -1 if root is None else self._number[root]))
 
+    def _sources_of(self, value: Value) -> list[Value | None]:
+        slot = self._slots.get(value)
+        if slot is None:
+            return self._sources.get(value, [None])
+        pipe, field = slot
+        return [None if made is None else self._fields[made][field] for made in self.of(pipe)]
+
     def _flow(self, target: Value, source: Value | None) -> None:
-        if isinstance(target.type, BufferType) or is_pointer(target.type):
+        if is_handle(target.type) or is_pointer(target.type):
             self._sources.setdefault(target, []).append(source)
 
     def _scan(self, region: Region) -> None:
@@ -156,12 +175,17 @@ class Roots:
                 self._scan(inner)
 
     def _visit(self, op: Op) -> None:
-        if op.name == "alloc":
+        if op.name in ("alloc", "alloc_barriers", "pipe"):
             self._number[op.result] = len(self._number)
+            if op.name == "pipe":
+                self._fields[op.result] = op.operands
+        elif op.name in ("pipe_acquire", "pipe_wait"):
+            slots = op.results[1:] if op.name == "pipe_wait" else op.results
+            self._slots.update({slot: (op.operands[0], field) for field, slot in enumerate(slots)})
         elif op.name == "if":
             for region in op.regions:
                 self._flow_all(op.results, region.terminator.operands)
-        elif op.name == "fused":
+        elif op.name in ("fused", "warp_specialize"):
             self._flow_all(op.results, op.regions[0].terminator.operands)
         elif op.name == "for":
             region = op.regions[0]
@@ -183,7 +207,7 @@ class Roots:
             self._flow(target, source)
 
     def _visit_simple(self, op: Op) -> None:
-        origins = [v for v in op.operands if isinstance(v.type, BufferType) or is_pointer(v.type)]
+        origins = [v for v in op.operands if is_handle(v.type) or is_pointer(v.type)]
         if op.name == "cmp" or not origins:
             self._flow(op.result, None)  # such as an integer turned into a pointer
         for origin in origins:
@@ -228,6 +252,8 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     kind = _MEMORY_KINDS.get(op.name)
     if op.name == "asm_block":
         return _asm_accesses(op, roots)
+    if op.name in _COPIES:
+        return _copy_accesses(op, roots)
     if kind is None:
         return ()
     pointer = op.operands[0]
@@ -235,6 +261,23 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     assert isinstance(element, PointerType)
     one_thread = kind != READ and not isinstance(pointer.type, TileType)
     return tuple(Effect(kind, element.space, root, pointer, op, one_thread) for root in roots.of(pointer))
+
+
+_COPIES = frozenset({"cp_async", "tma_load", "tma_store"})
+
+
+def _copy_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """Copies between global memory and a buffer; what the copy engine does to a tensor may be anywhere in it."""
+    if op.name == "cp_async":
+        pointer, buffer = op.operands[:2]
+        reads = [Effect(READ, GLOBAL, root, pointer, op, is_async=True) for root in roots.of(pointer)]
+        return (*reads, *(Effect(WRITE, SHARED, root, None, op, is_async=True) for root in roots.of(buffer)))
+    copy = tensor_copy(op)
+    kinds = (READ, WRITE) if op.name == "tma_load" else (WRITE if op.attrs["kind"] == "store" else ATOMIC, READ)
+    found = []
+    for kind, space, value in zip(kinds, (GLOBAL, SHARED), (copy.base, copy.buffer), strict=True):
+        found += [Effect(kind, space, root, None, op, is_async=True, proxy="async") for root in roots.of(value)]
+    return tuple(found)
 
 
 _PTX_ACCESS = re.compile(r"\b(?:ld|st|atom|red|cp|multimem)\b")

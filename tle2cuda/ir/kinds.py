@@ -6,7 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tle2cuda.ir.types import I32, SHARED, BufferType, DType, PointerType, TileType, Type, element_of
+from tle2cuda.ir.types import (
+    I32,
+    SHARED,
+    BarrierType,
+    BufferType,
+    DType,
+    PipeType,
+    PointerType,
+    TileType,
+    Type,
+    element_of,
+    is_handle,
+    is_pointer,
+)
 
 
 class Broken(Exception):
@@ -30,11 +43,14 @@ class Attr:
     optional: bool = False
 
 
+DATA_TYPES = (DType, PointerType, TileType, BufferType, BarrierType, PipeType)
+
+
 def is_plain_data(value: Any) -> bool:
     """Whether an attribute can be printed and parsed back."""
     if isinstance(value, (tuple, list)):
         return all(is_plain_data(item) for item in value)
-    return value is None or isinstance(value, (bool, int, float, str, DType, PointerType, TileType, BufferType))
+    return value is None or isinstance(value, (bool, int, float, str, *DATA_TYPES))
 
 
 # Kinds -------------------------------------------------------------------------------------------
@@ -44,8 +60,10 @@ def has_element(predicate: Callable[[DType], bool]) -> Callable[[Type], bool]:
     """Scalars and tiles whose element dtype satisfies a predicate."""
 
     def accepts(type_: Type) -> bool:
+        if is_handle(type_):
+            return False
         element = element_of(type_)
-        return not isinstance(type_, BufferType) and isinstance(element, DType) and predicate(element)
+        return isinstance(element, DType) and predicate(element)
 
     return accepts
 
@@ -54,34 +72,32 @@ def _scalar(predicate: Callable[[DType], bool]) -> Callable[[Type], bool]:
     return lambda type_: isinstance(type_, DType) and predicate(type_)
 
 
-def _is_pointer(type_: Type) -> bool:
-    return not isinstance(type_, BufferType) and isinstance(element_of(type_), PointerType)
-
-
 def is_integer(dtype: DType) -> bool:
     """Whether a dtype is an integer and not bool."""
     return dtype.kind in ("int", "uint")
 
 
 ANY = Kind("a value", lambda type_: True)
-VALUE = Kind("a scalar, pointer or tile", lambda type_: not isinstance(type_, BufferType))
+VALUE = Kind("a scalar, pointer or tile", lambda type_: not is_handle(type_))
 NUMBER = Kind("a number or a tile of numbers", has_element(lambda d: True))
 ARITHMETIC = Kind("an integer or float, or a tile of them", has_element(lambda d: not d.is_bool()))
 INTEGER = Kind("an integer or a tile of integers", has_element(is_integer))
 BITS = Kind("an integer or bool, or a tile of them", has_element(lambda d: d.is_int()))
 FLOAT = Kind("a float or a tile of floats", has_element(lambda d: d.is_floating()))
 BOOLEAN = Kind("a bool or a tile of bools", has_element(lambda d: d.is_bool()))
-POINTER = Kind("a pointer or a tile of pointers", _is_pointer)
+POINTER = Kind("a pointer or a tile of pointers", is_pointer)
 TILE = Kind("a tile", lambda type_: isinstance(type_, TileType))
 SCALAR = Kind("a scalar or pointer", lambda type_: isinstance(type_, (DType, PointerType)))
 BOOL_SCALAR = Kind("a bool scalar", _scalar(lambda d: d.is_bool()))
 INT_SCALAR = Kind("an integer scalar", _scalar(is_integer))
 I32_SCALAR = Kind("an i32 scalar", _scalar(lambda d: d is I32))
 BUFFER = Kind("a buffer", lambda type_: isinstance(type_, BufferType))
+BARRIERS = Kind("an array of barriers", lambda type_: isinstance(type_, BarrierType))
+PIPE = Kind("a pipe", lambda type_: isinstance(type_, PipeType))
 BUFFER_OR_POINTER = Kind(
     "a buffer or a pointer to shared memory",
     lambda type_: (
-        isinstance(type_, BufferType) or (_is_pointer(type_) and getattr(element_of(type_), "space", "") == SHARED)
+        isinstance(type_, BufferType) or (is_pointer(type_) and getattr(element_of(type_), "space", "") == SHARED)
     ),
 )
 
@@ -100,6 +116,7 @@ TEXT = Attr("a string", lambda v: isinstance(v, str))
 POSITIVE = Attr("a positive int", lambda v: is_int(v) and v > 0)
 NATURAL = Attr("an int that is not negative", lambda v: is_int(v) and v >= 0)
 INTS = Attr("a tuple of ints", lambda v: isinstance(v, tuple) and all(is_int(i) for i in v))
+TEXTS = Attr("a tuple of strings", lambda v: isinstance(v, tuple) and all(isinstance(i, str) for i in v))
 PROGRAM_AXIS = Attr("0, 1 or 2", lambda v: is_int(v) and 0 <= v <= 2)
 
 

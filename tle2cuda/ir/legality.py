@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from tle2cuda.errors import IRError
 from tle2cuda.ir.kinds import Broken, is_plain_data
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
-from tle2cuda.ir.rows import ROWS, Row
+from tle2cuda.ir.row import Row
+from tle2cuda.ir.rows import ROWS
 from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType
 
@@ -171,12 +172,14 @@ class _Verifier:
         self.define(op.results, op)
 
     def _check_members(self, op: Op) -> None:
-        """Rules that need the kernel: who takes part in barriers."""
+        """Rules that need the kernel: who takes part in barriers and partitions."""
         if op.name == "grid_barrier":
             if not self.kernel.cooperative:
                 raise Broken("the kernel is not cooperative")
             if self.kernel.cluster_size != 1:
                 raise Broken(f"a grid barrier requires cluster_dims=(1, 1, 1), not {self.kernel.cluster_dims}")
+        if op.name == "warp_specialize" and op.attrs["warps"][0] != self.kernel.num_warps:
+            raise Broken(f"partition 0 has {op.attrs['warps'][0]} warps, the kernel {self.kernel.num_warps}")
         if op.name == "cluster_barrier" and op.attrs.get("members") is not None:
             members = op.attrs["members"]
             size = self.kernel.cluster_size

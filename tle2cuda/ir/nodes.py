@@ -14,6 +14,9 @@ from typing import Any
 
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import Type
+from tle2cuda.targets import WARP_THREADS, parse_target
+
+WARPGROUP_WARPS = 4
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -123,8 +126,29 @@ class Kernel:
         return x * y * z
 
     @property
+    def default_threads(self) -> int:
+        """Threads that run what stands outside of worker partitions."""
+        return WARP_THREADS * self.num_warps
+
+    @property
     def num_threads(self) -> int:
-        return 32 * self.num_warps
+        """Threads of a CTA, those of worker partitions included."""
+        return WARP_THREADS * (self.num_warps + max((self._workers(op) for op in self.specialisations), default=0))
+
+    @property
+    def specialisations(self) -> tuple[Op, ...]:
+        """The `warp_specialize` operations, which stand at the top level of the body."""
+        return tuple(op for op in self.body.ops if op.name == "warp_specialize")
+
+    def moves_registers(self, specialisation: Op) -> bool:
+        """Whether the partitions of a specialisation hand registers over: `setmaxnreg` acts on whole warpgroups."""
+        target = parse_target(self.target)
+        return target.has("setmaxnreg") and self.num_warps % WARPGROUP_WARPS == 0 and any(specialisation.attrs["registers"])
+
+    def _workers(self, specialisation: Op) -> int:
+        """Warps of the workers, idle ones included that fill the last warpgroup."""
+        warps: int = sum(specialisation.attrs["warps"][1:])
+        return warps + -warps % WARPGROUP_WARPS if self.moves_registers(specialisation) else warps
 
 
 def make_op(

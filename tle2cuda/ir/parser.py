@@ -12,7 +12,7 @@ from tle2cuda.errors import IRError
 from tle2cuda.ir.nodes import Argument, Kernel, Op, Region, Value
 from tle2cuda.ir.printer import Opaque
 from tle2cuda.ir.span import UNKNOWN, Span
-from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType, TileType, Type
+from tle2cuda.ir.types import GLOBAL, BarrierType, BufferType, DType, PipeType, PointerType, TileType, Type
 
 _REGION_WORDS = ("do", "then", "else", "before")
 _TOKEN = re.compile(
@@ -135,6 +135,13 @@ class _Parser:
     def type(self) -> Type:
         if self.accept("buffer"):
             return self.buffer()
+        if self.accept("barriers"):
+            self.expect("<")
+            count = self.integer()
+            self.expect(">")
+            return BarrierType(count)
+        if self.accept("pipe"):
+            return self.pipe()
         element: DType | PointerType
         if self.accept("*"):
             pointee = self.dtype()
@@ -181,6 +188,19 @@ class _Parser:
             else:
                 storage = word
         return BufferType(shape, element, storage, remote, logical)
+
+    def pipe(self) -> PipeType:
+        self.expect("<")
+        capacity = self.integer()
+        fields = []
+        while self.accept(","):
+            name = self.take("word", "the name of a field")
+            self.expect(":")
+            if not self.accept("buffer"):
+                self.fail("a buffer")
+            fields.append((name, self.buffer()))
+        self.expect(">")
+        return PipeType(capacity, tuple(fields))
 
     def data(self) -> Any:
         token = self.next

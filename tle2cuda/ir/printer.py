@@ -20,9 +20,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tle2cuda.ir.kinds import DATA_TYPES
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.span import UNKNOWN, Span
-from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, Type
+from tle2cuda.ir.types import BarrierType, BufferType, PipeType, PointerType, TileType, Type
 
 REGION_KEYWORDS = {"if": ("then", "else"), "while": ("before", "do")}
 """Words before each region of an operation; all others say `do`."""
@@ -60,14 +61,17 @@ def print_type(type_: Type) -> str:
         if type_.logical_shape is not None:
             words.append(f"logical [{', '.join(map(str, type_.logical_shape))}]")
         return f"buffer<{' '.join(words)}>"
-    if isinstance(type_, PointerType):
+    if isinstance(type_, PipeType):
+        fields = (f"{name}: {print_type(field)}" for name, field in type_.fields)
+        return f"pipe<{', '.join((str(type_.capacity), *fields))}>"
+    if isinstance(type_, (PointerType, BarrierType)):
         return str(type_)
     return type_.short
 
 
 def print_data(value: Any) -> str:
     """An attribute or constant as text."""
-    if isinstance(value, (DType, PointerType, TileType, BufferType)):
+    if isinstance(value, DATA_TYPES):
         return print_type(value)
     if isinstance(value, tuple):
         items = ", ".join(map(print_data, value))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from tle2cuda.ir import rules, tile_rules
+from tle2cuda.ir.async_rows import ASYNC_ROWS
 from tle2cuda.ir.kinds import (
     ANY,
     ARITHMETIC,
@@ -39,49 +39,12 @@ from tle2cuda.ir.kinds import (
     TEXT,
     TILE,
     VALUE,
-    Attr,
     Kind,
     choice,
     choice_of,
     maybe,
 )
-from tle2cuda.ir.nodes import Op
-
-Check = Callable[[Op], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The rules of one operation.
-
-    Attributes:
-        name: The operation.
-        text: The row in words, shown in errors.
-        operands: Kinds of the leading operands.
-        check: The result rule and whatever relates operands, attributes and regions; raises `Broken`.
-        variadic: Kind of all further operands; None when there are none.
-        attrs: Attribute rules.
-        regions: How many regions.
-        is_pure: Results depend on operands alone and nothing else happens.
-        reads_memory: Results depend on memory.
-        has_side_effects: Something happens beside the results.
-    """
-
-    name: str
-    text: str
-    operands: tuple[Kind, ...]
-    check: Check
-    variadic: Kind | None = None
-    attrs: Mapping[str, Attr] = field(default_factory=dict)
-    regions: int = 0
-    is_pure: bool = True
-    reads_memory: bool = False
-    has_side_effects: bool = False
-
-    def num_regions(self, op: Op) -> int:
-        """How many regions this very operation has: a custom reduce or scan has one more."""
-        return self.regions + (op.name in ("reduce", "scan") and op.attrs.get("kind") == "custom")
-
+from tle2cuda.ir.row import Check, Row
 
 ROWS: dict[str, Row] = {}
 
@@ -406,3 +369,4 @@ _row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
 _row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)
 _row("convert_layout", "tile -> tile with another layout", (TILE,), rules.check_same_but_layout)
 _row("fused", "-> values of its region", (), rules.check_fused, regions=1)
+ROWS.update(ASYNC_ROWS)

@@ -25,6 +25,7 @@ from tle2cuda.ir.types import (
     TileType,
     Type,
     element_of,
+    is_handle,
     shape_of,
     with_shape,
 )
@@ -58,21 +59,22 @@ def agree(a: Type, b: Type) -> bool:
     return a == b
 
 
-def _need(condition: bool, problem: str) -> None:
+def need(condition: bool, problem: str) -> None:
+    """A rule of a row: the problem is what is wrong when it does not hold."""
     if not condition:
         raise Broken(problem)
 
 
 def _same_layout(op: Op, values: Sequence[Value]) -> None:
     layouts = [v.type.layout for v in values if isinstance(v.type, TileType) and v.type.layout is not None]
-    _need(all(layout == layouts[0] for layout in layouts), "operands and results have different layouts")
+    need(all(layout == layouts[0] for layout in layouts), "operands and results have different layouts")
 
 
 def expect(op: Op, *types: Type) -> None:
     """The results have these types, up to layouts."""
-    _need(len(op.results) == len(types), f"it has {len(op.results)} results instead of {len(types)}")
+    need(len(op.results) == len(types), f"it has {len(op.results)} results instead of {len(types)}")
     for number, (result, type_) in enumerate(zip(op.results, types, strict=True)):
-        _need(plain(result.type) == plain(type_), f"result {number} is {result.type} instead of {type_}")
+        need(plain(result.type) == plain(type_), f"result {number} is {result.type} instead of {type_}")
 
 
 def check_no_results(op: Op) -> None:
@@ -83,7 +85,7 @@ def check_no_results(op: Op) -> None:
 def _same_shapes(op: Op, values: Sequence[Value]) -> tuple[int, ...]:
     shapes = [shape_of(v.type) for v in values]
     for number, shape in enumerate(shapes):
-        _need(
+        need(
             shape == shapes[0],
             f"operand {number} is {values[number].type} but operand 0 is {values[0].type}: shapes differ",
         )
@@ -92,7 +94,7 @@ def _same_shapes(op: Op, values: Sequence[Value]) -> tuple[int, ...]:
 
 def _same_types(values: Sequence[Value], first: int = 0) -> None:
     for number, value in enumerate(values):
-        _need(
+        need(
             plain(value.type) == plain(values[0].type),
             f"operand {first + number} is {value.type} but operand {first} is {values[0].type}",
         )
@@ -127,21 +129,21 @@ def check_math(op: Op) -> None:
     """Floats, except for abs."""
     element = element_of(op.operands[0].type)
     is_float = isinstance(element, DType) and element.is_floating()
-    _need(is_float or op.attrs["fn"] == "abs", f"{op.attrs['fn']} takes floats, not {element}")
+    need(is_float or op.attrs["fn"] == "abs", f"{op.attrs['fn']} takes floats, not {element}")
     check_elementwise(op)
 
 
 def check_asm(op: Op) -> None:
     """Operands and results have one shape; there is at least one result."""
     values = (*value_operands(op), *op.results)
-    _need(bool(op.results), "it has no results")
+    need(bool(op.results), "it has no results")
     _same_shapes(op, values)
     _same_layout(op, values)
 
 
 def check_philox(op: Op) -> None:
     """Unsigned words of 32 or 64 bits."""
-    _need(element_of(op.operands[0].type) in (U32, U64), f"operand 0 is {op.operands[0].type}, not u32 or u64")
+    need(element_of(op.operands[0].type) in (U32, U64), f"operand 0 is {op.operands[0].type}, not u32 or u64")
     check_elementwise(op)
 
 
@@ -150,7 +152,7 @@ def check_libdevice(op: Op) -> None:
     shape = _same_shapes(op, op.operands)
     dtypes = [element for v in op.operands if isinstance(element := element_of(v.type), DType)]
     overload = find_overload(op.attrs["fn"], dtypes)
-    _need(overload is not None, f"{op.attrs['fn']} takes no ({', '.join(map(str, dtypes))})")
+    need(overload is not None, f"{op.attrs['fn']} takes no ({', '.join(map(str, dtypes))})")
     assert overload is not None
     expect(op, with_shape(overload.result, shape))
     _same_layout(op, (*op.operands, *op.results))
@@ -158,24 +160,25 @@ def check_libdevice(op: Op) -> None:
 
 def check_constant(op: Op) -> None:
     """The value fits the element type."""
-    _need(len(op.results) == 1, "it needs one result")
+    need(len(op.results) == 1, "it needs one result")
+    need(not is_handle(op.results[0].type), "it is no number")
     element = element_of(op.results[0].type)
-    _need(not isinstance(op.results[0].type, BufferType) and isinstance(element, DType), "it is no number")
+    need(isinstance(element, DType), "it is no number")
     assert isinstance(element, DType)
     value = op.attrs["value"]
     if element.is_bool():
-        _need(isinstance(value, bool), f"value {value!r} is no bool")
+        need(isinstance(value, bool), f"value {value!r} is no bool")
     elif element.is_floating():
-        _need(isinstance(value, float), f"value {value!r} is no float")
+        need(isinstance(value, float), f"value {value!r} is no float")
     else:
         low, high = (-(1 << element.bits - 1), 1 << element.bits - 1) if element.is_int_signed() else (0, 1 << element.bits)
-        _need(is_int(value) and low <= value < high, f"value {value!r} does not fit {element}")
+        need(is_int(value) and low <= value < high, f"value {value!r} does not fit {element}")
 
 
 def check_arange(op: Op) -> None:
     """A power of two of consecutive i32."""
     extent = op.attrs["end"] - op.attrs["start"]
-    _need(extent > 0 and extent & (extent - 1) == 0, f"its extent {extent} is no power of two")
+    need(extent > 0 and extent & (extent - 1) == 0, f"its extent {extent} is no power of two")
     expect(op, TileType((extent,), I32))
 
 
@@ -186,13 +189,13 @@ def check_i32(op: Op) -> None:
 
 def check_cast(op: Op) -> None:
     """The shape stays, the element type is a dtype."""
-    _need(len(op.results) == 1, "it needs one result")
+    need(len(op.results) == 1, "it needs one result")
     target = op.results[0].type
-    _need(
-        isinstance(element_of(target), DType) and not isinstance(target, BufferType),
+    need(
+        not is_handle(target) and isinstance(element_of(target), DType),
         f"{target} holds no numbers",
     )
-    _need(shape_of(target) == shape_of(op.operands[0].type), "the shape changes")
+    need(shape_of(target) == shape_of(op.operands[0].type), "the shape changes")
     _same_layout(op, (*op.operands, *op.results))
 
 
@@ -204,15 +207,15 @@ def _width(element: Element) -> int:
 
 def check_bitcast(op: Op) -> None:
     """Shape and width stay; pointers become pointers of their space or 64-bit integers."""
-    _need(len(op.results) == 1, "it needs one result")
+    need(len(op.results) == 1, "it needs one result")
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
-    _need(shape_of(op.results[0].type) == shape_of(op.operands[0].type), "the shape changes")
-    _need(_width(source) == _width(target), f"{source} and {target} differ in width")
+    need(shape_of(op.results[0].type) == shape_of(op.operands[0].type), "the shape changes")
+    need(_width(source) == _width(target), f"{source} and {target} differ in width")
     if isinstance(source, PointerType) != isinstance(target, PointerType):
         number = target if isinstance(source, PointerType) else source
-        _need(isinstance(number, DType) and is_integer(number), f"{number} is no 64-bit integer")
+        need(isinstance(number, DType) and is_integer(number), f"{number} is no 64-bit integer")
     if isinstance(source, PointerType) and isinstance(target, PointerType):
-        _need(source.space == target.space, "the address space changes")
+        need(source.space == target.space, "the address space changes")
     _same_layout(op, (*op.operands, *op.results))
 
 
@@ -225,18 +228,18 @@ def check_ptr_add(op: Op) -> None:
 
 def check_splat(op: Op) -> None:
     """A tile of the scalar."""
-    _need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
-    _need(element_of(op.results[0].type) == op.operands[0].type, "the element type changes")
+    need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
+    need(element_of(op.results[0].type) == op.operands[0].type, "the element type changes")
 
 
 def check_broadcast(op: Op) -> None:
     """Extents of 1 stretch, the rank stays."""
-    _need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
+    need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
     source, target = op.operands[0].type, op.results[0].type
-    _need(element_of(source) == element_of(target), "the element type changes")
+    need(element_of(source) == element_of(target), "the element type changes")
     old, new = shape_of(source), shape_of(target)
-    _need(len(old) == len(new), f"the rank changes from {len(old)} to {len(new)}")
-    _need(
+    need(len(old) == len(new), f"the rank changes from {len(old)} to {len(new)}")
+    need(
         all(a in (1, b) for a, b in zip(old, new, strict=True)),
         f"{list(old)} does not stretch to {list(new)}",
     )
@@ -246,24 +249,24 @@ def check_expand_dims(op: Op) -> None:
     """An extent of 1 is put in at the axis."""
     shape = shape_of(op.operands[0].type)
     axis = op.attrs["axis"]
-    _need(0 <= axis <= len(shape), f"axis {axis} is out of range for rank {len(shape)}")
+    need(0 <= axis <= len(shape), f"axis {axis} is out of range for rank {len(shape)}")
     expect(op, TileType((*shape[:axis], 1, *shape[axis:]), element_of(op.operands[0].type)))
 
 
 def check_reshape(op: Op) -> None:
     """Element type and number of elements stay."""
-    _need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
+    need(len(op.results) == 1 and isinstance(op.results[0].type, TileType), "its result is no tile")
     source, target = op.operands[0].type, op.results[0].type
     assert isinstance(source, TileType) and isinstance(target, TileType)
-    _need(source.element == target.element, "the element type changes")
-    _need(source.num_elements == target.num_elements, f"{source} and {target} differ in size")
+    need(source.element == target.element, "the element type changes")
+    need(source.num_elements == target.num_elements, f"{source} and {target} differ in size")
 
 
 def check_tile_to_scalar(op: Op) -> None:
     """The only element of a tile."""
     tile = op.operands[0].type
     assert isinstance(tile, TileType)
-    _need(tile.num_elements == 1, f"{tile} has more than one element")
+    need(tile.num_elements == 1, f"{tile} has more than one element")
     expect(op, tile.element)
 
 
@@ -271,13 +274,13 @@ def check_trans(op: Op) -> None:
     """Axes are permuted."""
     shape = shape_of(op.operands[0].type)
     perm = op.attrs["perm"]
-    _need(sorted(perm) == list(range(len(shape))), f"perm {perm} is no permutation of {len(shape)} axes")
+    need(sorted(perm) == list(range(len(shape))), f"perm {perm} is no permutation of {len(shape)} axes")
     expect(op, TileType(tuple(shape[axis] for axis in perm), element_of(op.operands[0].type)))
 
 
 def _axis(op: Op, shape: tuple[int, ...]) -> int:
     axis: int = op.attrs["axis"]
-    _need(0 <= axis < len(shape), f"axis {axis} is out of range for rank {len(shape)}")
+    need(0 <= axis < len(shape), f"axis {axis} is out of range for rank {len(shape)}")
     return axis
 
 
@@ -285,14 +288,15 @@ def _combine_region(op: Op, elements: list[Element]) -> None:
     if op.attrs["kind"] != "custom":
         return
     (region,) = op.regions
-    _need([p.type for p in region.params] == elements * 2, "the parameters of its region are not (a..., b...)")
-    _yields(region, elements)
+    need([p.type for p in region.params] == elements * 2, "the parameters of its region are not (a..., b...)")
+    yields(region, elements)
 
 
-def _yields(region: Region, types: Sequence[Type], name: str = "its region") -> None:
-    _need(bool(region.ops) and region.ops[-1].name == "yield", f"{name} does not end in yield")
+def yields(region: Region, types: Sequence[Type], name: str = "its region") -> None:
+    """A region ends in a yield of values of these types."""
+    need(bool(region.ops) and region.ops[-1].name == "yield", f"{name} does not end in yield")
     given = [v.type for v in region.ops[-1].operands]
-    _need(
+    need(
         len(given) == len(types) and all(agree(a, b) for a, b in zip(given, types, strict=True)),
         f"{name} yields ({_names(given)}) instead of ({_names(types)})",
     )
@@ -309,10 +313,10 @@ def check_reduce(op: Op) -> None:
     axis = _axis(op, shape)
     kind = op.attrs["kind"]
     if kind in ("argmax", "argmin"):
-        _need(len(operands) == 2, f"{kind} takes a value and an index tile")
-        _need(element_of(operands[1].type) is I32, f"the index tile is {operands[1].type}, not i32")
+        need(len(operands) == 2, f"{kind} takes a value and an index tile")
+        need(element_of(operands[1].type) is I32, f"the index tile is {operands[1].type}, not i32")
     elif kind != "custom":
-        _need(len(operands) == 1, f"{kind} takes one tile")
+        need(len(operands) == 1, f"{kind} takes one tile")
     rest = (*shape[:axis], *shape[axis + 1 :])
     expect(op, *(with_shape(element_of(v.type), rest) for v in operands))
     _combine_region(op, [element_of(v.type) for v in operands])
@@ -322,7 +326,7 @@ def check_scan(op: Op) -> None:
     """Types stay; custom takes a region."""
     operands = value_operands(op)
     _axis(op, _same_shapes(op, operands))
-    _need(op.attrs["kind"] == "custom" or len(operands) == 1, f"{op.attrs['kind']} takes one tile")
+    need(op.attrs["kind"] == "custom" or len(operands) == 1, f"{op.attrs['kind']} takes one tile")
     expect(op, *(v.type for v in operands))
     _combine_region(op, [element_of(v.type) for v in operands])
 
@@ -331,13 +335,13 @@ def check_dot(op: Op) -> None:
     """Inner extents and batch axes agree; the accumulator's dtype is one that sums of the operands' may have."""
     a, b, acc = (v.type for v in value_operands(op))
     first, second = shape_of(a), shape_of(b)
-    _need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
-    _need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
+    need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
+    need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
     wanted = (*first[:-1], second[-1])
-    _need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
+    need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
     element = element_of(a)
     sums = {"int8": (I32,), "float64": (F64,)}.get(str(element), (F32, F16))
-    _need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
+    need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
     expect(op, acc)
     _same_layout(op, (value_operands(op)[2], *op.results))
 
@@ -345,15 +349,15 @@ def check_dot(op: Op) -> None:
 def check_exclusive_sum(op: Op) -> None:
     """The tile of prefixes and the total."""
     tile = op.operands[0].type
-    _need(len(shape_of(tile)) == 1, f"{tile} has more than one dimension")
+    need(len(shape_of(tile)) == 1, f"{tile} has more than one dimension")
     expect(op, tile, element_of(tile))
 
 
 def check_histogram(op: Op) -> None:
     """Integers of rank 1 are counted into i32 bins."""
     operands = value_operands(op)
-    _need(len(shape_of(operands[0].type)) == 1, f"{operands[0].type} has more than one dimension")
-    _need(INTEGER.accepts(operands[0].type), f"{operands[0].type} holds no integers")
+    need(len(shape_of(operands[0].type)) == 1, f"{operands[0].type} has more than one dimension")
+    need(INTEGER.accepts(operands[0].type), f"{operands[0].type} holds no integers")
     _mask(op, 1)
     expect(op, TileType((op.attrs["bins"],), I32))
 
@@ -363,11 +367,11 @@ def _mask(op: Op, position: int, others: int = 0) -> None:
     operands = value_operands(op)
     has_mask = bool(op.attrs.get("has_mask"))
     count = position + has_mask + others
-    _need(len(operands) == count, f"it has {len(operands)} operands instead of {count}")
+    need(len(operands) == count, f"it has {len(operands)} operands instead of {count}")
     if has_mask:
         mask = operands[position].type
-        _need(BOOLEAN.accepts(mask), f"the mask is {mask}, not bool")
-        _need(shape_of(mask) == shape_of(operands[0].type), f"the mask is {mask} for {operands[0].type}")
+        need(BOOLEAN.accepts(mask), f"the mask is {mask}, not bool")
+        need(shape_of(mask) == shape_of(operands[0].type), f"the mask is {mask} for {operands[0].type}")
 
 
 def _pointee(op: Op) -> Type:
@@ -380,10 +384,10 @@ def _pointee(op: Op) -> Type:
 def check_load(op: Op) -> None:
     """The pointee, with optional mask and other."""
     has_other = bool(op.attrs.get("has_other"))
-    _need(not has_other or bool(op.attrs.get("has_mask")), "it has `other` but no mask")
+    need(not has_other or bool(op.attrs.get("has_mask")), "it has `other` but no mask")
     _mask(op, 1, others=has_other)
     if has_other:
-        _need(
+        need(
             plain(op.operands[2].type) == _pointee(op),
             f"`other` is {op.operands[2].type}, not {_pointee(op)}",
         )
@@ -394,7 +398,7 @@ def check_load(op: Op) -> None:
 def check_store(op: Op) -> None:
     """The pointee is written, with an optional mask."""
     _mask(op, 2)
-    _need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
+    need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op)
     _same_layout(op, op.operands)
 
@@ -402,7 +406,7 @@ def check_store(op: Op) -> None:
 def check_atomic_rmw(op: Op) -> None:
     """The old pointee, with an optional mask."""
     _mask(op, 2)
-    _need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
+    need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op, _pointee(op))
     _same_layout(op, (*value_operands(op), *op.results))
 
@@ -410,43 +414,43 @@ def check_atomic_rmw(op: Op) -> None:
 def check_atomic_cas(op: Op) -> None:
     """The old pointee."""
     for value in value_operands(op)[1:]:
-        _need(plain(value.type) == _pointee(op), f"a value is {value.type}, not {_pointee(op)}")
+        need(plain(value.type) == _pointee(op), f"a value is {value.type}, not {_pointee(op)}")
     expect(op, _pointee(op))
     _same_layout(op, (*value_operands(op), *op.results))
 
 
 def check_alloc(op: Op) -> None:
     """A new buffer of its own CTA."""
-    _need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
+    need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
     buffer = op.results[0].type
     assert isinstance(buffer, BufferType)
-    _need(not buffer.remote, "a new buffer is not remote")
-    _need(all(extent > 0 for extent in buffer.shape), f"{buffer} has an empty extent")
+    need(not buffer.remote, "a new buffer is not remote")
+    need(all(extent > 0 for extent in buffer.shape), f"{buffer} has an empty extent")
 
 
 def check_buffer_view(op: Op) -> None:
     """A view stays within the bytes of its buffer."""
-    _need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
+    need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
     source, target = op.operands[0].type, op.results[0].type
     assert isinstance(source, BufferType) and isinstance(target, BufferType)
     kind = op.attrs["kind"]
-    _need(len(op.operands) == 1 + (kind == "slot"), f"{kind} has {len(op.operands)} operands")
-    _need(source.remote == target.remote, "a view is remote when its buffer is")
+    need(len(op.operands) == 1 + (kind == "slot"), f"{kind} has {len(op.operands)} operands")
+    need(source.remote == target.remote, "a view is remote when its buffer is")
     if kind == "alias":
         offset = op.attrs.get("offset_bytes", 0)
-        _need(offset >= 0 and offset + target.size_bytes <= source.size_bytes, "it reaches beyond its buffer")
+        need(offset >= 0 and offset + target.size_bytes <= source.size_bytes, "it reaches beyond its buffer")
         return
-    _need(source.element is target.element, "the element type changes")
+    need(source.element is target.element, "the element type changes")
     if kind == "slot":
-        _need(source.shape[1:] == target.shape, f"a slot of {source} is not {target}")
+        need(source.shape[1:] == target.shape, f"a slot of {source} is not {target}")
     elif kind == "reshape":
-        _need(source.num_elements == target.num_elements, f"{source} and {target} differ in size")
+        need(source.num_elements == target.num_elements, f"{source} and {target} differ in size")
     else:
         dim, start = op.attrs.get("dim", -1), op.attrs.get("start", 0)
-        _need(len(source.shape) == len(target.shape) and 0 <= dim < len(source.shape), f"no dimension {dim}")
-        _need(start >= 0 and start + target.shape[dim] <= source.shape[dim], "it reaches beyond its buffer")
+        need(len(source.shape) == len(target.shape) and 0 <= dim < len(source.shape), f"no dimension {dim}")
+        need(start >= 0 and start + target.shape[dim] <= source.shape[dim], "it reaches beyond its buffer")
         kept = [i for i in range(len(source.shape)) if i != dim]
-        _need(all(source.shape[i] == target.shape[i] for i in kept), "another extent changes")
+        need(all(source.shape[i] == target.shape[i] for i in kept), "another extent changes")
 
 
 def check_local_ptr(op: Op) -> None:
@@ -457,7 +461,7 @@ def check_local_ptr(op: Op) -> None:
     if not indices:
         expect(op, with_shape(pointer, buffer.shape))
         return
-    _need(len(indices) == len(buffer.shape), f"{len(indices)} indices for {buffer}")
+    need(len(indices) == len(buffer.shape), f"{len(indices)} indices for {buffer}")
     shape = _same_shapes(op, indices)
     expect(op, with_shape(pointer, shape))
     _same_layout(op, (*indices, *op.results))
@@ -467,7 +471,7 @@ def check_remote(op: Op) -> None:
     """The same buffer or pointers, in another CTA."""
     source = op.operands[0].type
     if isinstance(source, BufferType):
-        _need(not source.remote, "the buffer is remote already")
+        need(not source.remote, "the buffer is remote already")
         expect(op, replace(source, remote=True))
         return
     element = element_of(source)
@@ -477,13 +481,13 @@ def check_remote(op: Op) -> None:
 
 def check_assert(op: Op) -> None:
     """A condition and perhaps a mask of its shape."""
-    _need(len(op.operands) <= 2, "it has more than a condition and a mask")
+    need(len(op.operands) <= 2, "it has more than a condition and a mask")
     _same_shapes(op, op.operands)
     expect(op)
 
 
 def _carried(given: Sequence[Value], wanted: Sequence[Value], what: str) -> None:
-    _need(
+    need(
         len(given) == len(wanted) and all(agree(a.type, b.type) for a, b in zip(given, wanted, strict=True)),
         f"{what}: ({_names([v.type for v in given])}) instead of ({_names([v.type for v in wanted])})",
     )
@@ -494,36 +498,36 @@ def check_for(op: Op) -> None:
     bounds, inits = op.operands[:3], op.operands[3:]
     _same_types(bounds)
     (body,) = op.regions
-    _need(len(body.params) == 1 + len(inits), f"its region has {len(body.params)} parameters")
-    _need(body.params[0].type == bounds[0].type, f"the induction variable is {body.params[0].type}")
+    need(len(body.params) == 1 + len(inits), f"its region has {len(body.params)} parameters")
+    need(body.params[0].type == bounds[0].type, f"the induction variable is {body.params[0].type}")
     _carried(body.params[1:], inits, "parameters of its region")
     _carried(op.results, inits, "results")
-    _yields(body, [v.type for v in inits])
+    yields(body, [v.type for v in inits])
 
 
 def check_while(op: Op) -> None:
     """Parameters agree with the initial values, results with what the condition passes on."""
     before, body = op.regions
     _carried(before.params, op.operands, "parameters of its first region")
-    _need(bool(before.ops) and before.ops[-1].name == "condition", "its first region does not end in condition")
+    need(bool(before.ops) and before.ops[-1].name == "condition", "its first region does not end in condition")
     passed = before.ops[-1].operands[1:]
     _carried(passed, op.results, "values of its condition")
     _carried(body.params, op.results, "parameters of its second region")
-    _yields(body, [v.type for v in op.operands], "its second region")
+    yields(body, [v.type for v in op.operands], "its second region")
 
 
 def check_if(op: Op) -> None:
     """Both regions yield the results."""
     for name, region in zip(("its then region", "its else region"), op.regions, strict=True):
-        _need(not region.params, f"{name} has parameters")
-        _yields(region, [v.type for v in op.results], name)
+        need(not region.params, f"{name} has parameters")
+        yields(region, [v.type for v in op.results], name)
 
 
 def check_fused(op: Op) -> None:
     """The region yields the results and has no parameters."""
     (region,) = op.regions
-    _need(not region.params, "its region has parameters")
-    _yields(region, [v.type for v in op.results])
+    need(not region.params, "its region has parameters")
+    yields(region, [v.type for v in op.results])
 
 
 def check_same_but_layout(op: Op) -> None:

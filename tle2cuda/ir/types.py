@@ -1,8 +1,8 @@
-"""Types of the tile IR: element types, pointers, tiles, buffers."""
+"""Types of the tile IR: element types, pointers, tiles, buffers, barriers, pipes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -287,13 +287,59 @@ class BufferType:
         return f"buffer<{self.element.short}[{', '.join(map(str, self.shape))}]{marks}>"
 
 
-Type = DType | PointerType | TileType | BufferType
+def slot_type(buffer: BufferType) -> BufferType:
+    """Type of one stage of a buffer: the leading extent is dropped."""
+    logical = buffer.logical_shape
+    tail = None if logical is None else logical[1:]
+    return replace(buffer, shape=buffer.shape[1:], logical_shape=None if tail == buffer.shape[1:] else tail)
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierType:
+    """An array of `count` mbarriers in shared memory. One of them is named by (array, i32 index)."""
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"barriers<{self.count}>"
+
+
+@dataclass(frozen=True, slots=True)
+class PipeType:
+    """A ring of stages between one writer and its readers.
+
+    Attributes:
+        capacity: Number of stages.
+        fields: Name and buffer type of each field; the leading extent of a buffer is the capacity.
+    """
+
+    capacity: int
+    fields: tuple[tuple[str, BufferType], ...]
+
+    @property
+    def slot_types(self) -> tuple[BufferType, ...]:
+        """What an `acquire` or `wait` hands out: one stage of each field."""
+        return tuple(slot_type(buffer) for _, buffer in self.fields)
+
+    def __str__(self) -> str:
+        return f"pipe<{self.capacity}>"
+
+
+Handle = BufferType | BarrierType | PipeType
+Type = DType | PointerType | TileType | Handle
+
+
+def is_handle(type_: Type) -> bool:
+    """Whether values of this type stand for something in shared memory and hold no data of their own."""
+    return isinstance(type_, (BufferType, BarrierType, PipeType))
 
 
 def element_of(type_: Type) -> Element:
     """Element type of a scalar, pointer, tile or buffer."""
     if isinstance(type_, (TileType, BufferType)):
         return type_.element
+    if isinstance(type_, (BarrierType, PipeType)):
+        raise TypeError(f"{type_} has no elements")
     return type_
 
 
@@ -317,4 +363,4 @@ def dtype_of(type_: Type) -> DType:
 
 def is_pointer(type_: Type) -> bool:
     """Whether a value is a pointer or a tile of pointers."""
-    return isinstance(element_of(type_), PointerType)
+    return not is_handle(type_) and isinstance(element_of(type_), PointerType)

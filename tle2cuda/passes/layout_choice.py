@@ -271,7 +271,7 @@ class LayoutChoice:
         Taking out such a part moves nothing. Parts with less than an element for each thread are not worth it.
         """
         part = tuple(min(extents) for extents in zip(component.shape, *component.parts, strict=True))
-        return part if num_elements(part) >= self.kernel.num_threads else component.shape
+        return part if num_elements(part) >= self.kernel.default_threads else component.shape
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""
@@ -343,7 +343,7 @@ class LayoutChoice:
             info.contiguity[fast],
             max(1, info.divisibility[fast] // size),
             shape[fast],
-            max(1, num_elements(shape) // self.kernel.num_threads),
+            max(1, num_elements(shape) // self.kernel.default_threads),
         )
         sizes = list(in_registers) or [1] * rank
         sizes[fast] = max(sizes[fast], 1 << (vector.bit_length() - 1))

@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tle2cuda.errors import InternalError, InvalidArgument, KernelError
+from tle2cuda.errors import InternalError, InvalidArgument, KernelError, NotSupported
 from tle2cuda.ir.legality import verify
-from tle2cuda.ir.nodes import Kernel
+from tle2cuda.ir.nodes import Kernel, walk
 
 TRACE = "trace"
 """Names, among the dumps, the kernel as the front end made it."""
@@ -37,6 +37,15 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
+UNFINISHED = frozenset(
+    """
+    alloc_barriers mbarrier_wait mbarrier_arrive named_barrier proxy_fence cp_async cp_async_commit cp_async_wait tma_load
+    tma_store pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
+    """.split()
+)
+"""Operations that the interpreter runs and the passes below `canonicalise` do not know yet."""
+
+
 def pass_names() -> tuple[str, ...]:
     """Names that `dump` accepts, in order."""
     return (TRACE, *(each.name for each in PASSES))
@@ -61,6 +70,8 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     _keep(kernel, TRACE, wanted, dumps)
     _verified(kernel, "front end")
     for each in PASSES:
+        if each.name == "layouts":
+            _refuse_unfinished(kernel)
         kernel = _run_one(each.name, kernel)
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
@@ -82,6 +93,16 @@ def _run_one(name: str, kernel: Kernel) -> Kernel:
         raise InternalError(f"internal error in pass {name}: {type(error).__name__}: {text}", kernel.span) from error
     assert isinstance(result, Kernel)
     return result
+
+
+def _refuse_unfinished(kernel: Kernel) -> None:
+    for op in walk(kernel.body):
+        if op.name in UNFINISHED:
+            raise NotSupported(
+                f"`{op.name}` is not supported yet in emitted CUDA",
+                op.span,
+                help="run the kernel with TLE2CUDA_DEVICE=interpreter",
+            )
 
 
 def _verified(kernel: Kernel, maker: str) -> None:

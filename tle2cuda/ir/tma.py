@@ -1,0 +1,60 @@
+"""The operands of tensor copies by name: a box of a tensor in global memory, and a buffer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import BufferType
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCopy:
+    """A `tma_load` or `tma_store`.
+
+    Attributes:
+        base: Pointer to the first element of the tensor.
+        extents: Extent of each dimension, in elements; i32 or i64.
+        strides: Stride of each dimension, in elements; i32 or i64.
+        offsets: Where the box begins, in elements; i32.
+        buffer: The shared memory that is filled or read.
+        barriers: Array of the mbarrier that a load completes on; None without one.
+        index: Which mbarrier of the array.
+    """
+
+    base: Value
+    extents: tuple[Value, ...]
+    strides: tuple[Value, ...]
+    offsets: tuple[Value, ...]
+    buffer: Value
+    barriers: Value | None = None
+    index: Value | None = None
+
+    @property
+    def buffer_type(self) -> BufferType:
+        """Type of the buffer."""
+        type_ = self.buffer.type
+        assert isinstance(type_, BufferType)
+        return type_
+
+    @property
+    def description(self) -> tuple[Value, ...]:
+        """What describes the tensor: base, extents, strides."""
+        return (self.base, *self.extents, *self.strides)
+
+
+def num_operands(op: Op) -> int:
+    """How many operands a tensor copy has, as its attributes say."""
+    return 2 + 3 * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") == "barrier" else 0)
+
+
+def tensor_copy(op: Op) -> TensorCopy:
+    """The operands of a `tma_load` or `tma_store` by name."""
+    rank = op.attrs["rank"]
+    operands = op.operands
+    if op.name == "tma_store":
+        operands = (*operands[1:], operands[0])
+    base, rest = operands[0], operands[1:]
+    extents, strides, offsets, rest = rest[:rank], rest[rank : 2 * rank], rest[2 * rank : 3 * rank], rest[3 * rank :]
+    barriers, index = rest[1:] if len(rest) == 3 else (None, None)
+    return TensorCopy(base, extents, strides, offsets, rest[0], barriers, index)
