@@ -7,9 +7,10 @@ needs another one, a `convert_layout` is put in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -44,8 +45,8 @@ class _Assign:
     def __init__(self, kernel: Kernel, outer: _Assign | None = None) -> None:
         self.kernel = kernel
         self.outer = outer
-        info = axis_info(kernel) if outer is None else outer.choice.info
-        self.choice = LayoutChoice(kernel, info)
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel) if outer is None else outer.info
+        self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)

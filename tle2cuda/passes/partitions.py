@@ -1,12 +1,13 @@
 """Close the worker regions of `warp_specialize`: what they use of the code around them they get for themselves.
 
-Workers run on warps of their own, so a value that other warps hold in registers does not exist there. What costs little is
-made again at the start of the region: scalars computed of arguments and CTA indices, index tiles, pointers, views of
-buffers, slots that a pipe had handed out. What cannot be (loads, reductions, what loops made) is handed over through a shared buffer
-that the default warps fill in front of the operation. Kernel arguments and handles (allocations, barriers, pipes) stay as
-they are: every warp can name them.
+Workers run on warps of their own, so a value that other warps hold in registers does not exist there. What costs little
+is made again at the start of the region: scalars computed of arguments and CTA indices, index tiles, pointers, views of
+buffers, slots that a pipe had handed out. What cannot be (loads, reductions, what loops made) is handed over through a
+shared buffer that the default warps fill in front of the operation. Kernel arguments and handles (allocations,
+barriers, pipes) stay as they are: every warp can name them.
 
-Afterwards each region can be given layouts like a kernel of its own. Region 0 runs on the default warps and captures freely.
+Afterwards each region can be given layouts like a kernel of its own. Region 0 runs on the default warps and captures
+freely.
 """
 
 from __future__ import annotations
@@ -226,9 +227,7 @@ class _Worker:
         buffer = pipe.operands[number]
         assert isinstance(buffer.type, BufferType)
         operands = (self.want(buffer), self.want(op.operands[1]))
-        view = make_op(
-            "buffer_view", operands, (slot_type(buffer.type),), {"kind": "slot"}, (), op.span, (value.name,)
-        )
+        view = make_op("buffer_view", operands, (slot_type(buffer.type),), {"kind": "slot"}, (), op.span, (value.name,))
         self.prefix.append(view)
         return view.result
 

@@ -1,7 +1,8 @@
 """Make the shared memory that operations need for themselves explicit (D6, D7).
 
-Afterwards every byte of shared memory is an `alloc` or `alloc_barriers`; an operation's scratch is its trailing operands, counted by the
-attribute `num_scratch`, so that barriers and the shared-memory map see it like any other buffer.
+Afterwards every byte of shared memory is an `alloc` or `alloc_barriers`; an operation's scratch is its trailing
+operands, counted by the attribute `num_scratch`, so that barriers and the shared-memory map see it like any other
+buffer.
 """
 
 from __future__ import annotations
