@@ -35,7 +35,7 @@ def test_canonicalise_keeps_them_legal(name: str) -> None:
     assert before == after  # every effect, in its place
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", [name for name in BODIES if name != "tma_row_copy"])
 def test_emission_is_refused_meanwhile(name: str) -> None:
     with pytest.raises(NotSupported, match="is not supported yet in emitted CUDA"):
         pipeline.run(example(name))

@@ -84,7 +84,7 @@ def emit_op(state: State, op: Op) -> None:
 
 
 def _emit(state: State, op: Op) -> None:
-    if op.name in ("yield", "condition", "assume", "tensor_map"):
+    if op.name in ("yield", "condition", "assume", "tensor_map", "alloc_barriers"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used

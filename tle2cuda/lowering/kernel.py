@@ -13,7 +13,7 @@ from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch, distributed, tma
+from tle2cuda.lowering import control, dispatch, distributed, mbarriers, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -181,8 +181,10 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
         thread,
     )
     block = Block(depth=1)
+    arrays = [op for op in walk(state.kernel.body) if op.name == "alloc_barriers"]
     if view != PrologueView():
         write(block, "prologue.cu.j2", "prologue", view)
+        mbarriers.emit_initialisation(state, block, arrays)
         if state.block.lines:
             block.blank()
     return block

@@ -59,6 +59,10 @@ def bind_buffers(state: State) -> SharedMap:
     memory_map = shared_map(state.kernel)
     for entry in memory_map.entries:
         text = f"shared.{entry.name}"
+        if entry.kind == "barriers":
+            state.barriers[entry.root] = (text, entry.shape[0])
+            state.helper("Barrier")
+            continue
         starts = (Affine(),) * len(entry.shape)
         ref = BufferRef(text, entry.shape, starts, strides=row_major_strides(entry.shape))
         if swizzle_bytes := state.definitions[entry.root].attrs.get("swizzle_bytes"):
@@ -75,6 +79,11 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
     """The members of the `Shared` struct by offset, once the body is written and their types are known."""
     members: list[Member] = []
     for entry in memory_map.entries:
+        if entry.kind == "barriers":
+            extent = f"[{entry.shape[0]}]" if entry.shape[0] > 1 else ""
+            place = _purpose(state.definitions[entry.root])
+            members.append(Member(f"Barrier {entry.name}{extent}", entry.alignment_bytes, place, entry.union_group))
+            continue
         extents = "".join(f"[{extent}]" for extent in _stored_extents(state.buffers[entry.root]))
         own_type = state.member_types.get(entry.root)
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"

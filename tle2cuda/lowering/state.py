@@ -158,6 +158,7 @@ class State:
         self.scalars: dict[Value, C] = _Leveled[C](self)
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
+        self.barriers: dict[Value, tuple[str, int]] = {}  # arrays of mbarriers: how spelled, how many
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, tensor_copy
 from tle2cuda.ir.types import TensorMapType
 from tle2cuda.layout.tensor_boxes import Boxes, boxes, buffer_axes
@@ -99,7 +100,8 @@ def emit_load(state: State, op: Op) -> None:
     copy = tensor_copy(op)
     completion = op.attrs["completion"]
     if completion == "blocking":
-        barrier = barrier_address(state, op.operands[-1], None)
+        (private,) = scratch_operands(op)
+        barrier = barrier_address(state, private, None)
     else:
         assert copy.barriers is not None
         barrier = barrier_address(state, copy.barriers, copy.index)
@@ -134,19 +136,21 @@ def _announced(state: State, op: Op, copy: TensorCopy, barrier: str) -> LoadView
 
 
 def _moved_bytes(op: Op, copy: TensorCopy) -> int:
-    return math.prod(op.attrs["block"]) * copy.buffer_type.element.bytes
+    block: tuple[int, ...] = op.attrs["block"]
+    return math.prod(block) * copy.buffer_type.element.bytes
 
 
 def _expected_bytes(state: State, op: Op, copy: TensorCopy) -> int:
     """Bytes that a copy announces on a barrier of the user's: what that was allocated for."""
     assert copy.barriers is not None
-    found = set()
+    found: set[object] = set()
     for root in state.roots.of(copy.barriers):
         made = state.definitions.get(root) if root is not None else None
         found.add(made.attrs.get("expect_bytes") if made is not None else None)
-    if len(found) != 1 or None in found:
+    expected = found.pop() if len(found) == 1 else None
+    if not isinstance(expected, int):
         raise InternalError("a tensor copy completes on barriers that do not agree in their bytes", op.span)
-    return int(str(found.pop()))
+    return expected
 
 
 def _load_function(state: State, op: Op) -> tuple[str, str]:

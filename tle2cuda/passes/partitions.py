@@ -37,7 +37,7 @@ from tle2cuda.ir.types import (
     with_shape,
 )
 
-_ALLOCATIONS = frozenset(("alloc", "alloc_barriers", "pipe"))
+_ALLOCATIONS = frozenset(("alloc", "alloc_barriers", "pipe", "tensor_map"))
 _CLONED = (
     ELEMENTWISE
     | SHAPE
@@ -133,7 +133,7 @@ def _stored(value: Value, site: Op) -> DType:
         f"{name} cannot be handed to a partition: it is {what} chosen at run time",
         site.span,
         (f"it comes from {value.span.short()}",),
-        "choose it inside of the partition",
+        help="choose it inside of the partition",
     )
 
 

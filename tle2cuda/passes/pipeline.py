@@ -41,8 +41,8 @@ PASSES: tuple[Pass, ...] = (
 
 UNFINISHED = frozenset(
     """
-    alloc_barriers mbarrier_wait mbarrier_arrive named_barrier proxy_fence cp_async cp_async_commit cp_async_wait tma_load
-    tma_store tma_store_wait pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
+    mbarrier_wait mbarrier_arrive named_barrier cp_async cp_async_commit cp_async_wait
+    pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
     """.split()
 )
 """Operations that the interpreter runs and the lowering does not know yet."""
