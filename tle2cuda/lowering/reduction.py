@@ -256,7 +256,11 @@ class _Reducer:
 
     def _cta_call(self, name: str) -> str:
         slots = self.state.buffers[self.scratch[0]].text
-        return f"{self.state.helper('cta_all_reduce')}({name}, {slots}, {self.combiner.function()})"
+        state, function = self.state, self.combiner.function()
+        if state.task.is_cta:
+            return f"{state.helper('cta_all_reduce')}({name}, {slots}, {function})"
+        own = f"{state.thread().text}, {state.task.barrier_function}"
+        return f"{state.helper('partition_all_reduce')}({name}, {slots}, {function}, {own})"
 
     def _exchange(self, exchange: WarpExchange, partial: str) -> SlotExchange:
         state, combiner = self.state, self.combiner

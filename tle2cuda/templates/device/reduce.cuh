@@ -39,3 +39,18 @@ __device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combi
     for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
     return value;
 }
+// defines: partition_all_reduce
+// needs: warp_all_reduce
+// The same for the WARPS warps of a partition. Called by all of its threads, each with its number in the partition; they meet
+// at `barrier` between writing and reading the slots.
+template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
+__device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
+{
+    value = warp_all_reduce(value, combine);
+    if (thread % 32 == 0) slots[thread / 32] = value;
+    barrier();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
+}
