@@ -316,10 +316,11 @@ SILENT = {
         tma_store_wait();
     }""",
     "a write between the read and the refill": (
-        SETUP + LOAD + WAIT + USE + "    __syncwarp();\n    tile[threadIdx.x] = 7;\n    fence_async_proxy();\n    __syncwarp();\n"
-    )
-    + LOAD
-    + WAIT.replace("0)", "1)"),
+        SETUP
+        + (LOAD + WAIT + USE)
+        + "    __syncwarp();\n    tile[threadIdx.x] = 7;\n    fence_async_proxy();\n    __syncwarp();\n"
+        + (LOAD + WAIT.replace("0)", "1)"))
+    ),
 }
 
 
