@@ -60,7 +60,8 @@ def _kind(value: Value, kind: Kind, what: str) -> None:
 def check_tensor_copy(op: Op) -> None:
     """A description of the tensor, a box of it, and a buffer of the box's extents."""
     rank = op.attrs["rank"]
-    need(len(op.operands) == num_operands(op), f"it has {len(op.operands)} operands instead of {num_operands(op)}")
+    count = len(value_operands(op))
+    need(count == num_operands(op), f"it has {count} operands instead of {num_operands(op)}")
     copy = tensor_copy(op)
     need(
         isinstance(copy.base.type, PointerType) and copy.base.type.space == GLOBAL,
