@@ -10,7 +10,9 @@
 namespace {
 
 // In place of `WarpSlots` for rows that no warp shares with another.
-struct NoSlots {};
+struct NoSlots {
+    static __device__ __forceinline__ int thread() { return threadIdx.x; }
+};
 
 // A float as an integer in the same order: -0 before 0, and NaN, whatever its sign, last. Keys become floats again.
 __device__ __forceinline__ int float_key(float value)
@@ -83,13 +85,13 @@ __device__ __forceinline__ void compare_lanes(T (&keys)[ROWS][COUNT], int mask, 
     }
 }
 
-// Place of this thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
+// Place of a thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
 // XOR to a thread's index to get to the thread at `position ^ mask`.
 template <int THREADS, int WARP_STEP>
-__device__ __forceinline__ int row_position()
+__device__ __forceinline__ int row_position(int thread)
 {
-    if constexpr (THREADS > 32) return threadIdx.x % 32 + threadIdx.x / (32 * WARP_STEP) % (THREADS / 32) * 32;
-    else return threadIdx.x % THREADS;
+    if constexpr (THREADS > 32) return thread % 32 + thread / (32 * WARP_STEP) % (THREADS / 32) * 32;
+    else return thread % THREADS;
 }
 
 template <int WARP_STEP>
@@ -155,7 +157,7 @@ __device__ __forceinline__ void merge_in_thread(T (&keys)[ROWS][COUNT])
 template <int THREADS, int WARP_STEP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
 __device__ __forceinline__ void merge_rows(T (&keys)[ROWS][COUNT], int first_step, Slots&& slots)
 {
-    const int position = row_position<THREADS, WARP_STEP>();
+    const int position = row_position<THREADS, WARP_STEP>(slots.thread());
     #pragma unroll 1
     for (int step = first_step; step > 0; step /= 2)
         compare_threads<THREADS, WARP_STEP, false, DESCENDING>(keys, step, (position & step) != 0, slots);
@@ -183,7 +185,7 @@ __device__ __forceinline__ void sort_in_thread(T (&keys)[ROWS][COUNT])
 template <int THREADS, int WARP_STEP, int GROUP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
 __device__ __forceinline__ void sort_rows(T (&keys)[ROWS][COUNT], Slots&& slots)
 {
-    const int position = row_position<THREADS, WARP_STEP>();
+    const int position = row_position<THREADS, WARP_STEP>(slots.thread());
     sort_in_thread<COUNT, DESCENDING>(keys);
     #pragma unroll 1
     for (int group = 2; group <= GROUP; group *= 2) {

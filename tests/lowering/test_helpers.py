@@ -27,6 +27,7 @@ SCALARS = ("unsigned", "unsigned short", "unsigned long long", "int", "double", 
 RED_ADD_ELEMENTS = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
 
 ADD = "[](float a, float b) { return a + b; }"
+OWN_SLOTS = "struct Slots { static __device__ int thread() { return threadIdx.x; } } slots; "
 USES = {
     "assertion_failed": 'if (i[0] < 0) assertion_failed("message", "kernel.py", 3);',
     "vector": "Vector<float, 4> v; v[0] = f[0]; f[1] = v[0];",
@@ -67,10 +68,19 @@ USES = {
     "shuffle_from": "d[0] = shuffle_from(d[1], 5);",
     "shuffle_previous": "f[0] = shuffle_previous<8, false>(f[1], 2); f[2] = shuffle_previous<32, true>(f[3], 1);",
     "lanes_all_reduce": f"f[0] = lanes_all_reduce<11>(f[1], {ADD});",
+    "lanes_all_reduce_in_order": f"f[0] = lanes_all_reduce_in_order<11>(f[1], {ADD});",
+    "warps_all_reduce": f"__shared__ float slots[4]; f[0] = warps_all_reduce(f[1], slots, {ADD});",
     "warp_all_reduce": f"f[0] = warp_all_reduce(f[1], {ADD});",
     "cta_all_reduce": f"__shared__ float slots[4]; f[0] = cta_all_reduce(f[1], slots, {ADD});",
+    "partition_all_reduce": (
+        f"__shared__ float slots[4]; f[0] = partition_all_reduce(f[1], slots, {ADD}, i[0], [] {{ __syncthreads(); }});"
+    ),
     "argmax_takes": "i[0] = argmax_takes<true>(f[0], i[1], f[1], i[2]) + argmax_takes<false>(i[3], 0, i[4], 1);",
     "argmin_takes": "i[0] = argmin_takes<true>(f[0], i[1], f[1], i[2]);",
+    "maximum_key": "i[0] = maximum_key(f[0]);",
+    "minimum_key": "i[0] = minimum_key(f[0]);",
+    "warp_argmax": "struct Items { float item0; int item1; }; i[0] = warp_argmax<true>(Items{f[0], i[1]}, i[2]).item1;",
+    "warp_argmin": "struct Pair { short item0; int item1; }; i[0] = warp_argmin<false>(Pair{short(i[0]), i[1]}, 7u).item1;",
     "lanes_scan": f"f[0] = lanes_scan<16, true>(f[1], {ADD});",
     "warp_exclusive_sum": "f[0] = warp_exclusive_sum<8, true>(f[1], f[2]);",
     "float_key": "i[0] = float_key(f[0]); f[1] = float_of_key(i[1]);",
@@ -86,20 +96,30 @@ USES = {
         "__shared__ int box[512]; int mine[2] = {i[0], i[1]}, theirs[2]; "
         "WarpSlots<int, 2, 128> slots{box}; slots.exchange(mine, theirs, 32); i[0] = theirs[1];"
     ),
-    "NoSlots": "static_assert(sizeof(NoSlots) == 1);",
-    "row_position": "i[0] = row_position<8, 1>() + row_position<128, 2>() + row_mask<2>(i[1]);",
+    "PartitionSlots": (
+        "__shared__ int box[512]; int mine[2] = {i[0], i[1]}, theirs[2]; "
+        "struct Partition { static __device__ void meet() { __syncthreads(); } }; "
+        "PartitionSlots<int, 2, 128, 64, Partition::meet> slots{box}; slots.exchange(mine, theirs, 32); i[0] = theirs[1];"
+    ),
+    "NoSlots": "i[0] = NoSlots::thread();",
+    "row_position": "i[0] = row_position<8, 1>(i[2]) + row_position<128, 2>(i[3]) + row_mask<2>(i[1]);",
     "compare_threads": (
         "int keys[1][2] = {{i[0], i[1]}}; struct {} slots; "
         "compare_threads<32, 1, true, false>(keys, 3, i[2] > 0, slots); i[0] = keys[0][1];"
     ),
-    "merge_rows": "int keys[1][2] = {{i[0], i[1]}}; merge_rows<32, 1, false>(keys, 16, 0); i[0] = keys[0][1];",
-    "sort_rows": "int keys[1][2] = {{i[0], i[1]}}; sort_rows<32, 1, 32, true>(keys, 0); i[0] = keys[0][1];",
+    "merge_rows": OWN_SLOTS
+    + "int keys[1][2] = {{i[0], i[1]}}; merge_rows<32, 1, false>(keys, 16, slots); i[0] = keys[0][1];",
+    "sort_rows": OWN_SLOTS + "int keys[1][2] = {{i[0], i[1]}}; sort_rows<32, 1, 32, true>(keys, slots); i[0] = keys[0][1];",
     "best_in_thread": "int keys[1][4] = {}, best[1][2]; best_in_thread<true>(keys, best); i[0] = best[0][1];",
     "best_of_rows": (
-        "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
-        "best_of_rows<32, 1, 1, true>(keys, best, 0); i[0] = best[0][1];"
+        OWN_SLOTS + "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
+        "best_of_rows<32, 1, 1, true>(keys, best, slots); i[0] = best[0][1];"
     ),
     "cta_exclusive_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_sum<4, false>(i[1], i[2], slots);",
+    "partition_exclusive_sum": (
+        "__shared__ int slots[4]; "
+        "i[0] = partition_exclusive_sum<4, false>(i[1], i[2], slots, i[3], [] { __syncthreads(); });"
+    ),
     "power_of_integer": "f[0] = power_of_integer(f[1], i[0]); d[0] = power_of_integer(d[1], i[0]);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
     "TensorMap": "static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);",

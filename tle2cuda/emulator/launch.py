@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tle2cuda.emulator.counters import Counters, read_counters
 from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.results import EmulationRun, Finding, OtherAccess
-from tle2cuda.emulator.tensor_maps import TensorMap
+from tle2cuda.emulator.tensor_maps import TensorMap, encode_spec
 from tle2cuda.emulator.toolchain import KernelLibrary
 from tle2cuda.errors import ArgumentError
 from tle2cuda.interpreter.arguments import as_array
@@ -155,6 +155,8 @@ def bind(
         named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
+        if not spec.is_passed:
+            continue
         if spec.kind == "scalar":
             lines.append(f"value {_scalar(spec, value).hex()}")
         elif spec.kind == "tensor_map":
@@ -168,6 +170,13 @@ def bind(
         lines.append(f"pointer {len(buffers)} 0")
         named.append(NamedArray(scratch.name, len(buffers), 0, size, 4, not scratch.zero))
         buffers.append(Buffer(f"scratch {scratch.name}", None, bytes([0 if scratch.zero else _POISON]) * size, 0))
+    scalars = {spec.name: value for spec, value in zip(contract.args, values, strict=True) if spec.kind == "scalar"}
+    for made in contract.tensor_maps:
+        if made.base not in arrays:
+            raise ArgumentError(f"argument {made.base} is None, and the tensor map {made.name} leads to it")
+        number, at = places[made.base]
+        encoded, offset_bytes = encode_spec(made, scalars, arrays[made.base])
+        lines.append(f"tensor_map {number} {at + offset_bytes} {encoded.hex()}")
     return Bound(tuple(buffers), tuple(lines), {name: (arrays[name], *places[name]) for name in arrays}, tuple(named))
 
 

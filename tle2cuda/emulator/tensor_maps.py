@@ -7,13 +7,18 @@ A kernel takes one by value, as `const __grid_constant__ CUtensorMap map` or ano
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tle2cuda.errors import ArgumentError, NotSupported
+from tle2cuda.interpreter.dtypes import storage_dtype
+from tle2cuda.ir.types import DType
+from tle2cuda.runtime.contract import DTYPE_BYTES, TensorMapSpec
+from tle2cuda.runtime.tensor_maps import Described, describe_map
 
 MAX_RANK = 5
 MAX_BOX = 256
@@ -73,24 +78,28 @@ class TensorMap:
 
     def encode(self, address: int = 0) -> bytes:
         """The 128 bytes that the emulator's runner reads; it fills in the address itself."""
+        described = Described(0, self.extents, self.strides_bytes, self.box, self.element_strides)
+        return _packed(self.array.dtype, described, self.swizzle_bytes, self.oob_fill, address)
 
-        def padded(values: Sequence[int], count: int, rest: int) -> list[int]:
-            return [*values, *([rest] * (count - len(values)))]
 
-        packed = struct.pack(
-            _LAYOUT,
-            _MAGIC,
-            len(self.extents),
-            _TYPES[self.array.dtype.name],
-            _SWIZZLES[self.swizzle_bytes],
-            int(self.oob_fill == "nan"),
-            address,
-            *padded([extent - 1 for extent in self.extents], MAX_RANK, 0),
-            *padded(self.strides_bytes, MAX_RANK - 1, 0),
-            *padded(self.box, MAX_RANK, 1),
-            *padded(self.element_strides, MAX_RANK, 1),
-        )
-        return packed.ljust(_MAP_BYTES, b"\0")
+def _packed(dtype: np.dtype[Any], what: Described, swizzle_bytes: int, oob_fill: str, address: int) -> bytes:
+    def padded(values: Sequence[int], count: int, rest: int) -> list[int]:
+        return [*values, *([rest] * (count - len(values)))]
+
+    packed = struct.pack(
+        _LAYOUT,
+        _MAGIC,
+        len(what.extents),
+        _TYPES[dtype.name],
+        _SWIZZLES[swizzle_bytes],
+        int(oob_fill == "nan"),
+        address,
+        *padded([extent - 1 for extent in what.extents], MAX_RANK, 0),
+        *padded(what.strides_bytes, MAX_RANK - 1, 0),
+        *padded(what.box, MAX_RANK, 1),
+        *padded(what.element_strides, MAX_RANK, 1),
+    )
+    return packed.ljust(_MAP_BYTES, b"\0")
 
 
 def tensor_map(
@@ -167,10 +176,40 @@ def encode_tiled(
     """
     steps = tuple(element_strides) if element_strides is not None else (1,) * len(extents)
     _check_shape(array, extents, strides_bytes, box, steps)
-    _check_modes(array, box, interleave_bytes, swizzle_bytes, l2_promotion_bytes, oob_fill)
+    _check_modes(array.dtype, box, interleave_bytes, swizzle_bytes, l2_promotion_bytes, oob_fill)
     made = TensorMap(array, tuple(extents), tuple(strides_bytes), tuple(box), steps, swizzle_bytes, oob_fill)
     _check_memory(made)
     return made
+
+
+def encode_spec(spec: TensorMapSpec, scalars: Mapping[str, Any], array: NDArray[Any]) -> tuple[bytes, int]:
+    """A tensor map of a launch contract, and how many bytes behind the array's first element its tensor begins.
+
+    Args:
+        spec: What the contract says.
+        scalars: Scalar arguments by name.
+        array: The pointer argument.
+
+    Raises:
+        ArgumentError: No tensor map can be made of these arguments.
+    """
+    from tle2cuda.emulator.launch import device_address, extent_of
+
+    first = array.__array_interface__["data"][0]
+    described = describe_map(spec, scalars, device_address(array, first))
+    size = DTYPE_BYTES[spec.dtype]
+    _, high = extent_of(array)
+    reach = (described.extents[0] - 1) * size + size
+    reach += sum((n - 1) * step for n, step in zip(described.extents[1:], described.strides_bytes, strict=True))
+    if not 0 <= described.offset_bytes <= high - first - reach:
+        raise ArgumentError(
+            f"tensor map `{spec.name}`: extents {described.extents} and strides of {described.strides_bytes} bytes reach "
+            f"{described.offset_bytes + reach} bytes far, the array `{spec.base}` has {high - first}",
+            facts=(f"made at {spec.source}",) if spec.source else (),
+        )
+    dtype = storage_dtype(DType(spec.dtype))
+    _check_modes(dtype, described.box, 0, spec.swizzle_bytes, spec.l2_promotion_bytes, spec.padding)
+    return _packed(dtype, described, spec.swizzle_bytes, spec.padding, 0), described.offset_bytes
 
 
 def _check_shape(
@@ -204,7 +243,7 @@ def _check_shape(
 
 
 def _check_modes(
-    array: NDArray[Any], box: Sequence[int], interleave: int, swizzle: int, l2_promotion: int, oob_fill: str
+    dtype: np.dtype[Any], box: Sequence[int], interleave: int, swizzle: int, l2_promotion: int, oob_fill: str
 ) -> None:
     if interleave not in (0, 16, 32):
         raise ArgumentError(f"tensor map: interleave of {interleave} bytes; 0, 16 or 32")
@@ -219,21 +258,21 @@ def _check_modes(
         raise ArgumentError(f"tensor map: L2 promotion of {l2_promotion} bytes; 0, 64, 128 or 256")
     if oob_fill not in ("zero", "nan"):
         raise ArgumentError(f"tensor map: oob_fill is {oob_fill!r}; zero or nan")
-    if oob_fill == "nan" and _TYPES[array.dtype.name] not in _FLOATS:
-        raise ArgumentError(f"tensor map: elements of type {array.dtype.name} outside of the array cannot be NaN")
-    row_bytes = box[0] * array.itemsize
+    if oob_fill == "nan" and _TYPES[dtype.name] not in _FLOATS:
+        raise ArgumentError(f"tensor map: elements of type {dtype.name} outside of the array cannot be NaN")
+    row_bytes = box[0] * dtype.itemsize
     if row_bytes % ALIGNMENT_BYTES:
         raise ArgumentError(f"tensor map: rows of a box have {row_bytes} bytes, no multiple of 16")
     if swizzle and row_bytes > swizzle:
         raise ArgumentError(
             f"tensor map: rows of a box have {row_bytes} bytes, more than the {swizzle} of the swizzle",
-            help=f"load panels of {swizzle // array.itemsize} columns",
+            help=f"load panels of {swizzle // dtype.itemsize} columns",
         )
     if swizzle and row_bytes < swizzle:
         raise NotSupported(
             f"tensor map: rows of a box have {row_bytes} bytes, fewer than the {swizzle} of the swizzle; "
             "the emulator knows rows of just that size",
-            help=f"make the box {swizzle // array.itemsize} elements wide, or the swizzle narrower",
+            help=f"make the box {swizzle // dtype.itemsize} elements wide, or the swizzle narrower",
         )
 
 

@@ -262,7 +262,7 @@ def thread_test(state: State, idle: int) -> str:
     if not idle:
         return ""
     state.thread()
-    threads = state.kernel.default_threads
+    threads = state.task.num_threads
     if idle == threads - 1:
         return "thread == 0"
     if idle & (idle + 1) == 0:

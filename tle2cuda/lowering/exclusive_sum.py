@@ -58,7 +58,7 @@ class _ExclusiveSum:
         self.layout = tile_layout(self.x)
         self.steps = self.layout.num_registers
         self.reverse = bool(op.attrs.get("reverse"))
-        self.cub = cub_scan(op) if state.headers == "toolkit" else None
+        self.cub = cub_scan(op) if state.headers == "toolkit" and state.task.is_cta else None
         state.include_for(self.inner)
 
     def emit(self) -> None:
@@ -115,7 +115,7 @@ class _ExclusiveSum:
         if self.cub:
             state.includes.add("cub/block/block_scan.cuh")
             state.member_types[self.scratch[0]] = f"{self.cub}::TempStorage"
-            threads = state.kernel.default_threads
+            threads = state.task.num_threads
             state.usings[self.cub] = (
                 f"using {self.cub} = cub::BlockScan<{self.inner.cuda}, {threads}, cub::BLOCK_SCAN_WARP_SCANS>;"
             )
@@ -127,7 +127,12 @@ class _ExclusiveSum:
         value = own_sum or x
         if self.scratch:
             slots = state.buffers[self.scratch[0]].text
-            text = f"{state.helper('cta_exclusive_sum')}<{split.num_warps_along}, {direction}>({value}, {total}, {slots})"
+            forms = f"<{split.num_warps_along}, {direction}>"
+            if state.task.is_cta:
+                text = f"{state.helper('cta_exclusive_sum')}{forms}({value}, {total}, {slots})"
+            else:
+                own = f"{state.thread().text}, {state.task.barrier_function}"
+                text = f"{state.helper('partition_exclusive_sum')}{forms}({value}, {total}, {slots}, {own})"
         else:
             width = 1 << len(split.lane_bits)
             text = f"{state.helper('warp_exclusive_sum')}<{width}, {direction}>({value}, {total})"

@@ -68,7 +68,7 @@ def emit_histogram(state: State, op: Op) -> None:
         view = HistogramView(
             bin=state.names.fresh("bin"),
             bins=op.attrs["bins"],
-            threads=state.kernel.default_threads,
+            threads=state.task.num_threads,
             buffer=buffer,
             owner=thread_condition(state, idle),
             steps=1 << len(kept),

@@ -97,7 +97,7 @@ def emit_alloc(state: State, op: Op) -> None:
     pointer = f"reinterpret_cast<{type_.element.cuda}*>({ref.text})" if len(type_.shape) > 1 else ref.text
     state.comment(op.span)
     state.thread()
-    view = ZeroView(pointer, type_.element.cuda, type_.num_elements, state.kernel.default_threads)
+    view = ZeroView(pointer, type_.element.cuda, type_.num_elements, state.task.num_threads)
     write(state.block, "shared.cu.j2", "zero", view, op.span)
 
 

@@ -98,7 +98,12 @@ def _call(state: State, op: Op, where: ScanAxis, keys: str, best: str, left: int
     if where.warps:
         key_type = sort_key(dtype_of(op.operands[0].type))
         chunk = sort_chunk(op)
-        slots = f"{state.helper('WarpSlots')}<{key_type.cuda}, {chunk}, {state.kernel.default_threads}>"
+        shape = f"{key_type.cuda}, {chunk}, {state.task.num_threads}"
+        if state.task.is_cta:
+            slots = f"{state.helper('WarpSlots')}<{shape}>"
+        else:
+            own = f"{state.task.first_thread}, {state.task.barrier_function}"
+            slots = f"{state.helper('PartitionSlots')}<{shape}, {own}>"
         slots += f"{{{state.buffers[op.operands[-1]].text}}}"
     else:
         slots = f"{state.helper('NoSlots')}{{}}"

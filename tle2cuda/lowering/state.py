@@ -31,6 +31,7 @@ from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
 from tle2cuda.lowering.names import Names
+from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
 
 
@@ -42,12 +43,15 @@ class Registers:
         name: C variable.
         layout: Which thread and register holds which element.
         vec: Elements of one vector, the extent of `k`.
+        single_run: It is a vector that lives inside one step of the loop over runs.
+        is_constant: The variable is `const`, so nobody may sum in it.
     """
 
     name: str
     layout: Layout
     vec: int
-    single_run: bool = False  # a vector that lives inside one step of the loop over runs
+    single_run: bool = False
+    is_constant: bool = False
 
     @property
     def runs(self) -> int:
@@ -132,6 +136,7 @@ class State:
         self.uses: dict[Value, list[Op]] = uses_of(kernel.body)
         self.lazy = lazy_values(kernel.body.ops)
         self.access = GlobalAccess(kernel)
+        self.task = Task("", 0, kernel.num_warps)
         self.names = Names()
         self.levels: dict[Value, int] = {}  # how many scopes enclose the one in which a variable keeps its value
         self.scalars: dict[Value, C] = _Leveled[C](self)
@@ -164,7 +169,7 @@ class State:
         return name
 
     def thread(self) -> C:
-        """`threadIdx.x` as a signed int."""
+        """Number of the thread in its task, as a signed int; `threadIdx.x` where the task is the whole CTA."""
         self.uses_thread = True
         return C("thread")
 
@@ -186,6 +191,16 @@ class State:
             yield block
         finally:
             self.block = outer
+
+    @contextlib.contextmanager
+    def run_by(self, task: Task) -> Iterator[None]:
+        """What is written inside is run by the threads of a task."""
+        outer, self.task = self.task, task
+        try:
+            with meeting_at(task.barrier):
+                yield
+        finally:
+            self.task = outer
 
     @contextlib.contextmanager
     def nested(self, is_loop: bool = False) -> Iterator[Block]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import InternalError
+from tle2cuda.lowering.tasks import barrier_call
 from tle2cuda.lowering.writer import Block, marker
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def environment() -> jinja2.Environment:
     from tle2cuda.lowering.template_cache import TemplateCache
     from tle2cuda.runtime.cache import default_cache_dir
 
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATE_DIRECTORY),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -42,6 +43,8 @@ def environment() -> jinja2.Environment:
         auto_reload=False,
         bytecode_cache=TemplateCache(default_cache_dir() / "templates"),
     )
+    made.globals["meet"] = barrier_call  # `{{ meet() }};` where the threads meet that run the statements
+    return made
 
 
 def render_template(name: str, span: Span | None, op: str = "", **views: Any) -> str:

@@ -139,7 +139,7 @@ def source_comment(span: Span, depth: int) -> str:
     return f"{text:<{max(room, 0)}}  {place}"
 
 
-BARRIERS = ("__syncthreads();", "cluster", "grid")
+BARRIERS = re.compile(r"__sync(threads|warp)\(\);|cluster|grid|\w+_barrier\(\);")
 LONG_GROUP_LINES = 4
 
 
@@ -155,7 +155,7 @@ def with_blanks(lines: list[Line]) -> list[Line]:
             continue
         before = starts[position - 1] if position else 0
         after = starts[position + 1] if position + 1 < len(starts) else len(lines)
-        behind_barrier = lines[start - 1].text.startswith(BARRIERS)
+        behind_barrier = BARRIERS.match(lines[start - 1].text) is not None
         if behind_barrier or max(start - before, _length(lines, start, after)) >= LONG_GROUP_LINES:
             wanted.add(start)
     result: list[Line] = []
@@ -207,9 +207,9 @@ def render(lines: list[Line]) -> Rendered:
     return Rendered("\n".join(rows), places, ops)
 
 
-# Statements at which all threads of the CTA meet, whatever the kernel's cluster does.
-CTA_BARRIERS = re.compile(
-    r"(__syncthreads\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
+# Statements at which all threads meet that run them, whatever the kernel's cluster does.
+MEETINGS = re.compile(
+    r"(__sync(threads|warp)\(\)|\w+_barrier\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
     r"cluster_barrier_members<[^;]*);"
 )
 
@@ -218,14 +218,14 @@ def joins_barrier(block: Block, remark: str) -> bool:
     """Let the barrier that a block ends with serve one more purpose, which its remark then says too.
 
     Args:
-        block: Where a barrier of the CTA is needed.
+        block: Where a barrier of the task is needed.
         remark: What it is needed for.
 
     Returns:
         Whether the block ends with a barrier, so that no further one is needed.
     """
     line = block.last_statement()
-    if line is None or line.depth != block.depth or CTA_BARRIERS.match(line.text) is None:
+    if line is None or line.depth != block.depth or MEETINGS.match(line.text) is None:
         return False
     if not line.text.endswith(remark):
         line.text += f"; {remark}" if "//" in line.text else f"  // {remark}"

@@ -8,6 +8,7 @@ source for the same reason.
 
 from __future__ import annotations
 
+import copy
 import functools
 import operator
 import struct
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
 
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, InvalidArgument
 from tle2cuda.runtime.contract import ArgSpec
 from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
@@ -204,9 +205,44 @@ def _describe_tuple(table: _Descriptions, value: tuple[Any, ...]) -> Description
 def _describe_descriptor(descriptor: TensorDescriptor) -> Description:
     """A `TensorDescriptor`: tensor, extents and strides are passed; the shape of tiles is part of the key."""
     base_key, base = _SPECIALIZED[type(descriptor.base)](descriptor.base)
+    checked = descriptor.checked
+    if (
+        checked is not None
+        and checked[0] == base_key
+        and checked[1] == descriptor.shape
+        and checked[2] == descriptor.strides
+        and checked[3] == descriptor.block_shape
+        and checked[4] == descriptor.padding
+    ):
+        return checked[5], (base, checked[6], checked[7])
     descriptor.check(aligned=base_key[2])
-    key = (TensorDescriptor, base_key, tuple(descriptor.block_shape), descriptor.padding)
-    return key, (base, tuple(descriptor.shape), tuple(descriptor.strides[:-1]))
+    extents, strides = tuple(descriptor.shape), tuple(descriptor.strides[:-1])
+    parts = (base_key, tuple(descriptor.block_shape), descriptor.padding)
+    key = _DESCRIPTOR_KEYS.setdefault(parts, DescriptorKey(parts))
+    # Copies: lists may change in place, as tuners do with the shape of tiles.
+    seen = (copy.copy(descriptor.shape), copy.copy(descriptor.strides), copy.copy(descriptor.block_shape))
+    if all(isinstance(part, (list, tuple)) for part in seen):
+        descriptor.checked = (base_key, *seen, descriptor.padding, key, extents, strides)
+    return key, (base, extents, strides)
+
+
+class DescriptorKey:
+    """Key of a tensor descriptor: one object for equal ones, so that finding a launch compares no parts.
+
+    Attributes:
+        parts: Key of the tensor, extents of tiles, padding.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return f"DescriptorKey{self.parts}"
+
+
+_DESCRIPTOR_KEYS: dict[tuple[Any, ...], DescriptorKey] = {}
 
 
 def _describe_unknown(value: Any) -> Description:
@@ -314,8 +350,8 @@ def describe(parameter: Parameter, value: Any) -> Description:
         if parameter.is_constexpr:
             return constant_key(value)
         return _table_of(parameter)[type(value)](value)
-    except ArgumentError as error:
-        raise ArgumentError(f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help) from None
+    except (ArgumentError, InvalidArgument) as error:
+        raise type(error)(f"argument `{parameter.name}`: {error.message}", None, error.facts, error.help) from None
 
 
 def _table_of(parameter: Parameter) -> _Descriptions:
@@ -345,7 +381,7 @@ def {name}(__grid, /, {header}, **__options):
 {describe}
         __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
         __launch = __launches[__key]
-    except (__KeyError, __TypeError):
+    except (__KeyError, __TypeError, __ValueError):  # a value that cannot be passed is refused with its name
         __launch = None
     if __launch is None:
         return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
@@ -406,6 +442,7 @@ def make_launcher(
         "__callable": callable,
         "__KeyError": KeyError,
         "__TypeError": TypeError,
+        "__ValueError": ValueError,
         "__missing": _MISSING,
         # What most arguments are is written out; where torch is imported later, the tables serve as well.
         "__Tensor": getattr(sys.modules.get("torch"), "Tensor", _NoTensor),
@@ -576,7 +613,7 @@ def _walk_descriptor(
     path = place if isinstance(place, tuple) else (place,)
     name = parameter.name
     base = replace(parameter, name=found.unused(f"{name}_base"), specialize=True, specialize_alignment=True)
-    base_spec = _collect(_arg_spec(base, key[1]), key[1], value.base, (*path, 0), found)
+    base_spec = _collect(_arg_spec(base, key.parts[0]), key.parts[0], value.base, (*path, 0), found)
     parts: list[tuple[ArgSpec, ...]] = []
     for position, (part, dtype, count) in enumerate(
         (("extent", "i32", len(value.shape)), ("stride", "i64", len(value.strides) - 1)), 1
@@ -609,16 +646,13 @@ def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
 def picker(indices: Sequence[Place]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """A function that takes the run-time values out of the values of all parameters."""
     plain = [index for index in indices if isinstance(index, int)]
-    if len(plain) < len(indices):
-        return lambda values: tuple(_at(values, index) for index in indices)
+    if len(plain) < len(indices):  # written out, as it runs at every launch
+        paths = [index if isinstance(index, tuple) else (index,) for index in indices]
+        items = "".join("values" + "".join(f"[{position}]" for position in path) + ", " for path in paths)
+        pick: Callable[[tuple[Any, ...]], tuple[Any, ...]] = eval(f"lambda values: ({items})")
+        return pick
     if len(plain) > 1:
         return operator.itemgetter(*plain)
     if plain:
         return lambda values: (values[plain[0]],)
     return lambda values: ()
-
-
-def _at(values: Any, place: Place) -> Any:
-    for position in place if isinstance(place, tuple) else (place,):
-        values = values[position]
-    return values

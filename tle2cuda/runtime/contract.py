@@ -43,7 +43,7 @@ DTYPE_BYTES: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgSpec:
-    """One run-time argument of the kernel, in the order of the CUDA parameters.
+    """One run-time argument of a launch.
 
     Attributes:
         name: The user's name.
@@ -52,6 +52,8 @@ class ArgSpec:
         divisibility: Known divisor of the scalar, or alignment of the pointer in bytes; 1 when nothing is
             known.
         is_const: The kernel never writes through this pointer.
+        is_passed: It is a parameter of the CUDA kernel. Otherwise a launch takes it all the same, and only the tensor
+            maps are made of it.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ArgSpec:
     dtype: str
     divisibility: int = 1
     is_const: bool = False
+    is_passed: bool = True
 
     @property
     def type_string(self) -> str:
@@ -101,6 +104,95 @@ class ScratchSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorMapSpec:
+    """A tensor map that the launcher encodes from other arguments and passes behind the scratch buffers.
+
+    `offset_elems`, `shape` and `strides` are expressions over names of scalar arguments: C++ text of integers, names,
+    parentheses, `+ - * / %` (`/` and `%` truncate) and the functions `min` and `max`, computed without overflow.
+    Dimensions come in the order of the language, the contiguous one last; the driver takes them from the last to the first.
+
+    Attributes:
+        name: Name of the CUDA parameter, a `CUtensorMap` passed by value.
+        dtype: Element type, a key of `DTYPE_BYTES`.
+        base: The pointer argument that it leads to.
+        shape: Extents of the tensor in elements.
+        strides: Elements from one index to the next along each dimension but the last, whose stride is 1.
+        box: Extents in elements of what one copy moves.
+        offset_elems: Elements from the pointer to the tensor's first one.
+        element_strides: Every how many elements along each dimension are moved.
+        swizzle_bytes: Span of the swizzle in shared memory: 0, 32, 64 or 128.
+        padding: What elements outside of the tensor are in shared memory: ``zero`` or ``nan``.
+        l2_promotion_bytes: Size of what the L2 cache fetches at least: 0, 64, 128 or 256.
+        source: The user's line, such as ``gemm.py:12``, for messages.
+    """
+
+    name: str
+    dtype: str
+    base: str
+    shape: tuple[str, ...]
+    strides: tuple[str, ...]
+    box: tuple[int, ...]
+    offset_elems: str = "0"
+    element_strides: tuple[int, ...] = ()
+    swizzle_bytes: int = 0
+    padding: Literal["zero", "nan"] = "zero"
+    l2_promotion_bytes: int = 128
+    source: str = ""
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The element strides, ones where none are given."""
+        return self.element_strides or (1,) * len(self.box)
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the CUDA parameter."""
+        return TENSOR_MAP_BYTES
+
+    @property
+    def type_string(self) -> str:
+        """What it leads to, in signature notation: ``tensordesc<fp16[64, 32]>``."""
+        padding = ", nan" if self.padding == "nan" else ""
+        return f"tensordesc<{self.dtype}[{', '.join(map(str, self.box))}]{padding}>"
+
+    def to_data(self) -> dict[str, Any]:
+        """What stands for it in the contract's JSON."""
+        return {
+            "name": self.name,
+            "dtype": self.dtype,
+            "base": self.base,
+            "offset_elems": self.offset_elems,
+            "shape": list(self.shape),
+            "strides": list(self.strides),
+            "box": list(self.box),
+            "element_strides": list(self.steps),
+            "swizzle_bytes": self.swizzle_bytes,
+            "padding": self.padding,
+            "l2_promotion_bytes": self.l2_promotion_bytes,
+            "source": self.source,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> TensorMapSpec:
+        """Read what `to_data` made."""
+        steps = tuple(int(step) for step in data["element_strides"])
+        return cls(
+            name=str(data["name"]),
+            dtype=str(data["dtype"]),
+            base=str(data["base"]),
+            shape=tuple(map(str, data["shape"])),
+            strides=tuple(map(str, data["strides"])),
+            box=tuple(int(extent) for extent in data["box"]),
+            offset_elems=str(data["offset_elems"]),
+            element_strides=() if set(steps) == {1} else steps,
+            swizzle_bytes=int(data["swizzle_bytes"]),
+            padding=data["padding"],
+            l2_promotion_bytes=int(data["l2_promotion_bytes"]),
+            source=str(data["source"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchContract:
     """How to launch one emitted kernel.
 
@@ -112,7 +204,7 @@ class LaunchContract:
         source_file: File name of the Python source, without a directory.
         source_line: Line of the function's definition.
         target: Architecture that the text was emitted for, such as ``sm_90a``.
-        args: Run-time arguments in the order of the CUDA parameters.
+        args: Run-time arguments of a launch; those that `is_passed`, in the order of the CUDA parameters.
         constants: Constexpr parameters in signature order, as pairs of name and `repr`.
         cta_threads: Threads of one CTA, all in x.
         cluster: CTAs of one cluster along x, y, z; compiled in as `__cluster_dims__`.
@@ -121,7 +213,7 @@ class LaunchContract:
         shared_static_bytes: Static shared memory of one CTA.
         dynamic_shared_bytes: Dynamic shared memory to launch with.
         scratch: Global buffers passed behind the arguments.
-        tensor_maps: Tensor maps passed behind the scratch buffers.
+        tensor_maps: Tensor maps that are encoded from the arguments and passed behind the scratch buffers.
         min_arch: Oldest architecture the text compiles for.
     """
 
@@ -137,9 +229,14 @@ class LaunchContract:
     shared_static_bytes: int = 0
     dynamic_shared_bytes: int = 0
     scratch: tuple[ScratchSpec, ...] = ()
-    tensor_maps: tuple[()] = ()
+    tensor_maps: tuple[TensorMapSpec, ...] = ()
     min_arch: str = "sm_70"
     programmatic: bool = False
+
+    @property
+    def parameters(self) -> tuple[ArgSpec | ScratchSpec | TensorMapSpec, ...]:
+        """What the CUDA kernel takes, in its order: arguments, scratch buffers, tensor maps."""
+        return (*(a for a in self.args if a.is_passed), *self.scratch, *self.tensor_maps)
 
     @property
     def num_warps(self) -> int:
@@ -190,6 +287,7 @@ class LaunchContract:
                     "dtype": a.dtype,
                     "divisibility": a.divisibility,
                     "const": a.is_const,
+                    **({} if a.is_passed else {"passed": False}),
                 }
                 for a in self.args
             ],
@@ -204,7 +302,7 @@ class LaunchContract:
                 }
                 for s in self.scratch
             ],
-            "tensor_maps": [],
+            "tensor_maps": [m.to_data() for m in self.tensor_maps],
             "constants": [[name, text] for name, text in self.constants],
         }
         return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
@@ -247,12 +345,22 @@ class LaunchContract:
             programmatic=bool(data.get("programmatic", False)),
             shared_static_bytes=int(data["shared_static_bytes"]),
             dynamic_shared_bytes=int(data["dynamic_shared_bytes"]),
-            args=tuple(
-                ArgSpec(a["name"], a["kind"], a["dtype"], int(a["divisibility"]), bool(a["const"])) for a in data["args"]
-            ),
+            args=tuple(_argument(a) for a in data["args"]),
             scratch=tuple(ScratchSpec(**s) for s in data["scratch"]),
+            tensor_maps=tuple(TensorMapSpec.from_data(m) for m in data.get("tensor_maps", ())),
             constants=tuple((str(name), str(value)) for name, value in data["constants"]),
         )
+
+
+def _argument(data: dict[str, Any]) -> ArgSpec:
+    return ArgSpec(
+        data["name"],
+        data["kind"],
+        data["dtype"],
+        int(data["divisibility"]),
+        bool(data["const"]),
+        bool(data.get("passed", True)),
+    )
 
 
 def normalize_grid(grid: int | Sequence[int]) -> Dim3:

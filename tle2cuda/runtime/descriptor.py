@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument
@@ -28,6 +28,9 @@ class TensorDescriptor:
     block_shape: Sequence[int]
     padding: str = "zero"
     round_f32_to_tf32: bool = False
+
+    # What the last launch found, as `tle2cuda.runtime.args` keeps it: launches after it check no parts again.
+    checked: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         rank = len(self.shape)

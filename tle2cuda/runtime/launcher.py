@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import ArgumentError, LaunchError, OutOfResources, ToolchainError
 from tle2cuda.runtime import occupancy, toolkit
-from tle2cuda.runtime.contract import ArgSpec, Dim3, LaunchContract
+from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, Dim3, LaunchContract
+from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.scratch import ScratchPool
+from tle2cuda.runtime.tensor_maps import make_assembly
 from tle2cuda.targets import PORTABLE_CLUSTER_SIZE, STATIC_SHARED_LIMIT_BYTES, parse_target
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ _FORMATS = {
     "fp32": "f",
     "fp64": "d",
 }
+
+_MAP_CODE = f"{TENSOR_MAP_BYTES}s"
 
 
 def _bf16_bits(value: float) -> int:
@@ -67,10 +71,18 @@ class _ParameterBlock(threading.local):
     """The packed parameters of one thread, and the array of their addresses that the driver reads."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        layout = struct.Struct("".join(codes))
-        buffer = ctypes.create_string_buffer(max(layout.size, 1))
+        padded: list[str] = []
+        offsets = []
+        for code in codes:
+            if code == _MAP_CODE:  # `struct` aligns no bytes
+                padded.append(f"{-struct.calcsize(''.join(padded)) % TENSOR_MAP_BYTES}x")
+            padded.append(code)
+            offsets.append(struct.calcsize("".join(padded)) - struct.calcsize(code))
+        layout = struct.Struct("".join(padded))
+        memory = ctypes.create_string_buffer(layout.size + TENSOR_MAP_BYTES)
+        start = -ctypes.addressof(memory) % TENSOR_MAP_BYTES
+        buffer = (ctypes.c_char * max(layout.size, 1)).from_buffer(memory, start)
         base = ctypes.addressof(buffer)
-        offsets = [struct.calcsize("".join(codes[: index + 1])) - struct.calcsize(code) for index, code in enumerate(codes)]
         self.pointers = (ctypes.c_void_p * max(len(codes), 1))(*(base + offset for offset in offsets))
         # One attribute, as access to a thread's locals is slow: how to pack, where to, what the driver reads.
         self.state = (layout.pack_into, buffer, ctypes.addressof(self.pointers))
@@ -141,7 +153,12 @@ class Launcher:
         self.span = span
         self._loaded: dict[int, _Loaded] = {}
         self._lock = threading.Lock()
-        self._codes = [self._code(spec) for spec in contract.args] + ["P"] * len(contract.scratch)
+        self._codes = [
+            *(self._code(spec) for spec in contract.args if spec.is_passed),
+            *["P"] * len(contract.scratch),
+            *[_MAP_CODE] * len(contract.tensor_maps),
+        ]
+        self._assemble = make_assembly(contract)
         self._conversions = tuple(
             (index, _CONVERSIONS[spec.dtype])
             for index, spec in enumerate(contract.args)
@@ -207,17 +224,17 @@ class Launcher:
             shared_bytes = self._shared_bytes
         elif shared_bytes > loaded.dynamic_opt_in_bytes:
             loaded.allow_dynamic(shared_bytes, self)
+        addresses: Sequence[int] = ()
         if self._scratch is not None:
             addresses, _owners = self._scratch.prepare(current, stream, x * y * z)
-            values = (*values, *addresses)
         pack, buffer, parameters = self._block.state  # type: ignore[union-attr]  # made by start
         if self._conversions:
-            pack(buffer, 0, *self._converted(values))
+            pack(buffer, 0, *self._parameters(self._converted(values), addresses))
         else:
             try:
-                pack(buffer, 0, *values)
+                pack(buffer, 0, *self._parameters(values, addresses))
             except (struct.error, TypeError, OverflowError):
-                pack(buffer, 0, *self._converted(values))
+                pack(buffer, 0, *self._parameters(self._converted(values), addresses))
         try:
             if self._cooperative:
                 if x * y * z > loaded.max_cooperative_ctas:
@@ -250,6 +267,7 @@ class Launcher:
             self._cta_threads,
             self._shared_bytes,
             self._driver_failure,
+            self._assemble,
         )
 
     def function(self, device: int | None = None) -> Any:
@@ -319,9 +337,13 @@ class Launcher:
     def addresses(self, args: Sequence[Any]) -> list[Any]:
         """The arguments with arrays replaced by their addresses; `launch` checks the numbers when it packs them.
 
+        A `TensorDescriptor` stands for its parts: its tensor, its extents, and its strides but the last.
+
         Raises:
             ArgumentError: The count is wrong, or a pointer is no array or address.
         """
+        if len(args) != len(self.contract.args):  # a descriptor always stands for several
+            args = [part for value in args for part in _parts(value)]
         if len(args) != len(self.contract.args):
             return self.convert(args)
         values = list(args)
@@ -346,12 +368,18 @@ class Launcher:
         return [convert_argument(spec, value) for spec, value in zip(specs, args, strict=True)]
 
     def _converted(self, values: Sequence[Any]) -> list[Any]:
-        """Values ready to pack; an error names the argument that does not fit."""
-        count = len(values) - len(self.contract.scratch)
-        packed = [*self.convert(values[:count]), *values[count:]]
+        """Arguments ready to pack; an error names the one that does not fit."""
+        packed = self.convert(values)
         for index, convert in self._conversions:
             packed[index] = convert(packed[index])
         return packed
+
+    def _parameters(self, values: Sequence[Any], scratch: Sequence[int]) -> Sequence[Any]:
+        """What the CUDA kernel takes: arguments, scratch buffers, tensor maps."""
+        if self._assemble is None:
+            return (*values, *scratch) if scratch else values
+        passed, maps = self._assemble(values)
+        return (*passed, *scratch, *maps)
 
     def _too_large(self, loaded: _Loaded, grid: Dim3) -> LaunchError:
         """A cooperative grid of which not all CTAs can be resident."""
@@ -377,6 +405,13 @@ class Launcher:
         if contract.cluster_size > 1:
             facts.append(f"cluster {contract.cluster}")
         return LaunchError(f"{kind} of {contract.kernel_name} failed: {error}", self.span, facts)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """The arguments of the contract that one argument of a caller stands for."""
+    if not isinstance(value, TensorDescriptor):
+        return (value,)
+    return (value.base, *value.shape, *value.strides[:-1])
 
 
 def _cta_needs(contract: LaunchContract) -> str:

@@ -64,7 +64,7 @@ class GPULaunch:
         state = self.compiled.launcher.fast_state(self.device)
         if state is None:
             return self
-        current_device, launch_kernel, driver_error, block, function, threads, shared_bytes, failure = state
+        current_device, launch_kernel, driver_error, block, function, threads, shared_bytes, failure, assemble = state
         compiled, device, grids, pick, stream = self.compiled, self.device, self.grids, self.pick, self.stream
 
         def launch(grid: Any, values: tuple[Any, ...]) -> Any:
@@ -72,12 +72,16 @@ class GPULaunch:
                 return self(grid, values)
             try:
                 x, y, z = grids[grid]
+                if not (x and y and z):
+                    return compiled
                 pack, buffer, parameters = block.state
-                pack(buffer, 0, *pick(values))
+                if assemble is None:
+                    pack(buffer, 0, *pick(values))
+                else:
+                    passed, maps = assemble(pick(values))
+                    pack(buffer, 0, *passed, *maps)
             except (KeyError, TypeError, StructError, OverflowError):
                 return self(grid, values)
-            if not (x and y and z):
-                return compiled
             try:
                 launch_kernel(function, x, y, z, threads, 1, 1, shared_bytes, stream(device), parameters, 0)
             except driver_error as error:

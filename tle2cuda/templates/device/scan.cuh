@@ -45,3 +45,19 @@ __device__ __forceinline__ T cta_exclusive_sum(T value, T& total, T* slots)
     const T earlier = warp_exclusive_sum<WARPS, REVERSE>(slots[lane % WARPS], total);
     return static_cast<T>(shuffle_from(earlier, warp % WARPS) + before);
 }
+// defines: partition_exclusive_sum
+// needs: warp_exclusive_sum
+// The same for the warps of a partition. Called by all of its threads, each with its number in the partition; they meet at
+// `barrier` between writing and reading the slots.
+template <int WARPS, bool REVERSE, typename T, typename Barrier>
+__device__ __forceinline__ T partition_exclusive_sum(T value, T& total, T* slots, int thread, Barrier barrier)
+{
+    const int lane = thread % 32;
+    const int warp = thread / 32;
+    T of_warp;
+    const T before = warp_exclusive_sum<32, REVERSE>(value, of_warp);
+    if (lane == 0 && warp < WARPS) slots[warp] = of_warp;
+    barrier();
+    const T earlier = warp_exclusive_sum<WARPS, REVERSE>(slots[lane % WARPS], total);
+    return static_cast<T>(shuffle_from(earlier, warp % WARPS) + before);
+}

@@ -124,18 +124,45 @@ struct WarpSlots {
         for (int k = 0; k < COUNT; ++k) theirs[k] = there[k * THREADS];
         half ^= 1;
     }
+
+    static __device__ __forceinline__ int thread() { return threadIdx.x; }
+};
+// defines: PartitionSlots
+// The same for the threads of a partition, which begin with FIRST_THREAD and meet at BARRIER.
+template <typename T, int SIZE_, int THREADS, int FIRST_THREAD, void (*BARRIER)()>
+struct PartitionSlots {
+    static constexpr int SIZE = SIZE_;
+    T* slots;
+    int half = 0;
+
+    template <int COUNT>
+    __device__ __forceinline__ void exchange(const T (&mine)[COUNT], T (&theirs)[COUNT], int mask)
+    {
+        T* here = slots + half * SIZE * THREADS + thread();
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) here[k * THREADS] = mine[k];
+        BARRIER();
+        const T* there = slots + half * SIZE * THREADS + (thread() ^ mask);
+        #pragma unroll
+        for (int k = 0; k < COUNT; ++k) theirs[k] = there[k * THREADS];
+        half ^= 1;
+    }
+
+    static __device__ __forceinline__ int thread() { return threadIdx.x - FIRST_THREAD; }
 };
 // defines: NoSlots
 // In place of `WarpSlots` for rows that no warp shares with another.
-struct NoSlots {};
+struct NoSlots {
+    static __device__ __forceinline__ int thread() { return threadIdx.x; }
+};
 // defines: row_position row_mask
-// Place of this thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
+// Place of a thread among the THREADS that share its row: lanes first, then warps that are WARP_STEP apart; and what to
 // XOR to a thread's index to get to the thread at `position ^ mask`.
 template <int THREADS, int WARP_STEP>
-__device__ __forceinline__ int row_position()
+__device__ __forceinline__ int row_position(int thread)
 {
-    if constexpr (THREADS > 32) return threadIdx.x % 32 + threadIdx.x / (32 * WARP_STEP) % (THREADS / 32) * 32;
-    else return threadIdx.x % THREADS;
+    if constexpr (THREADS > 32) return thread % 32 + thread / (32 * WARP_STEP) % (THREADS / 32) * 32;
+    else return thread % THREADS;
 }
 
 template <int WARP_STEP>
@@ -179,7 +206,7 @@ __device__ __forceinline__ void compare_threads(T (&keys)[ROWS][COUNT], int mask
 template <int THREADS, int WARP_STEP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
 __device__ __forceinline__ void merge_rows(T (&keys)[ROWS][COUNT], int first_step, Slots&& slots)
 {
-    const int position = row_position<THREADS, WARP_STEP>();
+    const int position = row_position<THREADS, WARP_STEP>(slots.thread());
     #pragma unroll 1
     for (int step = first_step; step > 0; step /= 2)
         compare_threads<THREADS, WARP_STEP, false, DESCENDING>(keys, step, (position & step) != 0, slots);
@@ -192,7 +219,7 @@ __device__ __forceinline__ void merge_rows(T (&keys)[ROWS][COUNT], int first_ste
 template <int THREADS, int WARP_STEP, int GROUP, bool DESCENDING, int ROWS, int COUNT, typename T, typename Slots>
 __device__ __forceinline__ void sort_rows(T (&keys)[ROWS][COUNT], Slots&& slots)
 {
-    const int position = row_position<THREADS, WARP_STEP>();
+    const int position = row_position<THREADS, WARP_STEP>(slots.thread());
     sort_in_thread<COUNT, DESCENDING>(keys);
     #pragma unroll 1
     for (int group = 2; group <= GROUP; group *= 2) {
