@@ -46,12 +46,15 @@ class Registers:
         name: C variable.
         layout: Which thread and register holds which element.
         vec: Elements of one vector, the extent of `k`.
+        single_run: It is a vector that lives inside one step of the loop over runs.
+        is_constant: The variable is `const`, so nobody may sum in it.
     """
 
     name: str
     layout: Layout
     vec: int
-    single_run: bool = False  # a vector that lives inside one step of the loop over runs
+    single_run: bool = False
+    is_constant: bool = False
 
     @property
     def runs(self) -> int:
