@@ -50,6 +50,14 @@ class PartitionView:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultView:
+    """What the default warps do from here on."""
+
+    name: str
+    warps: str
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     """A worker partition: its region, and the warps that run it."""
 
@@ -209,6 +217,9 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
     block = state.block
     if op.attrs.get("sync_before"):
         write(block, TEMPLATE, "meeting", MeetingView("the workers see what was done so far"), op.span)
+    warps = state.kernel.num_warps
+    who = "warp 0" if warps == 1 else f"warps 0 to {warps - 1}"
+    write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
     for line in registers.of_default(state):
         statements.evaluate(block, line)
     emit_ops(state, op.regions[0].body)
