@@ -52,7 +52,7 @@ def has_map(op: Op) -> bool:
 def num_operands(op: Op) -> int:
     """How many operands a tensor copy has, as its attributes say."""
     parts = 1 if has_map(op) else 3
-    return 2 + parts * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") == "barrier" else 0)
+    return 2 + parts * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") in ("barrier", "pipe") else 0)
 
 
 def tensor_copy(op: Op) -> TensorCopy:

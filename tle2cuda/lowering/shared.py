@@ -60,7 +60,7 @@ def bind_buffers(state: State) -> SharedMap:
     for entry in memory_map.entries:
         text = f"shared.{entry.name}"
         if entry.kind == "barriers":
-            state.barriers[entry.root] = (text, entry.shape[0])
+            state.barriers[entry.root] = text
             state.helper("Barrier")
             continue
         starts = (Affine(),) * len(entry.shape)
@@ -80,9 +80,9 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
     members: list[Member] = []
     for entry in memory_map.entries:
         if entry.kind == "barriers":
-            extent = f"[{entry.shape[0]}]" if entry.shape[0] > 1 else ""
+            extents = f"[{entry.shape[0]}]" if entry.shape != (1,) else ""
             place = _purpose(state.definitions[entry.root])
-            members.append(Member(f"Barrier {entry.name}{extent}", entry.alignment_bytes, place, entry.union_group))
+            members.append(Member(f"Barrier {entry.name}{extents}", entry.alignment_bytes, place, None))
             continue
         extents = "".join(f"[{extent}]" for extent in _stored_extents(state.buffers[entry.root]))
         own_type = state.member_types.get(entry.root)
@@ -133,7 +133,7 @@ def emit_view(state: State, op: Op) -> None:
     assert isinstance(type_, BufferType)
     kind = op.attrs["kind"]
     if kind == "slot":
-        state.buffers[result] = _slot(state, source, op.operands[1])
+        state.buffers[result] = slot_of(state, source, op.operands[1])
     elif kind == "subslice":
         axis, start = op.attrs["dim"] % len(source.shape), int(op.attrs["start"])
         starts = list(source.starts)
@@ -153,7 +153,8 @@ def _index(state: State, value: Value) -> Expr:
     return scalar_text(state, value)
 
 
-def _slot(state: State, source: BufferRef, stage: Value) -> BufferRef:
+def slot_of(state: State, source: BufferRef, stage: Value) -> BufferRef:
+    """One stage of a buffer: its leading extent is dropped."""
     index = affine(_index(state, stage)).plus(affine(source.starts[0]))
     text = index.to_c(state.index_names).text
     if source.flat:

@@ -18,7 +18,7 @@ from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import Block
+from tle2cuda.lowering.writer import Block, barrier_remark
 from tle2cuda.runtime.contract import TensorMapSpec
 from tle2cuda.runtime.tensor_maps import expression_names
 
@@ -50,9 +50,10 @@ class WaitView:
 
 
 @dataclass(frozen=True, slots=True)
-class FenceView:
-    """A fence or wait, for `tma.cu.j2`: the call, and a trailing comment."""
+class IssuerView:
+    """A wait of the thread that issues copies, for `tma.cu.j2`: what selects it, the call, and a trailing comment."""
 
+    condition: str
     call: str
     remark: str
 
@@ -113,8 +114,7 @@ def emit_load(state: State, op: Op) -> None:
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
         _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, &{_map(state, copy)}, {barrier}, {at}{hint})")
-    state.thread()
-    write(state.block, TEMPLATE, "one_thread", None, op.span, body=body)
+    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
 
@@ -187,8 +187,7 @@ def emit_store(state: State, op: Op) -> None:
     with state.names.scope(), state.writing_to(body):
         _emit_boxes(state, op, copy, lambda place, at: f"{function}(&{_map(state, copy)}, {place}, {at})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
-    state.thread()
-    write(state.block, TEMPLATE, "one_thread", None, op.span, body=body)
+    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
 
 
 def _map(state: State, copy: TensorCopy) -> str:
@@ -253,24 +252,12 @@ def _place(state: State, ref: BufferRef, made: Boxes, names: Sequence[str]) -> s
     return f"&{text}" if len(indices) == len(ref.starts) + ref.has_panels else text
 
 
-# ---- fences and waits -----------------------------------------------------------------------------------------------
-
-
-def emit_proxy_fence(state: State, op: Op) -> None:
-    """Every thread makes its accesses known to the copy engine."""
-    helper = "fence_async_proxy" if op.attrs["space"] == "shared" else "fence_async_proxy_global"
-    state.comment(op.span)
-    write(state.block, TEMPLATE, "every_thread", FenceView(f"{state.helper(helper)}()", _remark(op)), op.span)
+# ---- waits -----------------------------------------------------------------------------------------------------------
 
 
 def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
     state.comment(op.span)
-    state.thread()
-    write(state.block, TEMPLATE, "issuer", FenceView(f"{state.helper(helper)}()", _remark(op)), op.span)
-
-
-def _remark(op: Op) -> str:
-    reason = op.attrs.get("reason")
-    return f"  // {reason}" if reason else ""
+    view = IssuerView(state.first_thread().text, f"{state.helper(helper)}()", barrier_remark(op))
+    write(state.block, TEMPLATE, "issuer", view, op.span)

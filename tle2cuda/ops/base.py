@@ -11,6 +11,7 @@ from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
 from tle2cuda.ir.types import BOOL, F32, F64, FOREIGN_DTYPES, I32, I64, U32, U64, DType, Element, with_shape
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.values import (
     block_type,
     describe_type,
@@ -166,6 +167,8 @@ def describe(x: Any) -> str:
         return describe_type(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
+    if isinstance(value, Compound):
+        return value._described_
     if hasattr(type(value), "described"):  # block pointers and descriptors
         return str(value.described)
     return f"{value!r} of type {type(value).__name__}"

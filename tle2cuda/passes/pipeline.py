@@ -31,6 +31,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
     Pass("tensor_maps", "before partitions and layouts: copies that no tensor map serves become loads and stores"),
     Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
+    Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
@@ -39,12 +40,7 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-UNFINISHED = frozenset(
-    """
-    mbarrier_wait mbarrier_arrive named_barrier cp_async cp_async_commit cp_async_wait
-    pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
-    """.split()
-)
+UNFINISHED: frozenset[str] = frozenset()
 """Operations that the interpreter runs and the lowering does not know yet."""
 
 
@@ -72,6 +68,8 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     _keep(kernel, TRACE, wanted, dumps)
     _verified(kernel, "front end")
     for each in PASSES:
+        if each.name == "layouts":
+            _refuse_unfinished(kernel)
         kernel = _run_one(each.name, kernel)
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
