@@ -153,4 +153,3 @@ def _set_up(state: State, op: Op) -> tuple[int, str]:
         return type_.count, f"mbarrier_init(&{place}, {op.attrs['arrivals']});"
     count = type_.shape[0]  # type: ignore[union-attr]
     return count, f"{state.buffers[op.result].text}[{'stage' if count > 1 else 0}] = 0;"
-

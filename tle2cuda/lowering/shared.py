@@ -81,7 +81,11 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
         if entry.kind == "barriers":
             extents = extents if entry.shape != (1,) else ""
             own_type = "Barrier"
-            members.append(Member(f"Barrier {entry.name}{extents}", entry.alignment_bytes, _purpose(state.definitions[entry.root]), None))
+            members.append(
+                Member(
+                    f"Barrier {entry.name}{extents}", entry.alignment_bytes, _purpose(state.definitions[entry.root]), None
+                )
+            )
             continue
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
         comment = _purpose(state.definitions[entry.root])

@@ -106,9 +106,7 @@ def plan_tasks(state: State) -> int:
     return number
 
 
-def _task(
-    state: State, name: str, first: int, warps: int, region: Region, roots: Roots, number: int
-) -> tuple[Task, int]:
+def _task(state: State, name: str, first: int, warps: int, region: Region, roots: Roots, number: int) -> tuple[Task, int]:
     """A task with a barrier of its own where its threads meet, and the next free hardware barrier."""
     if warps == 1:
         return Task(name, first, warps, WARP_BARRIER), number
@@ -250,4 +248,3 @@ def worker_branch(state: State, kernel: Kernel) -> Block:
     remark = f"  // {only.task.name}: {_warps(only)}" if only is not None else ""
     write(block, TEMPLATE, "workers", WorkersView(state.warp, kernel.num_warps, remark), None, body=state.workers)
     return block
-
