@@ -2,8 +2,10 @@
 
 Beside barriers (`tle2cuda.analysis.placement`) three things order accesses to shared memory with tensor copies:
 
-- What threads wrote becomes known to the copy engine by a `proxy_fence` that each of them makes behind its writes, and
-  a barrier behind that; or, where another task starts the copy, by whatever tells that task that it may.
+- What threads wrote becomes known to the copy engine by a `proxy_fence` that each of them makes behind its writes, and a
+  barrier behind that; or, where another task starts the copy, by whatever tells that task that it may. What threads
+  read needs the same before the copy engine overwrites it: an arrival alone may overtake loads that are queued
+  (measured on an H200).
 - A `tma_store` reads its buffer until the thread that started it has waited (`tma_store_wait`); a barrier then tells
   the others of its task, an arrival those of other tasks. The CTA must not exit before.
 - What `cp_async` wrote counts from the `cp_async_wait` on.
@@ -21,6 +23,7 @@ from typing import NamedTuple
 from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
+from tle2cuda.analysis.tasks import uses_of_task
 from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
 from tle2cuda.ir.nodes import Op, Value
 
@@ -32,8 +35,8 @@ class _State(NamedTuple):
     """Sets of accesses, as masks.
 
     Attributes:
-        unfenced: Ordinary writes without a fence behind them.
-        fenced: Ordinary writes with a fence, and no barrier behind that.
+        unfenced: Ordinary accesses without a fence behind them.
+        fenced: Ordinary accesses with a fence, and no barrier behind that.
         reading: Stores by the copy engine that may still read.
         waited: Those that thread 0 has waited for, and no barrier told the others.
         flying: Writes of `cp_async` that nobody has waited for.
@@ -88,39 +91,40 @@ class _Proxies:
         self.hazards = hazards
         self.barriers = barriers
         accesses = [a for a in hazards.accesses if a.effect.is_shared and a.effect.kind in (READ, WRITE, ATOMIC)]
-        self.writes = _mask(a for a in accesses if _is_generic_write(a))
+        generic = [a for a in accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
+        self.writes = _mask(a for a in generic if a.effect.kind != READ)
+        self.loads = _mask(a for a in generic if a.effect.kind == READ)
         self.copies = _mask(a for a in accesses if a.effect.op.name == "cp_async")
         self.reads = _mask(a for a in accesses if a.effect.proxy == "async" and a.effect.kind == READ)
         self.by_thread_0 = _mask(a for a in accesses if a.effect.one_thread)
         through_async = [a for a in accesses if a.effect.proxy == "async"]
-        self.own_roots = frozenset(a.effect.root for a in through_async)
-        others = hazards.memory.others[hazards.task.region]
-        self.others = others
-        self.is_concerned = bool(through_async) or bool(others.through_async and self.writes)
+        self.own = uses_of_task(hazards.task, hazards.memory.roots)
+        self.others = hazards.memory.others[hazards.task.region]
+        self.is_concerned = bool(through_async) or bool(self.others.through_async and (self.writes | self.loads))
         if not self.is_concerned:
             return
-        # For each access: the writes that the copy engine must see, the stores that must have read.
-        self.seen: dict[int, int] = {}
+        # For each access: what must be fenced from the copy engine, the stores that must have read.
+        self.fenced_from: dict[int, int] = {}
         self.read_before: dict[int, int] = {}
         overlap = hazards.memory.may_overlap
         for b in accesses:
             if b.effect.proxy == "async":
-                self.seen[b.number] = _mask(a for a in accesses if _is_generic_write(a) and overlap(a, b))
+                before = self.writes if b.effect.kind == READ else self.writes | self.loads
+                self.fenced_from[b.number] = _mask(a for a in generic if 1 << a.number & before and overlap(a, b))
             if b.effect.kind != READ:
                 self.read_before[b.number] = _mask(a for a in accesses if 1 << a.number & self.reads and overlap(a, b))
 
     # ---- what arrivals must come behind ----
 
     def told(self, op: Op | None) -> tuple[int, int]:
-        """Writes that a fence, and stores that a wait, must follow before other tasks are told."""
-        writes = self._at(self.others.through_async, self.writes)
+        """Accesses that a fence, and stores that a wait, must follow before other tasks are told."""
+        unfenced = self._at(self.others.through_async, self.writes) | self._at(self.others.filled, self.loads)
         reads = self._at(self.others.written, self.reads)
-        if op is not None and op.name.startswith("pipe"):
+        if op is not None and op.name.startswith("pipe"):  # which this task may be the other end of
             own = self.hazards.through(op)
-            if self.own_roots:
-                writes |= own & self._at(self.own_roots, self.writes)
+            unfenced |= own & (self._at(self.own.through_async, self.writes) | self._at(self.own.filled, self.loads))
             reads |= own & self.reads
-        return writes, reads
+        return unfenced, reads
 
     def _at(self, roots: frozenset[Value | None], mask: int) -> int:
         if None in roots:
@@ -189,7 +193,7 @@ class _Proxies:
     def _may_need(self, item: Item) -> bool:
         if item.op.name in ARRIVALS or item.op.name == "warp_specialize" or None in item.steps or is_barrier(item.op):
             return True
-        return any(n in self.seen or n in self.read_before for step in item.steps if step for n in bits(step))
+        return any(n in self.fenced_from or n in self.read_before for step in item.steps if step for n in bits(step))
 
 
 class _Flow:
@@ -260,27 +264,27 @@ class _Flow:
         """Accesses that run together."""
         proxies = self.proxies
         for number in bits(step):
-            seen = proxies.seen.get(number, 0)
-            self.note(place, NEEDS_FENCE, state.unfenced & seen)
-            self.note(place, NEEDS_BARRIER, state.fenced & seen & ~proxies.by_thread_0)
+            fenced_from = proxies.fenced_from.get(number, 0)
+            self.note(place, NEEDS_FENCE, state.unfenced & fenced_from)
+            self.note(place, NEEDS_BARRIER, state.fenced & fenced_from & ~proxies.by_thread_0)
             blocking = proxies.read_before.get(number, 0)
             self.note(place, NEEDS_WAIT, state.reading & blocking)
             if not 1 << number & proxies.by_thread_0:
                 self.note(place, NEEDS_BARRIER, state.waited & blocking)
-        written = step & proxies.writes
+        made = step & (proxies.writes | proxies.loads)
         return state._replace(
-            unfenced=state.unfenced | (written & ~proxies.copies),
-            flying=state.flying | (written & proxies.copies),
+            unfenced=state.unfenced | (made & ~proxies.copies),
+            flying=state.flying | (made & proxies.copies),
             reading=state.reading | (step & proxies.reads),
         )
 
     def tell(self, op: Op, place: Position, state: _State) -> None:
         """Other tasks are told that they may use what this one did."""
-        writes, reads = self.proxies.told(op)
-        self.note(place, NEEDS_FENCE, state.unfenced & writes)
+        unfenced, reads = self.proxies.told(op)
+        self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
         self.note(place, NEEDS_WAIT, state.reading & reads)
         if op.name == "mbarrier_arrive":  # by thread 0, for all
-            self.note(place, NEEDS_BARRIER, state.fenced & writes & ~self.proxies.by_thread_0)
+            self.note(place, NEEDS_BARRIER, state.fenced & unfenced & ~self.proxies.by_thread_0)
 
     def loop(self, item: Item, state: _State) -> _State:
         entry = start = state
@@ -295,10 +299,6 @@ class _Flow:
         if item.op.name == "while" or self.hazards.runs_at_least_once(item.op):
             return behind_first
         return entry.joined(behind_first)
-
-
-def _is_generic_write(access: Access) -> bool:
-    return access.effect.kind in (WRITE, ATOMIC) and access.effect.proxy == "generic"
 
 
 def _mask(accesses: Iterable[Access]) -> int:

@@ -69,27 +69,36 @@ class Uses:
         accessed: What it reads or writes.
         written: What it writes, or changes atomically.
         through_async: Shared memory that the copy engine accesses for it.
+        filled: Shared memory that the copy engine writes for it.
     """
 
-    accessed: frozenset[Value | None]
-    written: frozenset[Value | None]
-    through_async: frozenset[Value | None]
+    accessed: frozenset[Value | None] = frozenset()
+    written: frozenset[Value | None] = frozenset()
+    through_async: frozenset[Value | None] = frozenset()
+    filled: frozenset[Value | None] = frozenset()
 
     def joined(self, other: Uses) -> Uses:
         """What either does."""
-        return Uses(self.accessed | other.accessed, self.written | other.written, self.through_async | other.through_async)
+        return Uses(
+            self.accessed | other.accessed,
+            self.written | other.written,
+            self.through_async | other.through_async,
+            self.filled | other.filled,
+        )
 
 
-NOTHING = Uses(frozenset(), frozenset(), frozenset())
+NOTHING = Uses()
 
 
 def uses_of_task(task: Task, roots: Roots) -> Uses:
     """What one task does to memory, scratch left out, which belongs to it alone."""
     found = [e for op in walk_task(task.region) for e in effects(op, roots) if not e.is_scratch]
+    copied = [e for e in found if e.is_shared and e.proxy == "async"]
     return Uses(
         frozenset(e.root for e in found),
         frozenset(e.root for e in found if e.kind != READ),
-        frozenset(e.root for e in found if e.is_shared and e.proxy == "async"),
+        frozenset(e.root for e in copied),
+        frozenset(e.root for e in copied if e.kind != READ),
     )
 
 

@@ -245,7 +245,7 @@ def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
         return ((Effect(WRITE, SHARED, op.result, None, op),),)
     own = _own_accesses(op, roots)
     scratch = scratch_operands(op)
-    if not scratch or op.name not in _SCRATCH_PHASES:
+    if not scratch or op.name not in _SCRATCH_PHASES:  # such as barriers of its own
         return (own,) if own else ()
     result: list[Step] = []
     for number, kind in enumerate(_SCRATCH_PHASES[op.name]):

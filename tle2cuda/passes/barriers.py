@@ -93,6 +93,9 @@ def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
 
 def _fence_reason(accesses: Sequence[Access]) -> str:
     names = list(dict.fromkeys(access.name for access in accesses))
+    kinds = {access.effect.kind for access in accesses}
+    if kinds == {READ}:
+        return f"the loads of {_listed(names)} come before what the copy engine writes"
     return f"shows what was written to {_listed(names)} to the copy engine"
 
 

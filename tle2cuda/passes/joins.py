@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_task, walk_task
+from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_task
 from tle2cuda.errors import SynchronizationError
 from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
@@ -37,8 +37,8 @@ def with_joins(kernel: Kernel) -> Kernel:
         behind = Region((), kernel.body.ops[at + 1 :])
         attrs = {
             **site.attrs,
-            "sync_before": _matters(walk_task(before), workers, roots),
-            "sync_behind": _matters(walk_task(behind), workers, roots),
+            "sync_before": _matters(walk(before), workers, roots),
+            "sync_behind": _matters(walk(behind), workers, roots),
         }
         if attrs != dict(site.attrs):
             noted[site] = replace(site, attrs=MappingProxyType(attrs))
