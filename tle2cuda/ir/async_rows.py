@@ -91,7 +91,7 @@ _row(
     (POINTER, BUFFER),
     async_rules.check_cp_async,
     variadic=BOOLEAN,
-    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT)},
+    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT), "chunk_bytes": maybe(NATURAL)},
     reads_memory=True,
     **_EFFECT,
 )

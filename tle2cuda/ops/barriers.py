@@ -53,7 +53,7 @@ class BarrierArray:
     @property
     def name(self) -> str:
         """What messages call it."""
-        return f"`{self.value.name}`" if self.value.name else "the barrier"
+        return f"`{self.value.name}`" if self.value.name else "barriers without a name"
 
     def fact(self) -> str:
         """Line of an error's facts."""
@@ -139,9 +139,9 @@ class barrier(Compound):
         """What messages call it."""
         array = self.array
         if not self.is_slot:
-            return f"array of {array.count} barriers" if array.count > 1 else "barrier"
+            return f"{array.name}, an array of {array.count} barriers" if array.count > 1 else f"barrier {array.name}"
         index = unwrap(self.index)
-        return "barrier of an array" if isinstance(index, tensor) else f"barrier {index} of {array.name}"
+        return f"one barrier of {array.name}" if isinstance(index, tensor) else f"barrier {index} of {array.name}"
 
     def _take_name_(self, name: str) -> None:
         """The array learns the name of the variable that holds it."""
@@ -151,7 +151,7 @@ class barrier(Compound):
     def __getitem__(self, key: Any) -> barrier:
         if self.is_slot:
             raise InvalidArgument(
-                f"a {self._described_} cannot be indexed again", facts=(self.array.fact(),), help="index the array once"
+                f"{self._described_} cannot be indexed again", facts=(self.array.fact(),), help="index the array once"
             )
         index = unwrap(key)
         if isinstance(index, tensor):

@@ -187,7 +187,7 @@ class _Planner:
         return touched
 
     def _slots_in(self, effect: Effect) -> tuple[Value | None, ...]:
-        place = effect.pointer if effect.pointer is not None else effect.buffer
+        place = effect.pointer or effect.buffer
         return self.slots.of(place) if place is not None else (effect.root,)
 
     def _transport(self, effect: Effect, pipe: Value, own: frozenset[Op]) -> str | None:
@@ -201,7 +201,8 @@ class _Planner:
             return PLAIN
         fields = set(self._fields(pipe))
         others = [p for p in (pipe_of(m, self.roots) for m in makers if m is not None) if p is not None]
-        return PLAIN if any(fields & set(self._fields(other)) for other in others) else None
+        # What the same task reads of this pipe its releases order; pipes over the same buffer may count on each other.
+        return PLAIN if any(p is not pipe and fields & set(self._fields(p)) for p in others) else None
 
     def _fields(self, pipe: Value) -> tuple[Value | None, ...]:
         return tuple(root for field in self.pipes[pipe].operands for root in self.roots.of(field))
