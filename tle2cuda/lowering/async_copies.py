@@ -77,7 +77,7 @@ class _Copy:
         helper, last = "cp_async", ""
         if guard is not None and guard.bounds:
             helper, last = "cp_async_edge", self._valid(ev, guard).text
-        elif guard is not None and guard.conditions or guard is None and self.mask is not None:
+        elif (guard is not None and guard.conditions) or (guard is None and self.mask is not None):
             held = [
                 ev.c(v, k_zero=first) for v in (guard.conditions if guard is not None else (self.mask,)) if v is not None
             ]

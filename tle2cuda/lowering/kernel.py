@@ -261,7 +261,9 @@ def _header(kernel: Kernel, contract: LaunchContract, shared_bytes: int) -> list
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
     lines.append(f"launch    {_launch(kernel, contract)}")
-    lines += _listed("args      ", [_argument(a) for a in contract.args if a.is_passed])
+    arguments = [_argument(a) for a in contract.args if a.is_passed]
+    if arguments or not contract.tensor_maps:
+        lines += _listed("args      ", arguments)
     for number, made in enumerate(contract.tensor_maps):
         lines += _listed("          " if number else "maps      ", _map_lines(made))
     if contract.constants:
