@@ -79,13 +79,9 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
         extents = "".join(f"[{extent}]" for extent in entry.shape)
         own_type = state.member_types.get(entry.root)
         if entry.kind == "barriers":
-            extents = extents if entry.shape != (1,) else ""
-            own_type = "Barrier"
-            members.append(
-                Member(
-                    f"Barrier {entry.name}{extents}", entry.alignment_bytes, _purpose(state.definitions[entry.root]), None
-                )
-            )
+            comment = _purpose(state.definitions[entry.root])
+            several = extents if entry.shape != (1,) else ""
+            members.append(Member(f"Barrier {entry.name}{several}", entry.alignment_bytes, comment, None))
             continue
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
         comment = _purpose(state.definitions[entry.root])
