@@ -77,11 +77,9 @@ class _Copy:
         helper, last = "cp_async", ""
         if guard is not None and guard.bounds:
             helper, last = "cp_async_edge", self._valid(ev, guard).text
-        elif (guard is not None and guard.conditions) or (guard is None and self.mask is not None):
-            held = [
-                ev.c(v, k_zero=first) for v in (guard.conditions if guard is not None else (self.mask,)) if v is not None
-            ]
-            condition = all_of(held)
+        else:
+            held = guard.conditions if guard is not None else (self.mask,)
+            condition = all_of([ev.c(v, k_zero=first) for v in held if v is not None])
             if condition is not None:
                 helper, last = "cp_async_zero_fill", ternary(condition, C(str(size)), C("0")).text
         arguments = ", ".join(filter(None, (destination.text, source.text, last)))

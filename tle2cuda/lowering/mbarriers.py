@@ -63,7 +63,7 @@ def wait(state: State, address: str, phase: str, op: Op) -> None:
 
 
 def emit_alloc(state: State, op: Op) -> None:
-    """Mbarriers are members of `Shared`, which the prologue sets up."""
+    """Barriers are members of `Shared`, which the prologue sets up."""
 
 
 def emit_wait(state: State, op: Op) -> None:

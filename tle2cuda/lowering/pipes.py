@@ -53,7 +53,7 @@ def emit_pipe(state: State, op: Op) -> None:
 
 def emit_acquire(state: State, op: Op) -> None:
     """Wait until the stage is free for this lap; its slots."""
-    pipe, stage, lap = op.operands
+    pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
     _wait_free(state, op, ref)
     _bind_slots(state, ref, op.results, stage)

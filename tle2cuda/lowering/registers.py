@@ -69,7 +69,7 @@ def _is_whole(worker: Worker) -> bool:
 
 
 def moves_registers(kernel: Kernel) -> bool:
-    """Whether the kernel moves registers between its partitions: where it has several calls, each would undo the other's."""
+    """Whether registers move between partitions: not where there are several calls, each of which would undo others."""
     sites = kernel.specialisations
     return len(sites) == 1 and kernel.moves_registers(sites[0]) and _at_start(kernel) < MOST
 

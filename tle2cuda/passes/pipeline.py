@@ -40,10 +40,6 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-UNFINISHED: frozenset[str] = frozenset()
-"""Operations that the interpreter runs and the lowering does not know yet."""
-
-
 def pass_names() -> tuple[str, ...]:
     """Names that `dump` accepts, in order."""
     return (TRACE, *(each.name for each in PASSES))
@@ -92,16 +88,6 @@ def _run_one(name: str, kernel: Kernel) -> Kernel:
         raise InternalError(f"internal error in pass {name}: {type(error).__name__}: {text}", kernel.span) from error
     assert isinstance(result, Kernel)
     return result
-
-
-def _refuse_unfinished(kernel: Kernel) -> None:
-    for op in walk(kernel.body):
-        if op.name in UNFINISHED:
-            raise NotSupported(
-                f"`{op.name}` is not supported yet in emitted CUDA",
-                op.span,
-                help="run the kernel with TLE2CUDA_DEVICE=interpreter",
-            )
 
 
 def _verified(kernel: Kernel, maker: str) -> None:

@@ -1,14 +1,14 @@
 """Decide how the stages of each pipe are filled, and with that who arrives at its barriers (D8).
 
-A pipe becomes two arrays of mbarriers: `full`, whose phase ends when a stage is published, and `empty`, whose phase ends when
-all readers have released it. What the writer's task does to the slots decides who arrives at `full`:
+A pipe becomes two arrays of mbarriers: `full`, whose phase ends when a stage is published, and `empty`, whose phase ends
+when all readers have released it. What the writer's task does to the slots decides who arrives at `full`:
 
 - ordinary stores: each warp of the writer once, behind what its lanes did;
 - cp.async: each thread once, when its copies have landed;
 - the copy engine: the thread that issues the copies, once, with the bytes that are to come.
 
-A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the writer's
-task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
+A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
+writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
 """
 
 from __future__ import annotations
