@@ -1,9 +1,10 @@
-"""Runs a kernel in the interpreter: as traced and after `canonicalise`, partitions in several orders."""
+"""Runs a kernel in the interpreter: as traced and after passes, partitions in several orders."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import importlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,8 @@ from tle2cuda import interpreter
 from tle2cuda.compiler import trace_specialized
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel
-from tle2cuda.passes import canonicalise
+from tle2cuda.passes import pipeline
 from tle2cuda.runtime.args import specialize
-
-SEEDS = (None, 1, 2)
 
 
 def traced(kernel: Any, args: Sequence[Any], num_warps: int = 4, **constants: Any) -> Kernel:
@@ -30,20 +29,33 @@ def traced(kernel: Any, args: Sequence[Any], num_warps: int = 4, **constants: An
 
 
 def run(
-    kernel: Any, args: Sequence[Any], grid: int | tuple[int, ...] = 1, num_warps: int = 4, **constants: Any
+    kernel: Any,
+    args: Sequence[Any],
+    grid: int | tuple[int, ...] = 1,
+    num_warps: int = 4,
+    after: Sequence[str] = ("partitions", "barriers"),
+    **constants: Any,
 ) -> list[list[Any]]:
-    """The arguments after each of several runs."""
+    """The arguments after each of several runs: as traced, in two orders, and after some passes."""
     made = traced(kernel, args, num_warps, **constants)
     names = [argument.name for argument in made.args]
     passed = {p.name: value for p, value in zip(_run_time(kernel, constants), args, strict=True)}
     results = []
-    for version in (made, canonicalise.run(made)):
-        verify(version)
-        for seed in SEEDS:
-            values = {name: copy.copy(value) for name, value in passed.items()}
-            interpreter.run(version, grid, [_value(values, name) for name in names], seed=seed)
-            results.append(list(values.values()))
+    for version, seed in _versions(made, after):
+        values = {name: copy.copy(value) for name, value in passed.items()}
+        interpreter.run(version, grid, [_value(values, name) for name in names], seed=seed)
+        results.append(list(values.values()))
     return results
+
+
+def _versions(made: Kernel, after: Sequence[str]) -> Iterator[tuple[Kernel, int | None]]:
+    yield made, None
+    yield made, 1
+    for seed, each in enumerate(pipeline.PASSES):
+        made = importlib.import_module(f"tle2cuda.passes.{each.name}").run(made)
+        verify(made)
+        if each.name in after:
+            yield made, seed
 
 
 def _run_time(kernel: Any, constants: dict[str, Any]) -> list[Any]:

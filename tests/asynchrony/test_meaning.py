@@ -7,6 +7,7 @@ import pytest
 
 from tests.asynchrony import kernels
 from tests.asynchrony.runs import check, run
+from tle2cuda.passes import pipeline
 
 B = 64
 COUNTS = (0, 1, 2, 3, 8, 13)
@@ -186,3 +187,19 @@ def test_rank_3_boxes_with_negative_offsets_and_nan() -> None:
 def test_whole_buffers() -> None:
     x = np.random.default_rng(4).random((16, 32)).astype(np.float32)
     check(kernels.padded_buffer, [x, np.zeros_like(x), 16, 32], {1: x})
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+def test_meanings_stay_after_every_pass() -> None:
+    names = tuple(each.name for each in pipeline.PASSES)
+    x, count = rows(5), 5
+    args = [x, rows(5, 1), np.zeros_like(x), count, x.size]
+    want = x + 2 * args[1] + np.arange(5, dtype=np.float32)[:, None]
+    check(kernels.mixed_transports, args, {2: want}, after=names, B=B, C=2)
+    check(kernels.closing, [x, np.zeros_like(x), np.zeros(1, np.int32), count], {1: x + 1}, after=names, B=B, C=3)
+    other = np.zeros(B, np.float32)
+    args = [x[0], other, np.zeros(1, np.float32), other.copy(), 4]
+    check(kernels.values_in_and_out, args, {1: (x[0] + 1) * 12 + 5, 3: x[0] * 2}, after=names, B=B)
+    check(kernels.turns, [np.zeros(B, np.int32), 2], {0: np.full(B, 25)}, after=names, B=B)

@@ -312,4 +312,5 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "cp_async_commit": _nothing,
     "cp_async_wait": _nothing,
     "proxy_fence": _nothing,
+    "tma_store_wait": _nothing,
 }
