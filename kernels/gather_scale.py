@@ -76,9 +76,9 @@ def gather_scale(
     use = (scale_rows, (pipe.reader(), scale, out, count, cols, out_stride, first, ROWS, BLOCK))
     given = (pipe.writer(), table, index, count, rows, cols, table_stride, first, ROWS, BLOCK)
     if BY_TMA:
-        tle.gpu.warp_specialize([use, (fetch_by_tma, given)], [1], [40])
+        tle.gpu.warp_specialize([use, (fetch_by_tma, given)], [1])
     else:
-        tle.gpu.warp_specialize([use, (fetch_by_cp_async, given)], [4], [40])
+        tle.gpu.warp_specialize([use, (fetch_by_cp_async, given)], [4])
 
 
 def gather_scale_rows(

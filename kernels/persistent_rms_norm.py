@@ -76,10 +76,10 @@ def persistent_rms_norm(
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
     if PARTS == 1:
         reduce = (rms_norm_in_registers, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
-        tle.gpu.warp_specialize([reduce, fetch], [1], [40])
+        tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
         reduce_parts = (rms_norm_in_parts, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART, PARTS))
-        tle.gpu.warp_specialize([reduce_parts, fetch], [1], [40])
+        tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
 def persistent_rms_norm_rows(

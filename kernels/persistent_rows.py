@@ -45,7 +45,7 @@ def fetch_rows(writer, x, rows, cols, x_stride, PART: tl.constexpr, PARTS: tl.co
 
 @tle2cuda.jit
 def load_part(slot, PART: tl.constexpr):
-    return tl.reshape(tl.load(tle.gpu.local_ptr(slot.part)), [PART])
+    return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

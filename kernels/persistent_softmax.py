@@ -79,10 +79,10 @@ def persistent_softmax(
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
     if PARTS == 1:
         reduce = (softmax_in_registers, (pipe.reader(), out, rows, cols, out_stride, PART))
-        tle.gpu.warp_specialize([reduce, fetch], [1], [40])
+        tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
         reduce_parts = (softmax_in_parts, (pipe.reader(), out, rows, cols, out_stride, PART, PARTS))
-        tle.gpu.warp_specialize([reduce_parts, fetch], [1], [40])
+        tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
 def persistent_softmax_rows(

@@ -50,7 +50,6 @@ def piped_histogram(values, counts, n, BINS: tl.constexpr, BLOCK: tl.constexpr, 
             (fetch_values, (pipe.writer(), values, n, BLOCK)),
         ],
         [1],
-        [40],
     )
 
 

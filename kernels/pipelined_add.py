@@ -22,8 +22,10 @@ def fill_pairs(writer, x, y, x_stride, y_stride, cols, row, first, BLOCK: tl.con
     for i in range(TILES):
         col = first + i * BLOCK + tl.arange(0, BLOCK)
         slot = writer.acquire(i)
-        tle.gpu.copy(x + row.to(tl.int64) * x_stride + col, slot.x, [BLOCK], mask=col < cols)
-        tle.gpu.copy(y + row.to(tl.int64) * y_stride + col, slot.y, [BLOCK], mask=col < cols)
+        x_tile = tl.load(x + row.to(tl.int64) * x_stride + col, mask=col < cols, other=0)
+        y_tile = tl.load(y + row.to(tl.int64) * y_stride + col, mask=col < cols, other=0)
+        tl.store(tle.gpu.local_ptr(slot.x), x_tile)
+        tl.store(tle.gpu.local_ptr(slot.y), y_tile)
         writer.commit(i)
 
 
@@ -63,7 +65,6 @@ def add_by_pointers(
             (fill_pairs, (pipe.writer(), x, y, x_stride, y_stride, cols, row, first, BLOCK, TILES)),
         ],
         [4],
-        [40],
     )
 
 

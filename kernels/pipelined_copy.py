@@ -25,7 +25,8 @@ def fill_tiles(writer, x, x_stride, cols, row, first, BLOCK: tl.constexpr, TILES
     for i in range(TILES):
         col = first + i * BLOCK + tl.arange(0, BLOCK)
         slot = writer.acquire(i)
-        tle.gpu.copy(x + row.to(tl.int64) * x_stride + col, slot.tile, [BLOCK], mask=col < cols)
+        tile = tl.load(x + row.to(tl.int64) * x_stride + col, mask=col < cols, other=0)
+        tl.store(tle.gpu.local_ptr(slot.tile), tile)
         writer.commit(i)
 
 
@@ -52,7 +53,6 @@ def copy_by_pointers(x, out, cols, x_stride, out_stride, BLOCK: tl.constexpr, TI
             (fill_tiles, (pipe.writer(), x, x_stride, cols, row, first, BLOCK, TILES)),
         ],
         [4],
-        [40],
     )
 
 

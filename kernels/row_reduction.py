@@ -58,7 +58,6 @@ def row_sums(x, totals, rows, cols, x_stride, BLOCK_ROWS: tl.constexpr, BLOCK_CO
             (fetch_tiles, (pipe.writer(), x, rows, cols, x_stride, first_row, BLOCK_ROWS, BLOCK_COLS)),
         ],
         [1],
-        [40],
     )
 
 
@@ -86,7 +85,6 @@ def row_sums_and_peaks(
             (fetch_tiles, (pipe.writer(), x, rows, cols, x_stride, first_row, BLOCK_ROWS, BLOCK_COLS)),
         ],
         [PEAK_WARPS, 1],
-        [64, 40],
     )
 
 
