@@ -132,8 +132,8 @@ def _stored(value: Value, site: Op) -> DType:
     raise NotSupported(
         f"{name} cannot be handed to a partition: it is {what} chosen at run time",
         site.span,
-        (f"it comes from {value.span.short()}",),
-        "choose it inside of the partition",
+        facts=(f"it comes from {value.span.short()}",),
+        help="choose it inside of the partition",
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError, InvalidArgument, KernelError, NotSupported
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel, walk
+from tle2cuda.passes import plain_copies
 
 TRACE = "trace"
 """Names, among the dumps, the kernel as the front end made it."""
@@ -71,6 +72,8 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     _keep(kernel, TRACE, wanted, dumps)
     _verified(kernel, "front end")
     for each in PASSES:
+        if each.name == "layouts" and "cp_async" in UNFINISHED:
+            kernel = plain_copies.expand(kernel)
         kernel = _run_one(each.name, kernel)
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
