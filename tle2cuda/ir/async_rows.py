@@ -90,7 +90,7 @@ _row(
     (POINTER, BUFFER),
     async_rules.check_cp_async,
     variadic=BOOLEAN,
-    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT)},
+    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT), "chunk_bytes": maybe(NATURAL)},
     reads_memory=True,
     **_EFFECT,
 )
@@ -116,6 +116,8 @@ _row(
         "eviction": maybe(TEXT),
         "multicast": maybe(NATURAL),
         "completion": choice("blocking", "barrier", "pipe"),
+        "stage_bytes": maybe(NATURAL),
+        "adds_bytes": maybe(FLAG),
     },
     reads_memory=True,
     **_EFFECT,
@@ -137,7 +139,15 @@ _row(
     async_rules.check_pipe,
     variadic=BUFFER,
     is_pure=False,
-    attrs={"name": maybe(TEXT), "capacity": POSITIVE, "fields": TEXTS, "readers": TEXTS, "one_shot": FLAG},
+    attrs={
+        "name": maybe(TEXT),
+        "capacity": POSITIVE,
+        "fields": TEXTS,
+        "readers": TEXTS,
+        "one_shot": FLAG,
+        "transports": maybe(TEXTS),
+        "is_closed": maybe(FLAG),
+    },
 )
 _row(
     "pipe_acquire",
@@ -147,7 +157,14 @@ _row(
     reads_memory=True,
     **_EFFECT,
 )
-_row("pipe_commit pipe_close", "pipe, i32 stage, i32 lap ->", _STAGE, rules.check_no_results, **_EFFECT)
+_row(
+    "pipe_commit pipe_close",
+    "pipe, i32 stage, i32 lap ->",
+    _STAGE,
+    rules.check_no_results,
+    attrs={"arrivals": maybe(TEXTS)},
+    **_EFFECT,
+)
 _row(
     "pipe_wait",
     "pipe, i32 stage, i32 lap -> bool, a slot per field",

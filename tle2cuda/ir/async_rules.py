@@ -100,13 +100,14 @@ def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
 def check_pipe(op: Op) -> None:
     """One buffer a field, its leading extent the capacity."""
     capacity, names = op.attrs["capacity"], op.attrs["fields"]
-    need(len(op.operands) == len(names) >= 1, f"it has {len(op.operands)} buffers for {len(names)} fields")
+    fields = value_operands(op)
+    need(len(fields) == len(names) >= 1, f"it has {len(fields)} buffers for {len(names)} fields")
     for what in ("fields", "readers"):
         need(len(set(op.attrs[what])) == len(op.attrs[what]), f"its {what} {op.attrs[what]} repeat a name")
-    for name, value in zip(names, op.operands, strict=True):
+    for name, value in zip(names, fields, strict=True):
         shape = shape_of(value.type)
         need(len(shape) >= 2 and shape[0] == capacity, f"field {name} is {value.type}, the capacity {capacity}")
-    types = [v.type for v in op.operands]
+    types = [v.type for v in fields]
     expect(op, PipeType(capacity, tuple((n, t) for n, t in zip(names, types, strict=True) if isinstance(t, BufferType))))
 
 

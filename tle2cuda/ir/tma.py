@@ -46,7 +46,7 @@ class TensorCopy:
 
 def num_operands(op: Op) -> int:
     """How many operands a tensor copy has, as its attributes say."""
-    return 2 + 3 * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") == "barrier" else 0)
+    return 2 + 3 * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") in ("barrier", "pipe") else 0)
 
 
 def tensor_copy(op: Op) -> TensorCopy:

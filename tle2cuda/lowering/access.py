@@ -6,7 +6,10 @@ from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
 
+_READS = ("load", "cp_async")
 _WRITES = ("store", "atomic_rmw", "atomic_cas")
+_REPEATED = ("for", "while", "warp_specialize")
+"""Operations in which what stands behind a write may run in front of it: again, or in another partition."""
 
 
 class GlobalAccess:
@@ -32,9 +35,9 @@ class GlobalAccess:
 
     def _visit(self, region: Region, dirty: bool) -> bool:
         for op in region.ops:
-            if op.name in ("for", "while") and any(self._writes(r) for r in op.regions):
+            if op.name in _REPEATED and any(self._writes(r) for r in op.regions):
                 dirty = True
-            if op.name in ("load", *_WRITES) and self._is_global(op):
+            if op.name in (*_READS, *_WRITES) and self._is_global(op):
                 self._access(op, dirty)
                 dirty = dirty or op.name in _WRITES
             elif op.name == "asm_block":

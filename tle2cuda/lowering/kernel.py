@@ -13,7 +13,7 @@ from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch, distributed
+from tle2cuda.lowering import control, dispatch, distributed, mbarriers, specialize
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -21,6 +21,7 @@ from tle2cuda.lowering.names import kernel_name
 from tle2cuda.lowering.places import Place
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
+from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
@@ -66,6 +67,7 @@ class PrologueView:
     cluster: bool = False
     grid: bool = False
     thread: bool = False
+    warp: str = ""
 
 
 def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
@@ -80,7 +82,9 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     shared_bytes = memory_map.total_bytes
     access = state.access
     parameters = _bind_arguments(state, access)
-    _emit_body(state)
+    mbarriers.number_named_barriers(state, specialize.plan_tasks(state))
+    with meeting_at(state.task.barrier):
+        _emit_body(state)
     state.block.lines = without_unused(state.block.lines, state.index_constants)
     members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
@@ -88,6 +92,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         state.includes.add("cooperative_groups.h")
     prologue = _prologue(state, bool(members) and not dynamic, dynamic)
     text, places, ops = render([*prologue.lines, *state.block.lines])
+    functions = specialize.barrier_functions(state, [*prologue.lines, *state.block.lines])
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
@@ -98,7 +103,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         header=tuple(_header(kernel, contract, shared_bytes)),
         includes=tuple(_includes(state)),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
-        helpers=(*helper_texts(state.helpers), *(text for _, text in state.functions.values())),
+        helpers=(*helper_texts(state.helpers), *functions, *(text for _, text in state.functions.values())),
         members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
@@ -160,13 +165,22 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
         static_shared and _only_writes_shared(state.kernel),
         state.uses_cluster,
         state.uses_grid,
-        thread,
+        thread and not state.warp,
+        state.warp,
     )
     block = Block(depth=1)
     if view != PrologueView():
         write(block, "prologue.cu.j2", "prologue", view)
         if state.block.lines:
             block.blank()
+    mbarriers.emit_set_up(state, block, "thread == 0" if view.thread else "threadIdx.x == 0")
+    if block.lines and block.lines[-1].text:
+        block.blank()
+    if state.warp:
+        block.splice(specialize.worker_branch(state, state.kernel))
+        block.blank()
+        if thread:
+            write(block, "prologue.cu.j2", "prologue", PrologueView(thread=True))
     return block
 
 

@@ -59,6 +59,10 @@ def bind_buffers(state: State) -> SharedMap:
     memory_map = shared_map(state.kernel)
     for entry in memory_map.entries:
         text = f"shared.{entry.name}"
+        if entry.kind == "barriers":
+            state.barriers[entry.root] = text
+            state.helper("Barrier")
+            continue
         starts = (Affine(),) * len(entry.shape)
         state.buffers[entry.root] = BufferRef(text, entry.shape, starts, strides=row_major_strides(entry.shape))
         state.include_for(entry.element)
@@ -74,6 +78,11 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
     for entry in memory_map.entries:
         extents = "".join(f"[{extent}]" for extent in entry.shape)
         own_type = state.member_types.get(entry.root)
+        if entry.kind == "barriers":
+            comment = _purpose(state.definitions[entry.root])
+            several = extents if entry.shape != (1,) else ""
+            members.append(Member(f"Barrier {entry.name}{several}", entry.alignment_bytes, comment, None))
+            continue
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
         comment = _purpose(state.definitions[entry.root])
         members.append(Member(declaration, entry.alignment_bytes, comment, entry.union_group))
@@ -109,7 +118,7 @@ def emit_view(state: State, op: Op) -> None:
     assert isinstance(type_, BufferType)
     kind = op.attrs["kind"]
     if kind == "slot":
-        state.buffers[result] = _slot(state, source, op.operands[1])
+        state.buffers[result] = slot_of(state, source, op.operands[1])
     elif kind == "subslice":
         axis, start = op.attrs["dim"] % len(source.shape), int(op.attrs["start"])
         starts = list(source.starts)
@@ -129,7 +138,8 @@ def _index(state: State, value: Value) -> Expr:
     return scalar_text(state, value)
 
 
-def _slot(state: State, source: BufferRef, stage: Value) -> BufferRef:
+def slot_of(state: State, source: BufferRef, stage: Value) -> BufferRef:
+    """One stage of a buffer: its leading extent is dropped."""
     index = affine(_index(state, stage)).plus(affine(source.starts[0]))
     text = index.to_c(state.index_names).text
     if source.flat:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.errors import InternalError
@@ -29,10 +29,13 @@ from tle2cuda.ir.types import (
 from tle2cuda.layout import Layout
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
-from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
+from tle2cuda.lowering.cexpr import EQUALITY, RUN, THREAD, Affine, C, Expr, K, binary
 from tle2cuda.lowering.names import Names
 from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
+
+if TYPE_CHECKING:
+    from tle2cuda.lowering.specialize import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,12 @@ class State:
         self.scalars: dict[Value, C] = _Leveled[C](self)
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
+        self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
+        self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
+        self.workers = Block(depth=2)  # what the warps of worker partitions do
+        self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
+        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}
@@ -172,6 +181,10 @@ class State:
         """Number of the thread in its task, as a signed int; `threadIdx.x` where the task is the whole CTA."""
         self.uses_thread = True
         return C("thread")
+
+    def first_thread(self) -> C:
+        """Condition that selects one thread of the task."""
+        return binary("==", EQUALITY, self.thread(), C("0"))
 
     def comment(self, span: Span, block: Block | None = None) -> None:
         """Show the user's line, unless it is the one shown last."""
