@@ -1,4 +1,4 @@
-"""The kernels with pipes, roles and asynchronous copies, as emitted files: every launch under three schedules, all detectors."""
+"""The kernels with pipes, roles and asynchronous copies as emitted files: three schedules, all detectors, every launch."""
 
 from __future__ import annotations
 
