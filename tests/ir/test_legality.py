@@ -330,6 +330,11 @@ CASES = {
         "proxy_fence {space = 'cluster'}",
         "attribute space is 'cluster', not one of shared, global",
     ),
+    "tma_store_wait": (
+        "tma_store_wait {kind = 'read'}",
+        "tma_store_wait {kind = 'write'}",
+        "attribute kind is 'write', not one of read, all",
+    ),
     "cp_async": (
         "cp_async %qs, %line, %m {has_mask = True, eviction = 'evict_first'}",
         "cp_async %ps, %line",

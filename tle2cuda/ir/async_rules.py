@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tle2cuda.ir.kinds import BARRIERS, BOOLEAN, BUFFER, I32_SCALAR, INT_SCALAR, Kind
 from tle2cuda.ir.nodes import Op, Value, walk
-from tle2cuda.ir.rules import expect, need, yields
+from tle2cuda.ir.rules import expect, need, value_operands, yields
 from tle2cuda.ir.tma import num_operands, tensor_copy
 from tle2cuda.ir.types import (
     BOOL,
@@ -60,7 +60,8 @@ def _kind(value: Value, kind: Kind, what: str) -> None:
 def check_tensor_copy(op: Op) -> None:
     """A description of the tensor, a box of it, and a buffer of the box's extents."""
     rank = op.attrs["rank"]
-    need(len(op.operands) == num_operands(op), f"it has {len(op.operands)} operands instead of {num_operands(op)}")
+    count = len(value_operands(op))
+    need(count == num_operands(op), f"it has {count} operands instead of {num_operands(op)}")
     copy = tensor_copy(op)
     need(
         isinstance(copy.base.type, PointerType) and copy.base.type.space == GLOBAL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BufferType
 
 
@@ -51,7 +52,7 @@ def num_operands(op: Op) -> int:
 def tensor_copy(op: Op) -> TensorCopy:
     """The operands of a `tma_load` or `tma_store` by name."""
     rank = op.attrs["rank"]
-    operands = op.operands
+    operands = value_operands(op)
     if op.name == "tma_store":
         operands = (*operands[1:], operands[0])
     base, rest = operands[0], operands[1:]

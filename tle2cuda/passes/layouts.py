@@ -7,9 +7,10 @@ needs another one, a `convert_layout` is put in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -34,9 +35,18 @@ def run(kernel: Kernel) -> Kernel:
 
 
 class _Assign:
-    def __init__(self, kernel: Kernel) -> None:
+    """Layouts of one task: the kernel with region 0 of each `warp_specialize`, or one worker region with its own warps.
+
+    Args:
+        kernel: The kernel; for a worker, one whose body is the region.
+        outer: For a worker, the assignment of the code around it: what the region captures is named there.
+    """
+
+    def __init__(self, kernel: Kernel, outer: _Assign | None = None) -> None:
         self.kernel = kernel
-        self.choice = LayoutChoice(kernel, axis_info(kernel))
+        self.outer = outer
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel) if outer is None else outer.info
+        self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
@@ -66,6 +76,8 @@ class _Assign:
     def now(self, old: Value) -> Value:
         """The new value of a scalar, a buffer or a tile that has registers."""
         found = self._find((old, None))
+        if found is None and self.outer is not None:
+            return self.outer.now(old)
         return found if found is not None else old
 
     def emit(self, op: Op, level: int = -1) -> Op:
@@ -268,6 +280,8 @@ class _Assign:
         else:
             layout = self.coalesced(pointer, self.pick(tiles))
         self.rebuild(op, self.operands_in(op, layout), layout)
+
+    visit_cp_async = visit_store
 
     def coalesced(self, pointer: Value, layout: Layout) -> Layout:
         """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.
@@ -503,6 +517,17 @@ class _Assign:
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         regions = tuple(self.region(r, (), layouts) for r in op.regions)
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
+
+    def visit_warp_specialize(self, op: Op) -> None:
+        """Region 0 belongs to the code around it; each worker is laid out by itself, for its own warps."""
+        layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
+        first = self.region(op.regions[0], (), layouts)
+        workers = (self._worker(r, warps) for r, warps in zip(op.regions[1:], op.attrs["warps"][1:], strict=True))
+        self.rebuild_each(op, (), layouts, (first, *workers))
+
+    def _worker(self, region: Region, warps: int) -> Region:
+        task = replace(self.kernel, body=region, num_warps=warps)
+        return _Assign(task, self).region(region, ())
 
 
 def contiguous_run(layout: Layout, axis: int, vector: int) -> int:

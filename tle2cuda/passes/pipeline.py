@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError, InvalidArgument, KernelError, NotSupported
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel, walk
+from tle2cuda.passes import plain_copies
 
 TRACE = "trace"
 """Names, among the dumps, the kernel as the front end made it."""
@@ -29,6 +30,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
@@ -40,10 +42,10 @@ PASSES: tuple[Pass, ...] = (
 UNFINISHED = frozenset(
     """
     alloc_barriers mbarrier_wait mbarrier_arrive named_barrier proxy_fence cp_async cp_async_commit cp_async_wait tma_load
-    tma_store pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
+    tma_store tma_store_wait pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
     """.split()
 )
-"""Operations that the interpreter runs and the passes below `canonicalise` do not know yet."""
+"""Operations that the interpreter runs and the lowering does not know yet."""
 
 
 def pass_names() -> tuple[str, ...]:
@@ -70,11 +72,12 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     _keep(kernel, TRACE, wanted, dumps)
     _verified(kernel, "front end")
     for each in PASSES:
-        if each.name == "layouts":
-            _refuse_unfinished(kernel)
+        if each.name == "layouts" and "cp_async" in UNFINISHED:
+            kernel = plain_copies.expand(kernel)
         kernel = _run_one(each.name, kernel)
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
+    _refuse_unfinished(kernel)
     return kernel, dumps
 
 
