@@ -110,8 +110,8 @@ class _Check:
     def simple(self, op: Op, flying: tuple[Access, ...]) -> tuple[Access, ...]:
         if op.name == "cp_async_wait":
             return tuple(a for a in flying if a.effect.op.name != "cp_async")
-        if op.name in _WAITS or is_barrier(op):
-            return tuple(a for a in flying if a.effect.op.name != "tma_load")
+        if op.name in _WAITS or is_barrier(op):  # at a pipe also for what cp.async copies into it
+            return tuple(a for a in flying if a.effect.op.name != "tma_load" and a.slot is None)
         found = [e for e in effects(op, self.memory.roots) if e.is_shared]
         for effect in found:
             access = self.memory.describe(-1, effect)
@@ -142,7 +142,11 @@ class _Check:
         if one is not None and one is copy.effect.buffer:
             return True
         a, b = _exact(self.memory, copy), _exact(self.memory, access)
-        return a is not None and b is not None and a[0] < b[1] and b[0] < a[1]
+        if a is None or access.bytes is None:
+            return False
+        if b is None:  # single elements, wherever they are
+            return a[0] <= access.bytes[0] and access.bytes[1] <= a[1]
+        return a[0] < b[1] and b[0] < a[1]
 
     def _buffer_of(self, access: Access) -> Value | None:
         """The buffer all of which is accessed."""

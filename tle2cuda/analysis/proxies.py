@@ -28,7 +28,7 @@ from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
 from tle2cuda.ir.nodes import Op, Value
 
 Places = frozenset[Position]
-NEEDS_FENCE, NEEDS_WAIT, NEEDS_BARRIER = "fence", "wait", "barrier"
+NEEDS_FENCE, NEEDS_WAIT, NEEDS_BARRIER, NEEDS_COPIES = "fence", "wait", "barrier", "copies"
 
 
 class _State(NamedTuple):
@@ -52,6 +52,9 @@ class _State(NamedTuple):
         """What holds on either of two paths."""
         return _State(*(a | b for a, b in zip(self, other, strict=True)))
 
+    def behind_copies(self) -> _State:
+        return self._replace(unfenced=self.unfenced | self.flying, flying=0)
+
     def behind_barrier(self) -> _State:
         return self._replace(fenced=0, waited=0)
 
@@ -69,15 +72,17 @@ class Placed:
     Attributes:
         fences: Places of proxy fences, with the accesses each is there for.
         waits: Places where thread 0 waits for its stores to have read; the same.
+        copies: Places where threads wait for their `cp_async`, because others will have the engine read what these write.
         barriers: Further barriers, where those that there are stand in front of every possible fence.
     """
 
     fences: Mapping[Position, tuple[Access, ...]]
     waits: Mapping[Position, tuple[Access, ...]]
+    copies: Places
     barriers: Places
 
 
-_NOTHING = Placed({}, {}, frozenset())
+_NOTHING = Placed({}, {}, frozenset(), frozenset())
 
 
 def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> Placed:
@@ -90,6 +95,7 @@ class _Proxies:
     def __init__(self, hazards: Hazards, barriers: Places) -> None:
         self.hazards = hazards
         self.barriers = barriers
+        self.landings: Places = frozenset()
         accesses = [a for a in hazards.accesses if a.effect.is_shared and a.effect.kind in (READ, WRITE, ATOMIC)]
         generic = [a for a in accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
         self.writes = _mask(a for a in generic if a.effect.kind != READ)
@@ -150,14 +156,16 @@ class _Proxies:
     def place(self) -> Placed:
         """All places, pruned."""
         fences = waits = self._candidates()
-        barriers: set[Position] = set()
+        given = self.barriers
         while True:
-            lacking = {place for place, kind in self.missing(fences, waits) if kind == NEEDS_BARRIER}
-            if not lacking - barriers:
+            missing = self.missing(fences, waits)
+            barriers = {place for place, kind in missing if kind == NEEDS_BARRIER}
+            copies = {place for place, kind in missing if kind == NEEDS_COPIES}
+            if barriers <= self.barriers and copies <= self.landings:
                 break
-            barriers |= lacking
-            self.barriers |= lacking
-            fences, waits = fences | lacking, waits | lacking
+            self.barriers |= barriers
+            self.landings |= copies
+            fences, waits = fences | barriers, waits | barriers
         for place in self._order(waits):
             if self.is_safe(fences, waits - {place}):
                 waits -= {place}
@@ -167,7 +175,8 @@ class _Proxies:
         return Placed(
             {place: self._purpose(fences - {place}, waits) for place in sorted(fences)},
             {place: self._purpose(fences, waits - {place}) for place in sorted(waits)},
-            frozenset(barriers),
+            self.landings,
+            self.barriers - given,
         )
 
     def _purpose(self, fences: Places, waits: Places) -> tuple[Access, ...]:
@@ -222,6 +231,8 @@ class _Flow:
 
     def before(self, place: Position, state: _State) -> _State:
         """The state behind what stands at a place."""
+        if place in self.proxies.landings:
+            state = state.behind_copies()
         if place in self.waits:
             state = state.behind_wait()
         if place in self.fences:
@@ -282,6 +293,7 @@ class _Flow:
         """Other tasks are told that they may use what this one did."""
         unfenced, reads = self.proxies.told(op)
         self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
+        self.note(place, NEEDS_COPIES, state.flying & unfenced)
         self.note(place, NEEDS_WAIT, state.reading & reads)
         if op.name == "mbarrier_arrive":  # by thread 0, for all
             self.note(place, NEEDS_BARRIER, state.fenced & unfenced & ~self.proxies.by_thread_0)

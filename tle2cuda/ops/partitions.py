@@ -39,7 +39,9 @@ def warp_specialize(
         functions_and_args: Tuple or list of ``(function, args)``, functions being jit functions. Numbers and dtypes among
             the arguments are constants in the function; everything else is captured, also inside tuples.
         worker_num_warps: Warps of each worker, 1, 2, 4, 8 or 16 (constexpr).
-        worker_num_regs: Registers of each worker's threads, a multiple of 8 (constexpr).
+        worker_num_regs: Registers of each worker's threads, a multiple of 8 (constexpr). Left out, no registers move
+            between partitions: where they do, a CTA has the registers of its multiprocessor to itself, which is for matrix
+            products, not for kernels that wait for memory.
         reuse_default_warps: Not supported.
 
     Returns:
@@ -65,7 +67,10 @@ def warp_specialize(
         )
     entries = _entries(functions_and_args)
     warps = _counts(worker_num_warps, len(entries) - 1, "warp counts", "worker_num_warps")
-    registers = _counts(worker_num_regs, len(entries) - 1, "register counts", "worker_num_regs")
+    registers: tuple[int, ...] = (0,) * (len(entries) - 1)
+    if unwrap(worker_num_regs) is not None:
+        counts = _counts(worker_num_regs, len(entries) - 1, "register counts", "worker_num_regs")
+        registers = tuple(_registers(count) for count in counts)
     _check_warps(warps, context.num_warps)
     names = tuple(_name(function) for function, _ in entries)
     regions: list[Region] = []
@@ -78,7 +83,7 @@ def warp_specialize(
     assert _handles is not None and _with_handles is not None
     attrs = {
         "warps": (context.num_warps, *warps),
-        "registers": tuple(_registers(count) for count in registers),
+        "registers": registers,
         "names": names,
     }
     types = tuple(value.type for value in _handles(result))

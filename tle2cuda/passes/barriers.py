@@ -36,6 +36,7 @@ from tle2cuda.passes.joins import check_barriers_of_all, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
+LANDED_REASON = "the copy engine will read what these copies write"
 EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
@@ -66,6 +67,8 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
     if left:
         raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
     proxies = place_proxies(hazards, positions)
+    for position in sorted(proxies.copies):
+        additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
     for position, accesses in proxies.waits.items():
         additions.add(
             hazards, position, "tma_store_wait", {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
@@ -78,8 +81,12 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
         additions.add(hazards, position, "barrier", {"reason": reason})
     if _leaves_copies(hazards, positions):
         body = hazards.body
-        attrs = {"pending": 0, "at_exit": True, "reason": EXIT_REASON}
-        additions.add(hazards, (body.number, len(body.items)), "cp_async_wait", attrs)
+        additions.add(hazards, (body.number, len(body.items)), "cp_async_wait", _wait_for_copies(EXIT_REASON))
+
+
+def _wait_for_copies(reason: str) -> dict[str, object]:
+    """Attributes of a wait for all copies by `cp_async`, those of an open group included."""
+    return {"pending": 0, "all": True, "reason": reason}
 
 
 def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:

@@ -14,7 +14,7 @@ from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, PointerType, TileType
+from tle2cuda.ir.types import GLOBAL, I32, BufferType, PointerType, TileType
 from tle2cuda.layout import Layout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
@@ -281,7 +281,16 @@ class _Assign:
             layout = self.coalesced(pointer, self.pick(tiles))
         self.rebuild(op, self.operands_in(op, layout), layout)
 
-    visit_cp_async = visit_store
+    def visit_cp_async(self, op: Op) -> None:
+        """Whole chunks in each thread, neighbouring ones in neighbouring lanes, whatever else holds such a tile."""
+        buffer = op.operands[1].type
+        assert isinstance(buffer, BufferType)
+        shape = buffer.shape
+        sizes = [1] * len(shape)
+        sizes[-1] = max(1, op.attrs["chunk_bytes"] // buffer.element.bytes)
+        order = tuple(reversed(range(len(shape))))
+        layout = blocked(shape, self.kernel.num_warps, order, sizes)
+        self.rebuild(op, self.operands_in(op, layout), layout)
 
     def coalesced(self, pointer: Value, layout: Layout) -> Layout:
         """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.

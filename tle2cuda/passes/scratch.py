@@ -102,7 +102,9 @@ class _Scratch(Rewriter):
     def with_barrier(self, op: Op) -> None:
         """A blocking load completes on a barrier of its own, which only its own executions use."""
         buffer = next(v for v in op.operands if isinstance(v.type, BufferType))
-        name = f"{buffer.name}_landed" if buffer.name else "landed"
+        maker = self.definitions.get(buffer)
+        of = (maker.attrs.get("name") if maker is not None and maker.name == "alloc" else "") or buffer.name
+        name = f"{of}_landed" if of else "landed"
         attrs = {"name": name, "arrivals": 1, "init": "pending", "scratch": True}
         alloc = make_op("alloc_barriers", (), (BarrierType(1),), attrs, span=op.span, names=(name,))
         barrier = self.emit(alloc).result
