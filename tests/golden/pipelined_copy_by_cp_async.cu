@@ -109,32 +109,24 @@ copy_by_cp_async(const float* __restrict__ x, float* out, const int cols, const 
     cp_async_commit();
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<3>();
-    __syncthreads();  // orders the stores to `ring` before the loads of it
-
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile = load_vector<4>(&shared.ring[0][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
     if (inside) store_vector(out + row * static_cast<long long>(out_stride) + col, tile);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<2>();
-    __syncthreads();  // orders the stores to `ring` before the loads of it
-
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_2 = load_vector<4>(&shared.ring[1][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
     if (inside_2) store_vector(out + row * static_cast<long long>(out_stride) + col + 1024, tile_2);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<1>();
-    __syncthreads();  // orders the stores to `ring` before the loads of it
-
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_3 = load_vector<4>(&shared.ring[2][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
     if (inside_3) store_vector(out + row * static_cast<long long>(out_stride) + col + 2048, tile_3);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<0>();
-    __syncthreads();  // orders the stores to `ring` before the loads of it
-
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_4 = load_vector<4>(&shared.ring[3][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
