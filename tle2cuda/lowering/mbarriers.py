@@ -56,10 +56,11 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
 
 
 def wait(state: State, address: str, phase: str, op: Op) -> None:
-    """Every thread of the task waits for a phase to end."""
+    """Every thread of the task waits for a phase to end, or the one alone that has something to do behind it."""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
     function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
-    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span)
+    condition = state.first_thread().text if op.attrs.get("elected") else ""
+    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
 
 
 def emit_alloc(state: State, op: Op) -> None:

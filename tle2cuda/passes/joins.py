@@ -1,7 +1,10 @@
-"""Where all threads of a CTA meet around a `warp_specialize`, and what may not stand there.
+"""Where all threads of a CTA meet around a `warp_specialize`, what may not stand there, and who waits in partitions.
 
 All partitions begin with what the default warps did in front, and the code behind begins when all have finished. The
 two meetings cost a barrier of the whole CTA each, so they are left out where nobody could tell.
+
+A partition that does nothing but tell the copy engine what to copy needs the wait for a free stage in the thread that
+tells it alone: the others would poll in vain, and could fall behind by a phase.
 """
 
 from __future__ import annotations
@@ -10,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_task
+from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_others, uses_of_task
 from tle2cuda.errors import SynchronizationError
 from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.rewrite import Rewriter, replace_ops
 
 _MEETS_ALL = {"cluster_barrier": "cluster", "grid_barrier": "grid"}
 _SEEN_OUTSIDE = frozenset(("asm_block", "grid_dependency", "cluster_barrier", "grid_barrier"))
@@ -67,6 +70,47 @@ def _meets(effect: Effect, workers: Uses) -> bool:
         return True  # other CTAs may take it for a sign
     seen = workers.written if effect.kind == READ else workers.accessed
     return effect.root in seen or None in seen or (effect.root is None and bool(seen))
+
+
+_BY_ALL = frozenset(("pipe_wait", "pipe_release", "pipe_close", "named_barrier", "asm_block"))
+"""Operations that all threads of a partition take part in, behind what it waited for."""
+
+
+def with_elected_waits(kernel: Kernel) -> Kernel:
+    """Note at waits of partitions in which thread 0 alone does what they are there for, that it waits alone."""
+    sites = kernel.specialisations
+    if not sites:
+        return kernel
+    roots = Roots(kernel)
+    others = uses_of_others(kernel, roots)
+    default = others[kernel.body]
+    elected: set[Op] = set()
+    for site in sites:
+        for number, region in enumerate(site.regions):
+            if _is_for_thread_0(region, default if number == 0 else others[region], roots):
+                elected.update(op for op in walk(region) if op.name in ("mbarrier_wait", "pipe_acquire"))
+    if all(op.attrs.get("elected") for op in elected):
+        return kernel
+    return replace_ops(kernel, lambda op: _elected(op) if op in elected else op)
+
+
+def _elected(op: Op) -> Op:
+    return replace(op, attrs=MappingProxyType({**op.attrs, "elected": True}))
+
+
+def _is_for_thread_0(region: Region, others: Uses, roots: Roots) -> bool:
+    """Whether nothing in a partition but what thread 0 does must come behind what the partition waits for."""
+    for op in walk(region):
+        if op.name in _BY_ALL or (op.name == "pipe_commit" and set(op.attrs.get("arrivals", ("warps",))) - {"elected"}):
+            return False
+        for effect in effects(op, roots):
+            if effect.one_thread or effect.is_scratch:
+                continue
+            if effect.is_shared or effect.kind != READ or effect.root in others.written or None in others.written:
+                return False
+            if effect.root is None or op.attrs.get("volatile"):
+                return False
+    return True
 
 
 def check_barriers_of_all(kernel: Kernel) -> None:
