@@ -9,7 +9,6 @@ import numpy as np
 
 from tests.asynchrony import kernels
 from tests.opcases.case import Array, Inputs, OpCase, add_case, poison
-from tle2cuda.passes.pipeline import UNFINISHED
 
 B = 64
 
@@ -68,6 +67,10 @@ for _count, _capacity, _warps in ((0, 2, 4), (7, 1, 1), (7, 3, 4)):
     _row_case(kernels.one_task, _count, _plus_one, C=_capacity, num_warps=_warps)
     _row_case(kernels.ends_travel, _count, _plus_one, C=_capacity, num_warps=_warps)
     _row_case(kernels.two_pipes_over_one_buffer, _count, np.square, C=_capacity)
+for _count in (1, 7):
+    _row_case(kernels.behind_an_early_return, _count, _plus_one)
+    _row_case(kernels.cursors_of_branches, _count, _plus_one)
+    _row_case(kernels.slots_of_the_last_iteration, _count, _plus_one)
 for _count in (0, 2, 8):
     _row_case(kernels.several_stages_at_once, _count, _plus_one)
 
@@ -177,11 +180,19 @@ def _async_ring(count: int, stages: int) -> None:
     _add(kernels.async_ring, f"{count}_{stages}", make, reference, B=B, S=stages)
 
 
-for _count, _stages in ((0, 2), (1, 1), (5, 2), (6, 4)):
+for _count, _stages in ((0, 2), (5, 1), (6, 4)):
     _async_ring(_count, _stages)
-    if "tma_load" not in UNFINISHED:
-        _mixed(_count, _stages)
-        _tensor_ring(min(_count, 4), _stages)
+    _mixed(_count, _stages)
+_tensor_ring(0, 2)
+
+
+_add(
+    kernels.named_barrier_of_workers,
+    "1",
+    lambda rng: {"out": poison(B, np.int32)},
+    lambda given: {"out": np.arange(B, dtype=np.int32) * 3 + 1},
+    B=B,
+)
 
 
 def _batched_box(given: Inputs) -> Mapping[str, Array]:
@@ -198,11 +209,10 @@ def _batched_inputs(rng: np.random.Generator) -> Inputs:
     return {"x": x, "y": poison(x.shape, x.dtype), "L": 3, "M": 13, "N": 40, "layer": 1}
 
 
-if "tma_load" not in UNFINISHED:
-    _add(kernels.batched_box, "1", _batched_inputs, _batched_box, BM=16, BN=32)
-    _add(
-        kernels.padded_buffer,
-        "1",
-        lambda rng: {"x": rng.random((16, 32)).astype(np.float32), "y": poison((16, 32), np.float32), "M": 16, "N": 32},
-        lambda given: {"y": given["x"]},
-    )
+_add(kernels.batched_box, "1", _batched_inputs, _batched_box, BM=16, BN=32)
+_add(
+    kernels.padded_buffer,
+    "1",
+    lambda rng: {"x": rng.random((16, 32)).astype(np.float32), "y": poison((16, 32), np.float32), "M": 16, "N": 32},
+    lambda given: {"y": given["x"]},
+)
