@@ -270,7 +270,7 @@ class Compiler:
                 value.setflags(write=False)
             self.template[self.slot(op.results[0])] = value
             return
-        special = control.COMPILERS.get(op.name) or handles.COMPILERS.get(op.name)
+        special = control.COMPILERS.get(op.name) or handles.compiler_of(op)
         if special is not None:
             for is_waiting, step in special(self, op):
                 self.owners[step] = op

@@ -23,6 +23,7 @@ from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buf
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
+from tle2cuda.passes.mma_layouts import instruction_of
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
@@ -298,7 +299,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
-    min_arch = "sm_90" if kernel.cluster_size > 1 else "sm_70"
+    min_arch = _oldest_architecture(kernel)
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
@@ -316,6 +317,13 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
         scratch=scratch,
         min_arch=min_arch,
     )
+
+
+def _oldest_architecture(kernel: Kernel) -> str:
+    """The first architecture that has clusters, or the instructions of all products."""
+    since = [(9, 0) if kernel.cluster_size > 1 else (7, 0)]
+    since += [instruction_of(op).since for op in walk(kernel.body) if op.attrs.get("instruction")]
+    return "sm_{}{}".format(*max(since))
 
 
 def _number(target: str) -> int:

@@ -29,6 +29,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
