@@ -28,15 +28,13 @@ __device__ __forceinline__ T shuffle_xor(T value)
     return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
 }
 
-// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
-// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
+// Reduce across the lanes of a warp that differ in the bits of MASK by a commutative function; all of them receive the
+// result. Called by whole warps.
 template <int MASK, typename T, typename Combine>
 __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
 {
     if constexpr (MASK != 0) {
-        constexpr int LOWEST = MASK & -MASK;
-        const T other = shuffle_xor<LOWEST>(value);
-        value = threadIdx.x & LOWEST ? combine(other, value) : combine(value, other);
+        value = combine(value, shuffle_xor<MASK & -MASK>(value));
         value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
     }
     return value;

@@ -10,62 +10,25 @@ namespace {
 struct Items_fp32_i32 { float item0; int item1; };
 
 // Whether element j with value b, not i with value a, is the maximum: NaN loses against everything; of equal values
-// the one with the smaller index wins (TIE_LEFT), or the larger.
+// the one with the smaller index wins (TIE_LEFT), or the larger. Without branches: lanes would go different ways.
 template <bool TIE_LEFT, typename T>
 __device__ __forceinline__ bool argmax_takes(T a, int i, T b, int j)
 {
-    if (b > a) return true;
     const bool nan_a = a != a;
     const bool nan_b = b != b;
-    if (nan_a != nan_b) return nan_a;
-    return (a == b || nan_a) && (TIE_LEFT ? j < i : j > i);
+    const bool wins_tie = TIE_LEFT ? j < i : j > i;
+    return (b > a) | (nan_a & !nan_b) | (wins_tie & ((a == b) | (nan_a & nan_b)));
 }
 
 // Whether element j with value b, not i with value a, is the minimum: NaN loses against everything; of equal values
-// the one with the smaller index wins (TIE_LEFT), or the larger.
+// the one with the smaller index wins (TIE_LEFT), or the larger. Without branches: lanes would go different ways.
 template <bool TIE_LEFT, typename T>
 __device__ __forceinline__ bool argmin_takes(T a, int i, T b, int j)
 {
-    if (b < a) return true;
     const bool nan_a = a != a;
     const bool nan_b = b != b;
-    if (nan_a != nan_b) return nan_a;
-    return (a == b || nan_a) && (TIE_LEFT ? j < i : j > i);
-}
-
-// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
-template <typename T, typename Exchange>
-__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
-{
-    constexpr int COUNT = (sizeof(T) + 3) / 4;
-    unsigned words[COUNT] = {};
-    memcpy(words, &value, sizeof(T));
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
-    T result;
-    memcpy(&result, words, sizeof(T));
-    return result;
-}
-
-// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
-template <int MASK, typename T>
-__device__ __forceinline__ T shuffle_xor(T value)
-{
-    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
-}
-
-// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
-// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
-template <int MASK, typename T, typename Combine>
-__device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
-{
-    if constexpr (MASK != 0) {
-        constexpr int LOWEST = MASK & -MASK;
-        const T other = shuffle_xor<LOWEST>(value);
-        value = threadIdx.x & LOWEST ? combine(other, value) : combine(value, other);
-        value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
-    }
-    return value;
+    const bool wins_tie = TIE_LEFT ? j < i : j > i;
+    return (b < a) | (nan_a & !nan_b) | (wins_tie & ((a == b) | (nan_a & nan_b)));
 }
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
@@ -93,6 +56,48 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     #pragma unroll
     for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
+}
+
+// A float as an integer in the same order, but -0 equal to 0 and NaN before everything.
+__device__ __forceinline__ int maximum_key(float value)
+{
+    const int bits = __float_as_int(value + 0.0f);
+    return value != value ? -0x7fffffff - 1 : bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+// A float as an integer in the same order, but -0 equal to 0 and NaN behind everything.
+__device__ __forceinline__ int minimum_key(float value)
+{
+    const int bits = __float_as_int(value + 0.0f);
+    return value != value ? 0x7fffffff : bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+// The maximum of the values `item0` of the 32 lanes of a warp and its index `item1`, as argmax_takes finds it, by
+// `key`, an integer of the value in the same order; every lane receives both. Called by whole warps.
+template <bool TIE_LEFT, typename Items, typename Key>
+__device__ __forceinline__ Items warp_argmax(Items items, Key key)
+{
+    const bool is_extreme = key == __reduce_max_sync(0xffffffffu, key);
+    const int index = TIE_LEFT ? __reduce_min_sync(0xffffffffu, is_extreme ? items.item1 : 0x7fffffff)
+                               : __reduce_max_sync(0xffffffffu, is_extreme ? items.item1 : -0x7fffffff - 1);
+    const unsigned lanes = __ballot_sync(0xffffffffu, is_extreme && items.item1 == index);
+    items.item0 = __shfl_sync(0xffffffffu, items.item0, __ffs(lanes) - 1);
+    items.item1 = index;
+    return items;
+}
+
+// The minimum of the values `item0` of the 32 lanes of a warp and its index `item1`, as argmin_takes finds it, by
+// `key`, an integer of the value in the same order; every lane receives both. Called by whole warps.
+template <bool TIE_LEFT, typename Items, typename Key>
+__device__ __forceinline__ Items warp_argmin(Items items, Key key)
+{
+    const bool is_extreme = key == __reduce_min_sync(0xffffffffu, key);
+    const int index = TIE_LEFT ? __reduce_min_sync(0xffffffffu, is_extreme ? items.item1 : 0x7fffffff)
+                               : __reduce_max_sync(0xffffffffu, is_extreme ? items.item1 : -0x7fffffff - 1);
+    const unsigned lanes = __ballot_sync(0xffffffffu, is_extreme && items.item1 == index);
+    items.item0 = __shfl_sync(0xffffffffu, items.item0, __ffs(lanes) - 1);
+    items.item1 = index;
+    return items;
 }
 
 // Shared memory of one CTA.
@@ -125,7 +130,7 @@ arg_extremes(const float* __restrict__ x, float* out, int* where, const int n)
     #pragma unroll
     for (int k = 1; k < 2; ++k)
         largest_partial = combine(largest_partial, Items_fp32_i32{value[k], i + k});
-    largest_partial = lanes_all_reduce<31>(largest_partial, combine);
+    largest_partial = warp_argmax<true>(largest_partial, maximum_key(largest_partial.item0));
     if (thread % 32 == 0) {
         shared.largest_slots[thread / 32] = largest_partial.item0;
         shared.at_largest_slots[thread / 32] = largest_partial.item1;
@@ -144,7 +149,7 @@ arg_extremes(const float* __restrict__ x, float* out, int* where, const int n)
     #pragma unroll
     for (int k = 1; k < 2; ++k)
         smallest_partial = combine_2(smallest_partial, Items_fp32_i32{value[k], i + k});
-    smallest_partial = lanes_all_reduce<31>(smallest_partial, combine_2);
+    smallest_partial = warp_argmin<true>(smallest_partial, minimum_key(smallest_partial.item0));
     if (thread % 32 == 0) {
         shared.smallest_slots[thread / 32] = smallest_partial.item0;
         shared.at_smallest_slots[thread / 32] = smallest_partial.item1;

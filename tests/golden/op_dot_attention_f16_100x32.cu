@@ -1,4 +1,4 @@
-// attention.cu: emitted by tle2cuda from dot.py:87 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -74,15 +74,13 @@ __device__ __forceinline__ T shuffle_xor(T value)
     return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
 }
 
-// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
-// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
+// Reduce across the lanes of a warp that differ in the bits of MASK by a commutative function; all of them receive the
+// result. Called by whole warps.
 template <int MASK, typename T, typename Combine>
 __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
 {
     if constexpr (MASK != 0) {
-        constexpr int LOWEST = MASK & -MASK;
-        const T other = shuffle_xor<LOWEST>(value);
-        value = threadIdx.x & LOWEST ? combine(other, value) : combine(value, other);
+        value = combine(value, shuffle_xor<MASK & -MASK>(value));
         value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
     }
     return value;
@@ -161,15 +159,15 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(16) __half query_exchange[1024];  // scratch of dot.py:90
-        alignas(16) float max_slots[64];          // scratch of dot.py:100
-        alignas(128) __half weight_tile[1024];    // operand of dot.py:105: [32, 32], rows in 16-byte chunks, swizzled
+        alignas(16) __half query_exchange[1024];  // scratch of dot.py:103
+        alignas(16) float max_slots[64];          // scratch of dot.py:113
+        alignas(128) __half weight_tile[1024];    // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
     };
     union {  // never alive at the same time
-        alignas(128) __half key_tile[1024];       // operand of dot.py:98: [32, 32], columns in 16-byte chunks, swizzled
-        alignas(16) float sum_slots[64];          // scratch of dot.py:103
+        alignas(128) __half key_tile[1024];       // operand of dot.py:111: [32, 32], columns in 16-byte chunks, swizzled
+        alignas(16) float sum_slots[64];          // scratch of dot.py:116
     };
-    alignas(128) __half value_tile[1024];     // operand of dot.py:105: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
@@ -182,13 +180,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)       dot.py:89
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
     const int pid_x = blockIdx.x;
     const int d = thread / 4;
     const int rows = pid_x * 32 + d;
     const int d_2 = thread % 4 * 8;
 
-    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, ot ...  dot.py:90
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
     const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
     Vector<__half, 8> packed;
     #pragma unroll
@@ -203,7 +201,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int k = 0; k < 2; ++k) query_2[run][k] = unpacked[k];
     }
 
-    // for start in range(0, n, BLOCK_N):                                                  dot.py:94
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
     float total[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -219,15 +217,15 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
     for (int start = 0; start < n; start += 32) {
-        // cols = start + tl.arange(0, BLOCK_N)                                            dot.py:95
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
         const int cols = start + d;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...   dot.py:96
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         const int index = cols * 32;
         const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < n ...  dot.py:97
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
         const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
 
-        // score = tl.dot(query, tl.trans(key)) * scale                                    dot.py:98
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
         store_vector(&shared.key_tile[(thread ^ (thread / 8 % 4)) * 8], key);
         __syncthreads();  // orders the stores to the scratch `key_tile` before the loads of it
         Vector<float, 2> product[4];
@@ -253,21 +251,21 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [32, 32]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8 + k;  run < 4, k < 2
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arang ...  dot.py:89
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
             const int d_3 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
 
-            // cols = start + tl.arange(0, BLOCK_N)                                        dot.py:95
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
             const int cols_2 = start + d_3;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const float score_2 = product[run][k] * scale;
 
-                // score = tl.where(cols[None, :] < n, score, float("-inf"))               dot.py:99
+                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
                 score[run][k] = cols_2 + k < n ? score_2 : -infinity();
             }
         }
 
-        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:100
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:113
         float score_max[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -296,24 +294,24 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 2; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
 
-            // share = tl.exp(largest - now)                                              dot.py:101
+            // share = tl.exp(largest - now)                                              dot.py:114
             share[run] = __expf(largest[run] - now[run]);
         }
         Vector<float, 2> weight[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // weight = tl.exp(score - now[:, None])                                      dot.py:102
+            // weight = tl.exp(score - now[:, None])                                      dot.py:115
             #pragma unroll
             for (int k = 0; k < 2; ++k) weight[run][k] = __expf(score[run][k] - now[run % 2]);
         }
         float product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // total = total * share + tl.sum(weight, 1)                                  dot.py:103
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:116
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                      dot.py:103
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:116
         float weight_sum[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -342,14 +340,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 4; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // acc = acc * share[:, None]                                             dot.py:104
+                // acc = acc * share[:, None]                                             dot.py:117
                 acc[run][k] = acc[run][k] * share[run % 2];
-                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:105
+                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:118
                 weight_2[run][k] = __float2half(weight[run][k]);
             }
         }
 
-        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:105
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.weight_tile[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 32 % 2 * 2) ^ (thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256], weight_2[run]);
@@ -371,17 +369,17 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:107
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
         Vector<float, 2> out_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) out_value[k] = divide_approx(acc[run][k], total[run % 2]);
 
-        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)   dot.py:89
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
         const int d_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int rows_2 = pid_x * 32 + d_3;
         const int d_4 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
 
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:107
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
         if (rows_2 < n) store_vector(out + rows_2 * 32 + d_4, out_value);
     }
 }

@@ -7,31 +7,6 @@
 
 namespace {
 
-// Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
-template <typename T, typename Combine>
-__device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
-{
-    #pragma unroll
-    for (int lane_mask = 16; lane_mask > 0; lane_mask >>= 1)
-        value = combine(value, static_cast<T>(__shfl_xor_sync(0xffffffffu, value, lane_mask)));
-    return value;
-}
-
-// Reduce across the WARPS warps of a CTA by a commutative function, through one shared slot per warp; every thread
-// receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the slots; another
-// one has to follow before they are written again.
-template <int WARPS, typename T, typename Slot, typename Combine>
-__device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
-{
-    value = warp_all_reduce(value, combine);
-    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = slots[0];
-    #pragma unroll
-    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
-    return value;
-}
-
 // Orders this thread's accesses before it against those after it, as the whole GPU sees them (PTX ISA,
 // fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
@@ -104,6 +79,20 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// Reduce what the WARPS warps of a CTA have each reduced, by a commutative function, through one shared slot per warp;
+// every thread receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the
+// slots; another one has to follow before they are written again.
+template <int WARPS, typename T, typename Slot, typename Combine>
+__device__ __forceinline__ T warps_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
+{
+    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
+}
+
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int sum_slots[4];             // scratch of atomics.py:141
@@ -129,7 +118,7 @@ last_one_sums(const int* __restrict__ x, int* partial, int* ticket, int* out)
     int x_sum = 0;
     #pragma unroll
     for (int k = 0; k < 2; ++k) x_sum += x_value[k];
-    x_sum = cta_all_reduce(x_sum, shared.sum_slots, [](int a, int b) { return a + b; });
+    x_sum = warps_all_reduce(__reduce_add_sync(0xffffffffu, x_sum), shared.sum_slots, [](int a, int b) { return a + b; });
     if (thread == 0) partial[p] = x_sum;
 
     // arrived = tl.atomic_add(ticket, 1, sem="acq_rel")                              atomics.py:142

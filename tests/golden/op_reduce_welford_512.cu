@@ -41,13 +41,14 @@ __device__ __forceinline__ T shuffle_xor(T value)
 // Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
 // lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
 template <int MASK, typename T, typename Combine>
-__device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
+__device__ __forceinline__ T lanes_all_reduce_in_order(T value, Combine combine)
 {
     if constexpr (MASK != 0) {
         constexpr int LOWEST = MASK & -MASK;
         const T other = shuffle_xor<LOWEST>(value);
-        value = threadIdx.x & LOWEST ? combine(other, value) : combine(value, other);
-        value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
+        const bool is_upper = threadIdx.x & LOWEST;
+        value = combine(is_upper ? other : value, is_upper ? value : other);
+        value = lanes_all_reduce_in_order<MASK & (MASK - 1)>(value, combine);
     }
     return value;
 }
@@ -102,7 +103,7 @@ reduce_custom(const float* __restrict__ x, float* out)
     #pragma unroll
     for (int k = 1; k < 4; ++k)
         mean_partial = combine(mean_partial, Items_fp32_fp32_fp32{value[k], 0.0f, 1.0f});
-    mean_partial = lanes_all_reduce<31>(mean_partial, combine);
+    mean_partial = lanes_all_reduce_in_order<31>(mean_partial, combine);
     if (thread % 32 == 0) {
         shared.mean_slots[thread / 32] = mean_partial.item0;
         shared.m2_slots[thread / 32] = mean_partial.item1;

@@ -7,31 +7,6 @@
 
 namespace {
 
-// Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
-template <typename T, typename Combine>
-__device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
-{
-    #pragma unroll
-    for (int lane_mask = 16; lane_mask > 0; lane_mask >>= 1)
-        value = combine(value, static_cast<T>(__shfl_xor_sync(0xffffffffu, value, lane_mask)));
-    return value;
-}
-
-// Reduce across the WARPS warps of a CTA by a commutative function, through one shared slot per warp; every thread
-// receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the slots; another
-// one has to follow before they are written again.
-template <int WARPS, typename T, typename Slot, typename Combine>
-__device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
-{
-    value = warp_all_reduce(value, combine);
-    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = slots[0];
-    #pragma unroll
-    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
-    return value;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -53,6 +28,20 @@ template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Reduce what the WARPS warps of a CTA have each reduced, by a commutative function, through one shared slot per warp;
+// every thread receives the result. Called by all threads. Contains one CTA barrier, between writing and reading the
+// slots; another one has to follow before they are written again.
+template <int WARPS, typename T, typename Slot, typename Combine>
+__device__ __forceinline__ T warps_all_reduce(T value, Slot (&slots)[WARPS], Combine combine)
+{
+    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
 }
 
 // Shared memory of one CTA.
@@ -85,7 +74,7 @@ while_tiles(const int* __restrict__ x, int* out, const int limit)
         int value_max = value_2[0];
         #pragma unroll
         for (int k = 1; k < 4; ++k) value_max = max(value_max, value_2[k]);
-        value_max = cta_all_reduce(value_max, shared.max_slots, [](int a, int b) { return max(a, b); });
+        value_max = warps_all_reduce(__reduce_max_sync(0xffffffffu, value_max), shared.max_slots, [](int a, int b) { return max(a, b); });
         if (value_max <= limit) break;
 
         // rounds += 1                                                                control.py:195

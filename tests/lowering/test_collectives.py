@@ -37,6 +37,12 @@ def reduce_row(x, out, KIND: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def place_of_extreme(x, out, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    value = tl.load(x + tl.arange(0, BLOCK))
+    tl.store(out, tl.argmax(value, 0) if KIND == "max" else tl.argmin(value, 0, tie_break_left=False))
+
+
+@tle2cuda.jit
 def exclusive(x, out, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     before, total = tle.cumsum(tl.load(x + i), axis=0, reverse=REVERSE)
@@ -81,11 +87,11 @@ def _body(source):
     return "\n".join(re.sub(r"\s*//.*", "", line) for line in text.splitlines())
 
 
-def _emit(kernel, dtype="fp32", num_warps=8, headers="minimal", **constants):
+def _emit(kernel, dtype="fp32", num_warps=8, headers="minimal", target="sm_90a", **constants):
     pointers = dict.fromkeys(("x", "out"), f"*{dtype}:16")
     if kernel is everything:
         pointers = {"x": f"*{dtype}:16", "y": "*i32:16", "out": f"*{dtype}:16"}
-    return emit(kernel, pointers, constants, num_warps, "sm_90a", headers=headers)
+    return emit(kernel, pointers, constants, num_warps, target, headers=headers)
 
 
 # ---- text -----------------------------------------------------------------------------------------------------------
@@ -98,6 +104,32 @@ def test_whole_row_is_one_call():
     )
     assert "for (int k = 0; k < 4; ++k)" in body
     assert "__syncthreads" not in body  # it is inside of the helper
+
+
+def test_integers_of_a_warp_are_reduced_in_hardware():
+    body = _body(_emit(reduce_row, "i32", KIND="max", BLOCK=4096).source)
+    assert re.search(r"(\w+) = warps_all_reduce\(__reduce_max_sync\(0xffffffffu, \1\), shared\.", body)
+    body = _body(_emit(reduce_row, "u32", KIND="sum", BLOCK=64, num_warps=1).source)
+    assert re.search(r"(\w+) = __reduce_add_sync\(0xffffffffu, \1\);", body)
+    assert "__reduce" not in _emit(reduce_row, "i64", KIND="max", BLOCK=4096).source
+    assert "__reduce" not in _emit(reduce_row, "i32", KIND="max", BLOCK=4096, target="sm_75").source
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "call"),
+    [
+        ("fp32", "max", r"warp_argmax<true>\((\w+), maximum_key\(\1\.item0\)\)"),
+        ("bf16", "min", r"warp_argmin<false>\((\w+), minimum_key\(\1\.item0\)\)"),
+        ("u8", "max", r"warp_argmax<true>\((\w+), \1\.item0\)"),
+    ],
+)
+def test_places_of_extremes_are_found_by_integer_keys(dtype, kind, call):
+    assert re.search(call, _body(_emit(place_of_extreme, dtype, KIND=kind, BLOCK=4096).source))
+
+
+def test_places_of_extremes_without_integer_keys():
+    for dtype, target in (("fp64", "sm_90a"), ("i64", "sm_90a"), ("fp32", "sm_75")):
+        assert "lanes_all_reduce<31>" in _body(_emit(place_of_extreme, dtype, KIND="max", BLOCK=4096, target=target).source)
 
 
 def test_one_warp_needs_no_shared_memory():

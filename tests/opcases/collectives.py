@@ -543,6 +543,21 @@ def _register_other_reductions() -> None:
                     {"BLOCK": 1 << (n - 1).bit_length(), "LEFT": left},
                     warps,
                 )
+    for sign in (-1, 1):
+        _case(
+            f"arg_extremes_of_nan_and_zeros_{'negative' if sign < 0 else 'positive'}",
+            "reduction",
+            arg_extremes,
+            lambda rng, sign=sign: {
+                "x": _nan_and_zeros(rng, sign),
+                "out": poison(2, np.float32),
+                "where": poison(4, np.int32),
+                "n": 512,
+            },
+            _arg_reference_past_nan,
+            {"BLOCK": 512, "LEFT": True},
+            4,
+        )
     for m, n, warps in ((8, 64, 4), (64, 8, 4), (2, 2, 4)):
         for axis in (0, 1):
             _case(
@@ -611,6 +626,21 @@ def _arg_reference(inputs: Inputs) -> dict[str, Array]:
     padded = np.concatenate([x, np.zeros(block - len(x), x.dtype)])
     places = [padded.argmax(), padded.argmin(), padded.argmax(), padded.argmin()]
     return {"out": np.array([padded.max(), padded.min()], x.dtype), "where": np.array(places, np.int32)}
+
+
+def _nan_and_zeros(rng: np.random.Generator, sign: int) -> Array:
+    """Floats of one sign, with NaN before the first of both zeros, which are equal and the extreme of one kind."""
+    x = (sign * rng.integers(1, 99, 512)).astype(np.float32)
+    x[[0, 31, 77, 500]] = np.nan
+    x[[130, 400]], x[[131, 300]] = -0.0, 0.0
+    x[[60, 61]] = sign * np.inf
+    return x
+
+
+def _arg_reference_past_nan(inputs: Inputs) -> dict[str, Array]:
+    x = inputs["x"]
+    places = [np.nanargmax(x), np.nanargmin(x)]
+    return {"out": x[places], "where": np.array(places * 2, np.int32)}
 
 
 def _softmax_reference(inputs: Inputs) -> dict[str, Array]:

@@ -9,6 +9,7 @@ from tle2cuda.errors import Deadlock, LaunchError
 
 if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
+    from tle2cuda.eager.partitions import Partitions
     from tle2cuda.eager.values import Tile
 
 _POLLS_BEFORE_GIVING_WAY = 256
@@ -30,6 +31,7 @@ class Program:
         self.buffers: list[Any] = []
         self.polls = 0
         self.waits_at: str = ""
+        self.partitions: Partitions | None = None
         self._allocated = 0
 
     def take_buffer_number(self) -> int:
@@ -64,7 +66,8 @@ class Program:
             self.polls += 1
             if self.polls >= _POLLS_BEFORE_GIVING_WAY:
                 self.polls = 0
-                self.launch.turns.give_way(self)
+                if self.partitions is None or not self.partitions.give_way():
+                    self.launch.turns.give_way(self)
 
     def note_change(self) -> None:
         """Notes that memory changed."""
@@ -72,6 +75,8 @@ class Program:
 
     def barrier(self, group: Any, size: int, what: str) -> None:
         """Waits until `size` programs have come to the barrier of `group`."""
+        if self.partitions is not None:
+            raise LaunchError(f"{what}: a partition alone cannot meet other programs", facts=self.facts())
         self.launch.turns.barrier(self, group, size, what)
 
 

@@ -6,11 +6,12 @@ order everywhere. User functions are taken to be commutative, as the language sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import F32
 from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
@@ -29,8 +30,21 @@ from tle2cuda.lowering.naming import reduced_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
 from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
+from tle2cuda.targets import parse_target
 
 _WARP_MASK = (1 << LANE_BITS) - 1
+_WARP_EXTREMES: Mapping[str, tuple[str, str]] = {
+    "argmax": ("warp_argmax", "maximum_key"),
+    "argmin": ("warp_argmin", "minimum_key"),
+}
+_WARP_INTRINSICS: Mapping[str, str] = {
+    "sum": "__reduce_add_sync",
+    "max": "__reduce_max_sync",
+    "min": "__reduce_min_sync",
+    "and": "__reduce_and_sync",
+    "or": "__reduce_or_sync",
+    "xor": "__reduce_xor_sync",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +248,32 @@ class _Reducer:
         return "", tuple(exchanges)
 
     def _lane_call(self, partial: str, mask: int) -> str:
-        plain = not self.combiner.is_struct and self.combiner.kind != "custom"
-        if mask == _WARP_MASK and plain:
-            return f"{self.state.helper('warp_all_reduce')}({partial}, {self.combiner.function()})"
-        return f"{self.state.helper('lanes_all_reduce')}<{mask}>({partial}, {self.combiner.function()})"
+        combiner = self.combiner
+        if mask == _WARP_MASK and (call := self._in_hardware(partial)):
+            return call
+        if mask == _WARP_MASK and not combiner.is_struct and combiner.kind != "custom":
+            return f"{self.state.helper('warp_all_reduce')}({partial}, {combiner.function()})"
+        # The user's function may round otherwise when its operands change places.
+        helper = "lanes_all_reduce_in_order" if combiner.kind == "custom" else "lanes_all_reduce"
+        return f"{self.state.helper(helper)}<{mask}>({partial}, {combiner.function()})"
+
+    def _in_hardware(self, partial: str) -> str:
+        """The call that reduces across all lanes of a warp by its integer reductions; empty where these cannot do it."""
+        combiner, dtype = self.combiner, self.combiner.inner[0]
+        if not parse_target(self.state.kernel.target).has("redux"):
+            return ""
+        if combiner.kind in _WARP_EXTREMES:
+            if dtype is not F32 and not (dtype.is_int() and dtype.bits <= 32):
+                return ""
+            tie = "true" if self.op.attrs.get("tie_left", True) else "false"
+            helper, float_key = _WARP_EXTREMES[combiner.kind]
+            value = combiner.members(partial)[0]
+            key = f"{self.state.helper(float_key)}({value})" if dtype is F32 else value
+            return f"{self.state.helper(helper)}<{tie}>({partial}, {key})"
+        intrinsic = _WARP_INTRINSICS.get(combiner.kind)
+        if intrinsic is None or not dtype.is_int() or dtype.bits != 32:
+            return ""
+        return f"{intrinsic}(0xffffffffu, {partial})"
 
     # ---- warps --------------------------------------------------------------------------------------------------------
 
@@ -257,6 +293,8 @@ class _Reducer:
     def _cta_call(self, name: str) -> str:
         slots = self.state.buffers[self.scratch[0]].text
         state, function = self.state, self.combiner.function()
+        if state.task.is_cta and (call := self._in_hardware(name)):
+            return f"{state.helper('warps_all_reduce')}({call}, {slots}, {function})"
         if state.task.is_cta:
             return f"{state.helper('cta_all_reduce')}({name}, {slots}, {function})"
         own = f"{state.thread().text}, {state.task.barrier_function}"

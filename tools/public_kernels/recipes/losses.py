@@ -408,5 +408,6 @@ def linear_cross_entropy_backward_of_weight(full: bool) -> Launch:
         d_weight_ptr=unwritten(classes, hidden),
         stride_d_weight_n=hidden,
         stride_d_weight_k=1,
-        **_linear_cross_entropy_backward(tokens, hidden, classes),
+        # Two products in a row, of factors that are cut off at 10 bits: the sum over 512 tokens is off by up to 0.0095.
+        **_linear_cross_entropy_backward(tokens, hidden, classes) | {"tolerance": Tolerance(1e-2, 4e-3)},
     )

@@ -380,7 +380,7 @@ def rotate_and_quantize_queries(full: bool) -> Launch:
 def summarize_regions(full: bool) -> Launch:
     size, capacity, block = 256, 16, 256
     new, known = ([8] * 2048, [8 + i % 4096 for i in range(2048)]) if full else ([4, 8, 0, 1], [8, 29, 5, 16])
-    rows, blocks = sum(new), cdiv(sum(new) * 2, block)
+    rows, blocks = sum(new), cdiv(sum(new) * 8, block)  # a region of 8 for each row
     bases = np.concatenate([np.full(length, capacity * i) for i, length in enumerate(new)])
     bases[-1] = bases[-1] if full else -1
 
