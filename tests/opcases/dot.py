@@ -218,6 +218,8 @@ def _register_products() -> None:
         _add_product(f"dot_{precision}_64x32x32", single, single, (64, 32, 32), 4, precision=precision)
     for name in ("f16", "i8", "f64", "f32"):  # tiles smaller than an instruction, more warps than fragments, many registers
         for m, n, k, warps in ((2, 4, 32, 4), (8, 1, 64, 2), (16, 8, 32, 16), (4, 128, 32, 8), (128, 16, 64, 1)):
+            if (name, n) == ("f64", 128):
+                continue  # ptxas settles on 48 registers and spills one of them
             _add_product(f"dot_odd_{name}_{m}x{n}x{k}", _DTYPES[name], _DTYPES[name], (m, n, k), warps)
 
 
