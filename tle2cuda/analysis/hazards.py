@@ -179,7 +179,7 @@ class Hazards:
         if op.name == "tma_load" and op.attrs["completion"] == "blocking":
             own = scratch_operands(op)[:1]
             return [Effect(kind, SHARED, root, None, op, kind == ARM) for kind in (ARM, POLL) for root in own]
-        if op.name in ("tma_load", "pipe_commit") and not self._is_gated(op):
+        if op.name in ("tma_load", "pipe_commit", "pipe_close") and not self._is_gated(op):
             barriers = tensor_copy(op).barriers if op.name == "tma_load" else op.operands[0]
             return [Effect(SIGNAL, SHARED, barriers, None, op, True)]
         if op.name in ("mbarrier_wait", "pipe_acquire") and not op.attrs.get("elected"):
@@ -191,7 +191,7 @@ class Hazards:
         """Whether what a writer does with a pipe waits for all of its warps at every commit, so that none falls behind."""
         if op.name == "tma_load" and op.attrs["completion"] == "barrier":
             return False
-        if op.name == "pipe_commit":
+        if op.name in ("pipe_commit", "pipe_close"):
             return tuple(op.attrs.get("arrivals", ("warps",))) != ("elected",)
         if op.name == "tma_load":
             slot = self.memory.slot_of(next(v for v in op.operands if isinstance(v.type, BufferType)))

@@ -3,8 +3,9 @@
 All partitions begin with what the default warps did in front, and the code behind begins when all have finished. The
 two meetings cost a barrier of the whole CTA each, so they are left out where nobody could tell.
 
-A partition that does nothing but tell the copy engine what to copy needs the wait for a free stage in the thread that
-tells it alone: the others would poll in vain, and could fall behind by a phase.
+Where the copy engine alone fills the stages of a pipe, the thread that tells it to waits for a free stage alone: the
+others would poll in vain, and could fall behind by a phase. The same holds of waits at mbarriers in partitions that do
+nothing else than tell it what to copy.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_others, uses_of_task
+from tle2cuda.analysis.slots import Slots
+from tle2cuda.analysis.tasks import NOTHING, Task, Uses, tasks, uses_of_others, uses_of_task, walk_task
 from tle2cuda.errors import SynchronizationError
 from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
@@ -77,18 +79,22 @@ _BY_ALL = frozenset(("pipe_wait", "pipe_release", "pipe_close", "named_barrier",
 
 
 def with_elected_waits(kernel: Kernel) -> Kernel:
-    """Note at waits of partitions in which thread 0 alone does what they are there for, that it waits alone."""
-    sites = kernel.specialisations
-    if not sites:
+    """Note at waits behind which only thread 0 has something to do, that it waits alone."""
+    if not any(op.name in ("pipe", "warp_specialize") for op in walk(kernel.body)):
         return kernel
     roots = Roots(kernel)
     others = uses_of_others(kernel, roots)
-    default = others[kernel.body]
     elected: set[Op] = set()
-    for site in sites:
+    slots = Slots(kernel)
+    for task in tasks(kernel):
+        waits = [op for op in walk_task(task.region) if _is_engines_pipe(op, roots, kernel)]
+        if waits and _learns_of_others(task, others[task.region], slots):
+            waits = [op for op in waits if op.name == "pipe_close"]  # behind which nobody has anything to do
+        elected.update(waits)
+    for site in kernel.specialisations:
         for number, region in enumerate(site.regions):
-            if _is_for_thread_0(region, default if number == 0 else others[region], roots):
-                elected.update(op for op in walk(region) if op.name in ("mbarrier_wait", "pipe_acquire"))
+            if _is_for_thread_0(region, others[kernel.body if number == 0 else region], roots):
+                elected.update(op for op in walk(region) if op.name == "mbarrier_wait")
     if all(op.attrs.get("elected") for op in elected):
         return kernel
     return replace_ops(kernel, lambda op: _elected(op) if op in elected else op)
@@ -96,6 +102,28 @@ def with_elected_waits(kernel: Kernel) -> Kernel:
 
 def _elected(op: Op) -> Op:
     return replace(op, attrs=MappingProxyType({**op.attrs, "elected": True}))
+
+
+def _is_engines_pipe(op: Op, roots: Roots, kernel: Kernel) -> bool:
+    """Whether an operation waits for a free stage of a pipe that the copy engine alone fills."""
+    if op.name not in ("pipe_acquire", "pipe_close"):
+        return False
+    made = {each.result: each for each in walk(kernel.body) if each.name == "pipe"}
+    return all(pipe in made and made[pipe].attrs.get("transports") == ("tma",) for pipe in roots.of(op.operands[0]))
+
+
+def _learns_of_others(task: Task, others: Uses, slots: Slots) -> bool:
+    """Whether threads of a task access what other tasks write, and not by slots of pipes, at which they wait for it."""
+    for op in walk_task(task.region):
+        if op.name == "asm_block":
+            return True
+        for effect in effects(op, slots):
+            place = effect.pointer or effect.buffer
+            if effect.one_thread or effect.is_scratch or (place is not None and None not in slots.hand_outs(place)):
+                continue
+            if effect.root is None or effect.root in others.written or None in others.written:
+                return True
+    return False
 
 
 def _is_for_thread_0(region: Region, others: Uses, roots: Roots) -> bool:
