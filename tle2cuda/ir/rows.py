@@ -42,6 +42,7 @@ from tle2cuda.ir.kinds import (
     Kind,
     choice,
     choice_of,
+    choice_of,
     maybe,
 )
 from tle2cuda.ir.row import Check, Row
@@ -275,6 +276,7 @@ _row(
     attrs={
         "name": maybe(TEXT),
         "alignment_bytes": maybe(POSITIVE),
+        "swizzle_bytes": maybe(choice_of(32, 64, 128)),
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
     },
