@@ -33,7 +33,7 @@ def copy_lines(x, out, n, BLOCK: tl.constexpr):
     target = tl.make_tensor_descriptor(out, [n], [1], [BLOCK])
     line = tle.gpu.alloc([BLOCK], tl.float32, nv_mma_shared_layout=False)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
-        tle.gpu.copy(source, line, [BLOCK], [start])
+        tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="evict_first")
         value = tl.load(tle.gpu.local_ptr(line))
         tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))
         tle.gpu.copy(line, target, [BLOCK], [start])
@@ -74,6 +74,19 @@ def turn_both(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
     cols = tl.broadcast_to(tl.arange(0, BN)[:, None], (BN, BM))
     first = tl.load(tle.gpu.local_ptr(tile, (0, 0)))
     tl.store(tle.gpu.local_ptr(other), tl.load(tle.gpu.local_ptr(tile, (rows, cols))) + first)
+    tle.gpu.copy(other, target, [BN, BM], [j, i])
+
+
+@tle2cuda.jit
+def turn_and_store(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """The same through registers: both buffers are swizzled."""
+    source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out, [N, M], [M, 1], [BN, BM])
+    tile = tle.gpu.alloc([BM, BN], x.dtype.element_ty)
+    other = tle.gpu.alloc([BN, BM], x.dtype.element_ty)
+    i, j = tl.program_id(0) * BM, tl.program_id(1) * BN
+    tle.gpu.copy(source, tile, [BM, BN], [i, j])
+    tl.store(tle.gpu.local_ptr(other), tl.trans(tl.load(tle.gpu.local_ptr(tile))))
     tle.gpu.copy(other, target, [BN, BM], [j, i])
 
 
@@ -165,7 +178,7 @@ def _register_boxes() -> None:
         make, reference, constants, grid = _boxes(*rest)
         _case(f"boxes_{label}", copy_boxes, make, reference, constants, grid)
     make, reference, constants, grid = _boxes(20, 300, 2, 40, np.float32, (8, 256), "zero", MMA=True)
-    _case("boxes_f32_panels", copy_boxes, make, reference, constants, grid)
+    _case("boxes_f32_mma", copy_boxes, make, reference, constants, grid)
 
 
 def _register_others() -> None:
@@ -232,6 +245,8 @@ def _register_others() -> None:
             return {"out": (x + first[: x.shape[0], : x.shape[1]]).T.copy()}
 
         _case(f"turn_both_{label}", turn_both, make, both, constants, grid)
+        turned = lambda inputs: {"out": inputs["x"].T.copy()}  # noqa: E731
+        _case(f"turn_and_store_{label}", turn_and_store, make, turned, constants, grid)
     for stages, rows in ((1, 3), (3, 10), (4, 4)):
         _case(
             f"ring_{stages}_{rows}",

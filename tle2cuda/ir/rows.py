@@ -42,7 +42,6 @@ from tle2cuda.ir.kinds import (
     Kind,
     choice,
     choice_of,
-    choice_of,
     maybe,
 )
 from tle2cuda.ir.row import Check, Row

@@ -1,8 +1,8 @@
 """Choose the swizzle of buffers that the copy engine fills or empties, from what else accesses them.
 
-Rows of a plain buffer begin in the same bank, so lanes that go down a column wait for each other. Under a swizzle the 16-byte
-chunks of eight rows lie in different banks. Accesses along rows are free of conflicts either way, so a buffer that has no
-others stays plain, which reads better.
+Rows of a plain buffer begin in the same bank, so lanes that go down a column wait for each other. Under a swizzle the
+16-byte chunks of eight rows lie in different banks. Accesses along rows are free of conflicts either way, so a buffer that
+has no others stays plain, which reads better.
 
 A buffer is swizzled only when all its uses find elements by index: pointer arithmetic, views of other shapes or types, and
 buffers that loops or branches hand on see it row-major.
