@@ -11,7 +11,7 @@ __device__ __forceinline__ void tma_load_hinted_1d(void* destination, const Tens
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "l"(policy), "r"(c0) : "memory");
 }
 // twin:
-__device__ __forceinline__ void tma_load_hinted_1d(void* destination, const TensorMap* map, Barrier* barrier, int c0, unsigned long long)
+__device__ __forceinline__ void tma_load_hinted_1d(void* destination, const TensorMap* map, Barrier* barrier, int c0, unsigned long long policy)
 {
     const int coordinates[] = {c0};
     tle2cuda_emulator::tle2cuda_tensor_load(destination, map, coordinates, 1, barrier, 0, __LINE__);
@@ -25,7 +25,7 @@ __device__ __forceinline__ void tma_load_hinted_2d(void* destination, const Tens
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "l"(policy), "r"(c0), "r"(c1) : "memory");
 }
 // twin:
-__device__ __forceinline__ void tma_load_hinted_2d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, unsigned long long)
+__device__ __forceinline__ void tma_load_hinted_2d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, unsigned long long policy)
 {
     const int coordinates[] = {c0, c1};
     tle2cuda_emulator::tle2cuda_tensor_load(destination, map, coordinates, 2, barrier, 0, __LINE__);
@@ -39,7 +39,7 @@ __device__ __forceinline__ void tma_load_hinted_3d(void* destination, const Tens
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "l"(policy), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
 // twin:
-__device__ __forceinline__ void tma_load_hinted_3d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, unsigned long long)
+__device__ __forceinline__ void tma_load_hinted_3d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, unsigned long long policy)
 {
     const int coordinates[] = {c0, c1, c2};
     tle2cuda_emulator::tle2cuda_tensor_load(destination, map, coordinates, 3, barrier, 0, __LINE__);
@@ -53,7 +53,7 @@ __device__ __forceinline__ void tma_load_hinted_4d(void* destination, const Tens
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "l"(policy), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
 }
 // twin:
-__device__ __forceinline__ void tma_load_hinted_4d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3, unsigned long long)
+__device__ __forceinline__ void tma_load_hinted_4d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3, unsigned long long policy)
 {
     const int coordinates[] = {c0, c1, c2, c3};
     tle2cuda_emulator::tle2cuda_tensor_load(destination, map, coordinates, 4, barrier, 0, __LINE__);
@@ -67,7 +67,7 @@ __device__ __forceinline__ void tma_load_hinted_5d(void* destination, const Tens
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "l"(policy), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
 }
 // twin:
-__device__ __forceinline__ void tma_load_hinted_5d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3, int c4, unsigned long long)
+__device__ __forceinline__ void tma_load_hinted_5d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3, int c4, unsigned long long policy)
 {
     const int coordinates[] = {c0, c1, c2, c3, c4};
     tle2cuda_emulator::tle2cuda_tensor_load(destination, map, coordinates, 5, barrier, 0, __LINE__);
