@@ -27,6 +27,8 @@ FAMILIES = (
     "block_pointers",
     "descriptors",
     "tensor_copies",
+    "asynchrony",
+    "newer",
 )
 
 

@@ -15,6 +15,7 @@ from tle2cuda.eager import (
     inline_asm,
     libdevice,
     memory,
+    newer,
     operators,
     partitions,
     pipes,
@@ -216,6 +217,7 @@ _TL: dict[str, Any] = {
     **elementwise.FUNCTIONS,
     **memory.ATOMICS,
     **tensors.FUNCTIONS,
+    **newer.FUNCTIONS,
     **{name: getattr(creation, name) for name in (
         *("arange", "full", "zeros", "zeros_like", "broadcast", "broadcast_to", "expand_dims", "reshape", "view"),
         *("ravel", "permute", "trans", "flip", "join", "split", "interleave", "cat"),

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import Deadlock, LaunchError
+from tle2cuda.levels import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
@@ -88,12 +89,19 @@ class Launch:
         cluster: Cluster shape.
         memory: The arguments.
         num_warps: Warps of a CTA.
+        language: Level of the language that the kernel is read by (`tle2cuda.levels`).
     """
 
     def __init__(
-        self, grid: tuple[int, int, int], cluster: tuple[int, int, int], memory: Memory, num_warps: int = 4
+        self,
+        grid: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        memory: Memory,
+        num_warps: int = 4,
+        language: str = DEFAULT_LEVEL,
     ) -> None:
         self.num_warps = num_warps
+        self.language = language
         self.grid = grid
         self.cluster = cluster
         self.memory = memory
@@ -118,6 +126,12 @@ def current() -> Program:
     if program is None:
         raise LaunchError("functions of the language can be called only inside a kernel")
     return program
+
+
+def reads_3_9() -> bool:
+    """Whether the kernel that this thread runs is read by the rules of Triton 3.9, not 3.6."""
+    program: Program | None = getattr(_local, "program", None)
+    return program is not None and program.launch.language == "3.9"
 
 
 def enter(program: Program | None) -> None:

@@ -20,11 +20,13 @@ from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, BufferType, PointerType, TileType
 from tle2cuda.layout import (
     LANE_BITS,
+    MMA_INSTRUCTIONS,
     Layout,
     SharedLayout,
     axis_unit,
     blocked,
     flatten,
+    mma_sums,
     outer_product,
     scan_layout,
     sort_layout,
@@ -290,7 +292,7 @@ class LayoutChoice:
     def _choose(self, component: Component) -> Layout:
         shape = component.shape
         if component.products:
-            return self._for_product(component.products[0])
+            return self._for_products(component.products)
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
         if component.sort_axes:
@@ -353,6 +355,17 @@ class LayoutChoice:
         """
         part = tuple(min(extents) for extents in zip(component.shape, *component.parts, strict=True))
         return part if num_elements(part) >= self.kernel.default_threads else component.shape
+
+    def _for_products(self, products: Sequence[Op]) -> Layout:
+        """What the first product by an instruction leaves; else what suits the first one."""
+        by_instruction = [op for op in products if op.attrs.get("instruction")]
+        return self.sums_layout(by_instruction[0]) if by_instruction else self._for_product(products[0])
+
+    def sums_layout(self, op: Op) -> Layout:
+        """Layout of the sums of a product by a tensor-core instruction."""
+        shape = op.results[0].type.shape  # type: ignore[union-attr]
+        instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
+        return mma_sums(instruction, shape, self.kernel.num_warps, self._has_reduced_products)
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""
