@@ -267,6 +267,8 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return _asm_accesses(op, roots)
     if op.name in _COPIES:
         return _copy_accesses(op, roots)
+    if op.name in ("to_shared", "dot"):
+        return _whole_buffers(op, roots)
     if kind is None:
         return ()
     pointer = op.operands[0]
@@ -274,6 +276,14 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     assert isinstance(element, PointerType)
     one_thread = kind != READ and not isinstance(pointer.type, TileType)
     return tuple(Effect(kind, element.space, root, pointer, op, one_thread) for root in roots.of(pointer))
+
+
+def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """A tile that fills a buffer; a product whose operands lie in buffers."""
+    if op.name == "to_shared":
+        return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
+    buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
+    return tuple(Effect(READ, SHARED, root, None, op) for buffer in buffers for root in roots.of(buffer))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})

@@ -17,7 +17,18 @@ from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, sort_layout, unflatten
+from tle2cuda.layout import (
+    MMA_INSTRUCTIONS,
+    Layout,
+    axis_unit,
+    blocked,
+    flatten,
+    mma_sums,
+    outer_product,
+    scan_layout,
+    sort_layout,
+    unflatten,
+)
 
 MAX_ACCESS_BYTES = 16
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
@@ -235,7 +246,7 @@ class LayoutChoice:
     def _choose(self, component: Component) -> Layout:
         shape = component.shape
         if component.products:
-            return self._for_product(component.products[0])
+            return self._for_products(component.products)
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
         if component.sort_axes:
@@ -276,6 +287,17 @@ class LayoutChoice:
         """
         part = tuple(min(extents) for extents in zip(component.shape, *component.parts, strict=True))
         return part if num_elements(part) >= self.kernel.default_threads else component.shape
+
+    def _for_products(self, products: Sequence[Op]) -> Layout:
+        """What the first product by an instruction leaves; else what suits the first one."""
+        by_instruction = [op for op in products if op.attrs.get("instruction")]
+        return self.sums_layout(by_instruction[0]) if by_instruction else self._for_product(products[0])
+
+    def sums_layout(self, op: Op) -> Layout:
+        """Layout of the sums of a product by a tensor-core instruction."""
+        shape = op.results[0].type.shape  # type: ignore[union-attr]
+        instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
+        return mma_sums(instruction, shape, self.kernel.num_warps, self._has_reduced_products)
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""
