@@ -140,7 +140,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // col = tl.program_id(0) % ctas_per_row * (BLOCK_COLS * TILES)             pipelined_add.py:146
     const int col = pid_x % ctas_per_row * 1024;
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[0], 1);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 1);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
@@ -151,7 +151,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
         tma_load_2d(shared.y_ring[0], &y_map, &shared.pairs_full[0], col, row);
     }
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[1], 1);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 1);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
@@ -175,7 +175,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive_warp(&shared.pairs_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[0], 0);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 0);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
@@ -205,7 +205,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive_warp(&shared.pairs_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[1], 0);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 0);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {

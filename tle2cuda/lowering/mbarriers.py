@@ -55,11 +55,11 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
     return mixed_bits("&", BIT_AND, text, C("1")).text
 
 
-def wait(state: State, address: str, phase: str, op: Op) -> None:
-    """Every thread of the task waits for a phase to end."""
+def wait(state: State, address: str, phase: str, op: Op, condition: str = "") -> None:
+    """Every thread of the task waits for a phase to end, or those for which a condition holds."""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
     function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
-    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span)
+    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
 
 
 def emit_alloc(state: State, op: Op) -> None:
