@@ -27,6 +27,7 @@ FAMILIES = (
     "block_pointers",
     "descriptors",
     "newer",
+    "wrapping",
 )
 
 
