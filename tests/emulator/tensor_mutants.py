@@ -47,7 +47,7 @@ def lines() -> Iterator[Change]:
         "proxy fence in the thread that stores",
         (FENCE, ""),
         (STORE, f"fence_async_proxy(); {STORE}"),
-        equivalent="behind the barrier that all meet at, the fence of the thread that stores is on the way from every write",
+        equivalent="behind the barrier that all meet at, the storing thread's fence is on the way from every write",
     )
     yield _change("proxy fence in one warp", (FENCE, f"if (thread < 32) {FENCE}"))
     yield _change("barrier in front of the store removed", (BARRIER, ""))
