@@ -69,12 +69,21 @@ SHOWN = (
     "block_turn_70x50",
     "descriptor_copy_edge",
     "descriptor_rows",
+    # Tensors and buffers.
+    "tensor_boxes_f32_nan",
+    "tensor_blocks",
+    "tensor_lines_2500",
+    "tensor_turn_f32",
+    "tensor_turn_and_store_f16",
+    "tensor_ring_3_10",
+    "tensor_windows",
     # Control flow and what it carries.
     "accumulate_1024",
     "swap_tiles_1024_2",
     "turned_accumulator_16",
     "while_tiles_512",
     "branches_1024_1",
+    "wrapping_hash_int32",
     "merged_pointers_1024_2",
     "early_return",
     # Atomics.

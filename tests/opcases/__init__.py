@@ -26,8 +26,10 @@ FAMILIES = (
     "dot",
     "block_pointers",
     "descriptors",
+    "tensor_copies",
     "asynchrony",
     "newer",
+    "wrapping",
 )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
@@ -38,6 +39,7 @@ from tle2cuda.lowering.writer import Block, source_comment
 
 if TYPE_CHECKING:
     from tle2cuda.lowering.specialize import Worker
+    from tle2cuda.lowering.tma import Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ class State:
         self.kernel = kernel
         self.headers = headers
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+        self.wrapping: frozenset[Op] = wrapping(kernel, self.info)
         self.definitions: dict[Value, Op] = definitions(kernel.body)
         self.uses: dict[Value, list[Op]] = uses_of(kernel.body)
         self.lazy = lazy_values(kernel.body.ops)
@@ -168,6 +171,7 @@ class State:
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
+        self.issue: Issue | None = None  # the tensor copies written last
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}

@@ -18,11 +18,10 @@ from tle2cuda.ir.types import GLOBAL, I32, BufferType, PointerType, TileType
 from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, SECTOR_BYTES, LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
-SECTOR_BYTES = 32
 _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
