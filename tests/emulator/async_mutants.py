@@ -64,12 +64,16 @@ def tma_pipeline() -> Iterator[Change]:
     yield _change("proxy fence in front of the store removed", (FENCE, ""))
     yield _change("proxy fence in front of the writes", (FENCE, ""), (FULL_WAIT, f"{FULL_WAIT} {FENCE.strip()}"))
     yield _swap("proxy fence in one warp", FENCE, "fence", "if (thread >= 32) fence")
+    yield _change("proxy fence in the thread that stores", (FENCE, ""), (STORE, f"{FENCE.strip()} {STORE}"))
     yield _change(
-        "proxy fence in the thread that stores",
+        "proxy fences in the threads that issue the copies",
         (FENCE, ""),
         (STORE, f"{FENCE.strip()} {STORE}"),
-        equivalent=("the fence lies between the writes and the copy there, too"),
+        (EMPTY_WAIT, f"{EMPTY_WAIT} {FENCE.strip()}"),
     )
+    yield _change("proxy fence behind the arrival", (FENCE, ""), (RELEASE, f"{RELEASE} {FENCE.strip()}"))
+    yield _change("proxy fence behind the warp's meeting", (FENCE, ""), (RELEASE, f"{FENCE.strip()} {RELEASE}"))
+    yield _swap("proxy fence in the lane that arrives", FENCE, "fence", "if (thread % 32 == 0) fence")
     yield _change("barrier in front of the store removed", ("named_barrier_sync(2, 32 * CONSUMERS);", ""))
     yield _change("barrier in front of the writes removed", ("named_barrier_sync(1, 32 * CONSUMERS);", ""))
     yield _change("barrier in front of the store for one warp", ("named_barrier_sync(2, 32 * CONSUMERS)", "__syncwarp()"))

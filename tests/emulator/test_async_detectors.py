@@ -93,6 +93,68 @@ CASES: dict[str, tuple[str, str, str]] = {
         "proxy",
         f"a bulk copy reads tile[0] {OF_CTA}, and no fence.proxy.async lies behind the write {BY}: the copy may miss it",
     ),
+    "no proxy fence behind atomics": (
+        TILE
+        + """    tile[threadIdx.x] = 0;
+    fence_async_proxy();
+    __syncwarp();
+    atomicAdd(&tile[threadIdx.x / 2], 1);
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        bulk_store(out, tile, 128);
+        tma_store_commit();
+        tma_store_wait();
+    }""",
+        "proxy",
+        f"a bulk copy reads tile[0] {OF_CTA}, and no fence.proxy.async lies behind the atomic update "
+        "by thread 1 of CTA (0, 0, 0): the copy may miss it",
+    ),
+    "no proxy fence behind cp.async": (
+        TILE
+        + """    cp_async<4>(&tile[threadIdx.x], x + threadIdx.x);
+    cp_async_commit();
+    cp_async_wait<0>();
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        bulk_store(out, tile, 128);
+        tma_store_commit();
+        tma_store_wait();
+    }""",
+        "proxy",
+        f"a bulk copy reads tile[0] {OF_CTA}, and no fence.proxy.async lies behind the wait for the cp.async copy {BY}: "
+        "the copy may miss what that wrote",
+    ),
+    "no proxy fence between reads and a refill": (
+        SETUP + LOAD + WAIT + USE + "    __syncwarp();\n" + LOAD + WAIT.replace("0)", "1)"),
+        "proxy",
+        f"a bulk copy writes tile[0] {OF_CTA}, and no fence.proxy.async of the thread that read it lies behind the read "
+        "by thread 31 of CTA (0, 0, 0): the copy may overtake it",
+    ),
+    "a proxy fence between reads and a refill in one thread": (
+        SETUP
+        + LOAD
+        + WAIT
+        + USE
+        + "    __syncwarp();\n    if (threadIdx.x == 0) fence_async_proxy();\n"
+        + LOAD
+        + WAIT.replace("0)", "1)"),
+        "proxy",
+        f"a bulk copy writes tile[0] {OF_CTA}, and no fence.proxy.async of the thread that read it lies behind the read "
+        "by thread 31 of CTA (0, 0, 0): the copy may overtake it",
+    ),
+    "a proxy fence of the last of two readers": (
+        SETUP
+        + LOAD
+        + WAIT
+        + "    if (threadIdx.x == 1) out[0] = tile[0];\n    __syncwarp();\n"
+        + "    if (threadIdx.x == 0) out[1] = tile[0];\n"
+        + "    if (threadIdx.x == 0) fence_async_proxy();\n    __syncwarp();\n"
+        + LOAD
+        + WAIT.replace("0)", "1)"),
+        "proxy",
+        f"a bulk copy writes tile[0] {OF_CTA}, and no fence.proxy.async of the thread that read it lies behind the read "
+        "by thread 1 of CTA (0, 0, 0): the copy may overtake it",
+    ),
     "no fence behind the initialisation": (
         SETUP.replace("        fence_mbarrier_init();\n", "") + LOAD + WAIT + USE,
         "proxy",
@@ -227,6 +289,45 @@ def test_words(name: str) -> None:
     both = [found(body, schedule=schedule, threads=threads) for schedule in ("forward", "reverse")]
     assert (kind, message) in {(finding.kind, finding.message) for result in both for finding in result.findings}
     assert all(result.findings for result in both if kind != "exit")
+
+
+SILENT = {
+    "a fence of each reader": (
+        SETUP + LOAD + WAIT + USE + "    fence_async_proxy();\n    __syncwarp();\n" + LOAD + WAIT.replace("0)", "1)")
+    ),
+    "a fence of the thread that stores": TILE
+    + """    tile[threadIdx.x] = 1;
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        fence_async_proxy();
+        bulk_store(out, tile, 128);
+        tma_store_commit();
+        tma_store_wait();
+    }""",
+    "a fence behind the wait for cp.async": TILE
+    + """    cp_async<4>(&tile[threadIdx.x], x + threadIdx.x);
+    cp_async_commit();
+    cp_async_wait<0>();
+    fence_async_proxy();
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        bulk_store(out, tile, 128);
+        tma_store_commit();
+        tma_store_wait();
+    }""",
+    "a write between the read and the refill": (
+        SETUP
+        + (LOAD + WAIT + USE)
+        + "    __syncwarp();\n    tile[threadIdx.x] = 7;\n    fence_async_proxy();\n    __syncwarp();\n"
+        + (LOAD + WAIT.replace("0)", "1)"))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_fences_that_suffice(name: str) -> None:
+    for schedule in ("forward", "reverse", "random"):
+        assert not found(SILENT[name], schedule=schedule).findings
 
 
 def test_bytes_that_nobody_expected_show_at_the_end() -> None:

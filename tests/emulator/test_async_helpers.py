@@ -83,6 +83,22 @@ def zero_filled(bytes_: int) -> Case:
     )
 
 
+def edges() -> Case:
+    """Lane i copies i elements as far as there is room, none for the first lanes, and zeros behind them."""
+    x = np.arange(1, 129).astype(np.int32).reshape(32, 4)
+    want = x * (np.arange(4) < np.arange(-2, 30)[:, None])
+    return Case(
+        """    __shared__ alignas(16) int tile[32][4];
+    cp_async_edge<16>(tile[threadIdx.x], x + 4 * threadIdx.x, static_cast<int>(threadIdx.x) - 2);
+    cp_async_wait_all();
+    for (int i = 0; i < 4; ++i) out[4 * threadIdx.x + i] = tile[threadIdx.x][i];""",
+        "cp_async_edge cp_async_wait_all",
+        {"x": x.reshape(-1), "out": zeros(128)},
+        {"out": want.reshape(-1).astype(np.int32)},
+        options={"shared": 512},
+    )
+
+
 def arrival_behind_copies(helper: str, count: int) -> Case:
     return Case(
         BARRIER
@@ -164,6 +180,7 @@ BULK_OPTIONS = {"shared": 272, "threads": 64}
 CASES: dict[str, Case] = {
     **{f"cp_async {n}": copies(n) for n in (4, 8, 16)},
     **{f"cp_async_zero_fill {n}": zero_filled(n) for n in (4, 8, 16)},
+    "cp_async_edge": edges(),
     "cp_async groups": Case(
         """    __shared__ int tile[4][32];
     for (int i = 0; i < 4; ++i) {
@@ -198,6 +215,28 @@ CASES: dict[str, Case] = {
         {"out": ints(64)[::-1]},
         1,
         BULK_OPTIONS,
+    ),
+    "mbarrier_poll": Case(
+        BULK.replace("WAIT", "mbarrier_poll(&barrier, 0);"),
+        f"{BULK_HELPERS} mbarrier_poll",
+        BULK_ARGS,
+        {"out": ints(64)[::-1]},
+        1,
+        BULK_OPTIONS,
+    ),
+    "mbarrier_arrive_warp, mbarrier_arrive_each": Case(
+        BARRIER
+        + "    __shared__ int tile[64];\n"
+        + INIT.replace("COUNT", "4")
+        + """    tile[threadIdx.x] = x[threadIdx.x];
+    mbarrier_arrive_warp(&barrier);
+    if (threadIdx.x == 32) mbarrier_arrive_each(&barrier, 2);
+    mbarrier_wait(&barrier, 0);
+    out[threadIdx.x] = tile[63 - threadIdx.x];""",
+        f"{INIT_HELPERS} mbarrier_arrive_warp mbarrier_arrive_each",
+        {"x": ints(64), "out": zeros(64)},
+        {"out": ints(64)[::-1]},
+        options={"shared": 264, "threads": 64},
     ),
     "mbarrier_test_wait": Case(
         BULK.replace("WAIT", "while (!mbarrier_test_wait(&barrier, 0));"),

@@ -1,4 +1,4 @@
-// attention.cu: emitted by tle2cuda from dot.py:85 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from dot.py:98 (attention). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 9728 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -129,10 +129,10 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half query_tile[32][40];    // scratch of dot.py:96
-    alignas(16) __half key_tile[32][40];      // scratch of dot.py:96
-    alignas(16) __half weight_tile[32][40];   // scratch of dot.py:103
-    alignas(16) __half value_tile[32][32];    // scratch of dot.py:103
+    alignas(16) __half query_tile[32][40];    // scratch of dot.py:109
+    alignas(16) __half key_tile[32][40];      // scratch of dot.py:109
+    alignas(16) __half weight_tile[32][40];   // scratch of dot.py:116
+    alignas(16) __half value_tile[32][32];    // scratch of dot.py:116
 };
 static_assert(sizeof(Shared) <= 9728, "the launch contract gives the CTA this much shared memory");
 
@@ -145,16 +145,16 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)       dot.py:87
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:100
     const int pid_x = blockIdx.x;
     const int d = thread / 4;
     const int rows = pid_x * 32 + d;
     const int d_2 = thread % 4 * 8;
 
-    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, ot ...  dot.py:88
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:101
     const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
 
-    // for start in range(0, n, BLOCK_N):                                                  dot.py:92
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:105
     float total[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -170,15 +170,15 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
     for (int start = 0; start < n; start += 32) {
-        // cols = start + tl.arange(0, BLOCK_N)                                            dot.py:93
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:106
         const int cols = start + d;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...   dot.py:94
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:107
         const int index = cols * 32;
         const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < n ...  dot.py:95
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:108
         const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
 
-        // score = tl.dot(query, tl.trans(key)) * scale                                    dot.py:96
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:109
         store_vector(&shared.query_tile[thread / 4][thread % 4 * 8], query);
         store_vector(&shared.key_tile[thread / 4][thread % 4 * 8], key);
         __syncthreads();  // `query` and `key` are in shared memory
@@ -210,15 +210,15 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 8; ++run) {
             const float score_2 = product[run] * scale;
 
-            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arang ...  dot.py:87
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:100
             const int d_3 = thread % 8 + run % 4 * 8;
-            // cols = start + tl.arange(0, BLOCK_N)                                        dot.py:93
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:106
             const int cols_2 = start + d_3;
-            // score = tl.where(cols[None, :] < n, score, float("-inf"))                   dot.py:97
+            // score = tl.where(cols[None, :] < n, score, float("-inf"))                  dot.py:110
             score[run] = cols_2 < n ? score_2 : -infinity();
         }
 
-        // now = tl.maximum(largest, tl.max(score, 1))                                     dot.py:98
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:111
         float score_max[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -235,23 +235,23 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 2; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
 
-            // share = tl.exp(largest - now)                                               dot.py:99
+            // share = tl.exp(largest - now)                                              dot.py:112
             share[run] = __expf(largest[run] - now[run]);
         }
         float weight[8];
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // weight = tl.exp(score - now[:, None])                                      dot.py:100
+            // weight = tl.exp(score - now[:, None])                                      dot.py:113
             weight[run] = __expf(score[run] - now[run / 4]);
         }
         float product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // total = total * share + tl.sum(weight, 1)                                  dot.py:101
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:114
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                      dot.py:101
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:114
         float weight_sum[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -268,18 +268,18 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [32, 32]: row = thread / 8 + 16 * run, column = thread % 8 * 4 + k;  run < 2, k < 4
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // acc = acc * share[:, None]                                                 dot.py:102
+            // acc = acc * share[:, None]                                                 dot.py:115
             #pragma unroll
             for (int k = 0; k < 4; ++k) acc[run][k] = acc[run][k] * share[run];
         }
         __half weight_2[8];
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:103
+            // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:116
             weight_2[run] = __float2half(weight[run]);
         }
 
-        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:103
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:116
         #pragma unroll
         for (int run = 0; run < 8; ++run)
             shared.weight_tile[thread / 8 + run / 4 * 16][thread % 8 + run % 4 * 8] = weight_2[run];
@@ -307,19 +307,19 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             largest[run] = now[run];
     }
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)       dot.py:87
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:100
     const int d_4 = thread % 8 * 4;
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:105
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:118
         Vector<float, 4> out_value;
         #pragma unroll
         for (int k = 0; k < 4; ++k) out_value[k] = divide_approx(acc[run][k], total[run]);
 
-        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)   dot.py:87
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:100
         const int d_3 = thread / 8 + 16 * run;
         const int rows_2 = pid_x * 32 + d_3;
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:105
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:118
         if (rows_2 < n) store_vector(out + rows_2 * 32 + d_4, out_value);
     }
 }

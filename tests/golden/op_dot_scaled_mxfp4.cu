@@ -1,4 +1,4 @@
-// scaled_product.cu: emitted by tle2cuda from dot.py:121 (scaled_product). Do not edit.
+// scaled_product.cu: emitted by tle2cuda from dot.py:134 (scaled_product). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6976 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -87,11 +87,11 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:139
-        alignas(16) __nv_bfloat16 a_tile[32][72];  // scratch of dot.py:139
+        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:152
+        alignas(16) __nv_bfloat16 a_tile[32][72];  // scratch of dot.py:152
     };
-    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:139
-    alignas(16) __nv_bfloat16 b_tile[16][72];  // scratch of dot.py:139
+    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:152
+    alignas(16) __nv_bfloat16 b_tile[16][72];  // scratch of dot.py:152
 };
 static_assert(sizeof(Shared) <= 6976, "the launch contract gives the CTA this much shared memory");
 
@@ -105,34 +105,34 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:128
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:141
     const int rows = thread / 4;
     const int rows_2 = thread % 4 * 8;
     const Vector<unsigned char, 8> x = load_vector<8>(a + rows * 32 + rows_2);
     const int rows_3 = thread / 4;
 
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:129
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:142
     const int index = rows_3 * 16;
     const int cols = thread % 4 * 4;
     const Vector<unsigned char, 4> y = load_vector<4>(b + index + cols);
 
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:128
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:141
     const int rows_4 = thread / 2 % 32;
-    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:130
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:143
     const int groups = thread % 2;
-    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:133
+    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:146
     const unsigned char xs = *(a_scale + rows_4 * 2 + groups);
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:129
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:142
     const int cols_2 = thread / 2 % 16;
-    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:136
+    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:149
     const unsigned char ys = *(b_scale + cols_2 * 2 + groups);
 
-    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:139
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:152
     Vector<__nv_bfloat16, 8> value_2;
     Vector<__nv_bfloat16, 8> value_4;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:139
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:152
         const unsigned short x_wide = static_cast<unsigned short>(x[k]);
         const unsigned short shifted = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 7) << 9);
         const unsigned short shifted_2 = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 8) << 12);
@@ -150,7 +150,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     for (int k = 0; k < 4; ++k) {
         const unsigned short y_wide = static_cast<unsigned short>(y[k]);
 
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:139
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:152
         const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
         const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
         const __half value_5 = bit_cast<__half>(static_cast<unsigned short>(shifted_6 | shifted_7));
@@ -244,8 +244,8 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         }
     }
 
-    // at = rows[:, None] * N + cols[None, :]                                             dot.py:137
+    // at = rows[:, None] * N + cols[None, :]                                             dot.py:150
     const int at = index + cols;
-    // tl.store(out + at, product)                                                        dot.py:140
+    // tl.store(out + at, product)                                                        dot.py:153
     store_vector(out + at, product_3);
 }

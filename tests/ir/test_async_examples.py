@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.ir.async_examples import BODIES, example
-from tle2cuda.errors import NotSupported
+from tle2cuda.interpreter import run
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel, Op, walk
 from tle2cuda.ir.parser import parse_kernel
 from tle2cuda.ir.printer import print_kernel
 from tle2cuda.ir.rewrite import Rewriter, captured_values, definitions, replace_ops, uses_of
-from tle2cuda.passes import canonicalise, pipeline
+from tle2cuda.lowering import lower
+from tle2cuda.passes import canonicalise, pipeline, plain_copies
 
 
 def named(kernel: Kernel, name: str) -> Op:
@@ -35,10 +37,21 @@ def test_canonicalise_keeps_them_legal(name: str) -> None:
     assert before == after  # every effect, in its place
 
 
+def test_copies_by_cp_async_become_loads_and_stores() -> None:
+    kernel = example("cp_async_ring")
+    expanded = plain_copies.expand(kernel)
+    verify(expanded)
+    assert not [op for op in walk(expanded.body) if op.name.startswith("cp_async")]
+    x, y = np.arange(384, dtype=np.float32).reshape(3, 128), np.zeros((3, 128), np.float32)
+    run(expanded, 1, [x, y, 3])
+    assert (x == y).all()
+    assert plain_copies.expand(kernel, lambda op: False) is kernel
+
+
 @pytest.mark.parametrize("name", BODIES)
-def test_emission_is_refused_meanwhile(name: str) -> None:
-    with pytest.raises(NotSupported, match="is not supported yet in emitted CUDA"):
-        pipeline.run(example(name))
+def test_examples_are_emitted(name: str) -> None:
+    final, _ = pipeline.run(example(name))
+    assert lower(final).source
 
 
 def test_slots_of_a_pipe_lead_to_its_buffers() -> None:
@@ -77,3 +90,15 @@ def test_partitions_are_rewritten_like_any_region() -> None:
     assert pipe in captured_values(specialise.regions[0])
     assert pipe in captured_values(specialise.regions[1])
     assert definitions(kernel.body)[pipe].name == "pipe"
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
+@pytest.mark.parametrize("name", BODIES)
+def test_examples_copy_rows(name: str, count: int, seed: int | None) -> None:
+    x = np.random.default_rng(count).random((max(count, 1), 128), np.float32)
+    for kernel in (example(name), canonicalise.run(example(name))):
+        y = np.zeros_like(x)
+        run(kernel, 1, [x, y, count], seed=seed)
+        assert (y[:count] == x[:count]).all()
+        assert not y[count:].any()

@@ -330,6 +330,11 @@ CASES = {
         "proxy_fence {space = 'cluster'}",
         "attribute space is 'cluster', not one of shared, global",
     ),
+    "tma_store_wait": (
+        "tma_store_wait {kind = 'read'}",
+        "tma_store_wait {kind = 'write'}",
+        "attribute kind is 'write', not one of read, all",
+    ),
     "cp_async": (
         "cp_async %qs, %line, %m {has_mask = True, eviction = 'evict_first'}",
         "cp_async %ps, %line",
@@ -340,6 +345,15 @@ CASES = {
         "cp_async_wait {pending = 7}",
         "cp_async_wait {pending = 8}",
         "attribute pending is 8, not one of 0, 1, 2, 3, 4, 5, 6, 7",
+    ),
+    "tensor_map": (
+        "%x = tensor_map %q {name = 'x', offset = '0', shape = ('n', '8'), strides = ('n * 4',), swizzle_bytes = 32,"
+        " padding = 'zero'} : tensor_map<i32[4, 8]>"
+        " tma_load %x, %zero, %zero, %line {rank = 2, block = (1, 8), padding = 'zero', completion = 'blocking'}"
+        " tma_store %line, %x, %zero, %zero {rank = 2, block = (1, 8), kind = 'add'}",
+        "%x = tensor_map %q {name = 'x', offset = '0', shape = ('n',), strides = ('n * 4',), swizzle_bytes = 0,"
+        " padding = 'zero'} : tensor_map<i32[4, 8]>",
+        "it has 1 extents and 1 strides for 2 dimensions",
     ),
     "tma_load": (
         "tma_load %q, %n, %n, %h, %h, %zero, %one, %line, %bars, %one"
@@ -481,6 +495,7 @@ def test_partition_0_has_the_warps_of_the_kernel_and_none_is_specialised_again()
     [
         ("(4, 1)", "(40,)", "sm_90a", 256),  # a whole warpgroup gives registers back
         ("(4, 1)", "(40,)", "sm_90", 160),
+        ("(4, 1)", "(0,)", "sm_90a", 160),  # nobody asks for registers
         ("(4, 4, 2)", "(240, 24)", "sm_90a", 384),
         ("(2, 1)", "(40,)", "sm_90a", 96),  # the default warps are no warpgroup: nothing moves
         ("(4,)", "()", "sm_90a", 128),

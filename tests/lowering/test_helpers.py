@@ -63,6 +63,7 @@ USES = {
     "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
     "cluster_barrier_members": "__shared__ unsigned count; cluster_barrier_members<0x6u, 1, 2>(count);",
     "grid_sync": "grid_sync(reinterpret_cast<unsigned*>(i));",
+    "swizzled": "i[0] = swizzled<128, 4>(i[1], i[2]);",
     "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
     "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
     "shuffle_from": "d[0] = shuffle_from(d[1], 5);",
@@ -121,6 +122,7 @@ USES = {
         "i[0] = partition_exclusive_sum<4, false>(i[1], i[2], slots, i[3], [] { __syncthreads(); });"
     ),
     "power_of_integer": "f[0] = power_of_integer(f[1], i[0]); d[0] = power_of_integer(d[1], i[0]);",
+    "cp_async_edge": "__shared__ alignas(16) float box[4]; cp_async_edge<16>(box, f, i[0]); cp_async_edge<8>(box, f, 3ll);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
     "TensorMap": "static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);",
     "Descriptor": "static_assert(sizeof(Descriptor) == 8);",

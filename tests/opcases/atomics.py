@@ -377,6 +377,31 @@ def _register() -> None:
         )
 
 
+@tle2cuda.jit
+def added_beside_narrow(x, sums, n, BLOCK: tl.constexpr):
+    """Adds to wider elements than those that decide how many a thread has beside each other."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n, other=0)
+    tl.store(x + i, value + value, mask=i < n)
+    tl.atomic_add(sums + i, value.to(sums.dtype.element_ty), mask=i < n)
+
+
+def _register_beside_narrow() -> None:
+    for narrow, wide in (("i1", np.float32), ("i1", np.float16), (np.float16, np.float32)):
+        for n in (2048, 2037):
+
+            def make(rng: np.random.Generator, n: int = n, narrow: Any = narrow, wide: Any = wide) -> Inputs:
+                x = rng.integers(-60, 60, n).astype(narrow)
+                return {"x": x, "sums": rng.integers(-60, 60, n).astype(wide), "n": n}
+
+            def expect(inputs: Inputs) -> dict[str, Array]:
+                x, sums = inputs["x"], inputs["sums"]
+                return {"x": x + x, "sums": sums + x.astype(sums.dtype)}
+
+            name = f"atomic_add_{np.dtype(wide).name}_beside_{np.dtype(narrow).name}_{n}"
+            _case(name, added_beside_narrow, make, expect, {"BLOCK": 2048}, 4, (-(-n // 2048),))
+
+
 def _wide(x: Array) -> Array:
     return x.astype(np.float32) if x.dtype in (np.dtype(np.float16), BF16) else x
 
@@ -399,3 +424,4 @@ def _matrix_counts(inputs: Inputs) -> dict[str, Array]:
 
 
 _register()
+_register_beside_narrow()

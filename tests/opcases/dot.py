@@ -52,6 +52,19 @@ def accumulated(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
 
 
 @tle2cuda.jit
+def added_in_place(a, b, c, rows, N: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
+    """A product added to what one masked load brings, a vector in each thread."""
+    i, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    at = c + i[:, None] * N + cols[None, :]
+    mask = i[:, None] < rows
+    start = tl.load(at, mask=mask, other=0)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + cols[None, :])
+    start += tl.dot(x, y, input_precision="ieee")
+    tl.store(at, start, mask=mask)
+
+
+@tle2cuda.jit
 def batched(a, b, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     batch = tl.arange(0, B)[:, None, None]
     rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
@@ -258,6 +271,21 @@ def _register_accumulated() -> None:
         _case(f"dot_accumulated_{name}", accumulated, make, expect, {"M": 32, "N": 64, "K": 32, "OUT": out}, 4, loose)
 
 
+def _register_added_in_place() -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b, c = (_operand(rng, shape, np.float32) for shape in ((16, 16), (16, 32), (16, 32)))
+        return {"a": a, "b": b, "c": c, "rows": 11}
+
+    def expect(inputs: Inputs) -> Mapping[str, Array]:
+        total = _wide(inputs["c"]) + _wide(inputs["a"]) @ _wide(inputs["b"])
+        return {"c": np.where(np.arange(16)[:, None] < 11, total, inputs["c"]).astype(np.float32)}
+
+    constants = {"M": 16, "N": 32, "K": 16}
+    for warps in (1, 4):
+        name = f"dot_added_in_place_{warps}_warps"
+        _case(name, added_in_place, make, expect, constants, warps, _tolerance(np.dtype(np.float32), 16))
+
+
 def _register_batched() -> None:
     for b, m, n, k, warps in ((4, 16, 32, 16, 4), (2, 32, 16, 32, 8), (8, 16, 16, 16, 1)):
         _case(
@@ -452,6 +480,7 @@ _register_products()
 _register_scaled()
 _register_turned()
 _register_accumulated()
+_register_added_in_place()
 _register_batched()
 _register_matmul()
 _register_chains()

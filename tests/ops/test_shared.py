@@ -207,12 +207,12 @@ COPY_ERRORS = [
     (
         lambda p, b: gpu.copy(3, b, [16]),
         ValueError,
-        "Source parameter must be a tile of pointers or a buffer, got 3",
+        "Source parameter must be a tile of pointers, a tensor descriptor or a buffer, got 3",
     ),
     (
         lambda p, b: gpu.copy(p, "x", [16]),
         ValueError,
-        "Destination parameter must be a tile of pointers or a buffer, got 'x'",
+        "Destination parameter must be a tile of pointers, a tensor descriptor or a buffer, got 'x'",
     ),
     (lambda p, b: gpu.copy(p, b, 16), ValueError, "copy: shape must be a tuple or list, got 16"),
     (

@@ -60,7 +60,10 @@ def conversions(ops: list[Op]) -> int:
 
 
 def test_few_row_numbers_are_loaded_where_their_rows_are():
-    for kernel, signature in ((gathered_rows, "*bf16:16, *i32:16, *bf16:16"), (ragged_sums, "*fp32:16, *i32:16, *fp32:16, i32")):
+    for kernel, signature in (
+        (gathered_rows, "*bf16:16, *i32:16, *bf16:16"),
+        (ragged_sums, "*fp32:16, *i32:16, *fp32:16, i32"),
+    ):
         ops = laid_out(kernel, signature, {"ROWS": 64, "COLS": 64})
         assert conversions(ops) == 0
         rows = [op for op in ops if op.name == "load" and op.result.type.shape[0] == 64 and len(op.result.type.shape) == 1]

@@ -18,7 +18,7 @@ from tle2cuda.analysis.axis_domain import AxisInfo
 from tle2cuda.analysis.axis_shape_rules import row_major_strides
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, element_of, shape_of
+from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, Type, element_of, shape_of
 
 _SAME_VALUE = frozenset({"convert_layout", "hint"})
 _PURE = frozenset(
@@ -94,6 +94,33 @@ class Addresses:
         """
         affine = self.affine(pointer)
         return ("number", self.number(pointer)) if affine is None else affine
+
+    def element_key(self, pointer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """A key, and the leaves that it depends on: where it is the same, a byte in common is one element in common.
+
+        Slots of one ring count as the same: two of them are the same bytes or have none in common.
+        """
+        op = self._definitions.get(pointer)
+        affine = self.affine(pointer)
+        if op is None or op.name != "local_ptr" or affine is None:
+            return self.key(pointer), self.leaves(pointer)
+        place, leaves = self._place(op.operands[0])
+        leaves = leaves.union(*(self.leaves(index) for index in op.operands[1:]))
+        return (place, affine.constant, affine.terms, affine.strides), leaves
+
+    def buffer_key(self, buffer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """The element key of pointers to all of a buffer."""
+        assert isinstance(buffer.type, BufferType)
+        place, leaves = self._place(buffer)
+        return (place, 0, (), tuple(row_major_strides(buffer.type.shape))), leaves
+
+    def _place(self, buffer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """A buffer, or the ring whose slot it is."""
+        op = self._definitions.get(buffer)
+        if op is None or op.name != "buffer_view" or op.attrs["kind"] != "slot":
+            return self.number(buffer), self.leaves(buffer)
+        ring = op.operands[0]
+        return ("slot of", self.number(ring)), self.leaves(ring)
 
     def number(self, value: Value) -> int:
         """A number that values of structurally equal expressions share."""
@@ -269,6 +296,13 @@ class Addresses:
         low, high = max(0, found[0]), min(size, found[1])
         return (low, high) if low < high else (0, size)
 
+    def buffer_range(self, buffer: Value, root: Value) -> Bytes:
+        """Bytes of `root` that an access to all of a buffer may touch."""
+        assert isinstance(root.type, BufferType) and isinstance(buffer.type, BufferType)
+        start = self._start_range(buffer, root)
+        size = root.type.size_bytes
+        return (0, size) if start is None else (start[0], min(size, start[1] + buffer.type.size_bytes))
+
     def _pointer_range(self, pointer: Value, root: Value) -> Bytes | None:
         op = self._definitions.get(pointer)
         if op is None:
@@ -320,6 +354,8 @@ class Addresses:
             return None
         if op.name in ("remote", "hint"):
             return self._start_range(op.operands[0], root)
+        if op.name in ("pipe_acquire", "pipe_wait"):
+            return self._slot_range(op.operands[1], buffer.type, root)
         if op.name != "buffer_view":
             return None
         start = self._start_range(op.operands[0], root)
@@ -335,16 +371,26 @@ class Addresses:
             offset = op.attrs.get("offset_bytes") or 0
             return (offset, offset)
         if kind == "slot":
-            info = self._info.get(op.operands[1])
-            most = parent.shape[0] - 1
-            low, high = (0, most)
-            if info is not None and info.lo is not None and info.hi is not None:
-                low, high = max(0, info.lo), min(most, info.hi)
-            return (low * view.size_bytes, max(low, high) * view.size_bytes)
+            return self._steps_to_slot(op.operands[1], parent.shape[0], view)
         if parent.storage != "row_major" and len(parent.shape) > 1:
             return None
         step = op.attrs.get("start", 0) * row_major_strides(parent.shape)[op.attrs["dim"]]
         return (step * parent.element.bytes, step * parent.element.bytes)
+
+    def _steps_to_slot(self, index: Value, count: int, view: BufferType) -> Bytes:
+        """Least and greatest offset of one of `count` equal parts of a buffer."""
+        info = self._info.get(index)
+        low, high = (0, count - 1)
+        if info is not None and info.lo is not None and info.hi is not None:
+            low, high = max(0, info.lo), min(count - 1, info.hi)
+        return (low * view.size_bytes, max(low, high) * view.size_bytes)
+
+    def _slot_range(self, stage: Value, slot: Type, root: Value) -> Bytes | None:
+        """Where a slot of a pipe may start, when the field is all of the allocation."""
+        assert isinstance(slot, BufferType) and isinstance(root.type, BufferType)
+        if len(root.type.shape) != len(slot.shape) + 1 or root.type.shape[1:] != slot.shape:
+            return None
+        return self._steps_to_slot(stage, root.type.shape[0], slot)
 
 
 def _wide(value: Value) -> bool:

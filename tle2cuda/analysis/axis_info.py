@@ -30,7 +30,8 @@ from tle2cuda.analysis.axis_domain import (
 from tle2cuda.analysis.axis_rules import transfer
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions
-from tle2cuda.ir.types import Type
+from tle2cuda.ir.rules import value_operands
+from tle2cuda.ir.types import BufferType, Type
 
 _WIDEN_AFTER = 3  # rounds of a loop after which a range that still grows becomes the type's
 _MAX_ROUNDS = 256  # every round lowers a power of two, widens or stops: never reached
@@ -109,12 +110,27 @@ class _Analysis:
                 self.region(region)
             for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
                 self.set(result, self.get(value))
+        elif op.name in ("pipe_acquire", "pipe_wait"):
+            self.visit_slots(op)
         else:
             for region in op.regions:  # scalar combiners of reduce and scan: nothing is known of their parameters
                 self.region(region)
             operands = [self.get(v) for v in op.operands]
             for result, info in zip(op.results, transfer(op, operands, self.kernel), strict=True):
                 self.set(result, info)
+
+    def visit_slots(self, op: Op) -> None:
+        """A slot of a pipe is aligned as its field is, and as a stage is large."""
+        made = self.definitions.get(op.operands[0])
+        for result in op.results:
+            self.set(result, unknown(result.type))
+        if made is None or made.name != "pipe":
+            return
+        slots = [r for r in op.results if isinstance(r.type, BufferType)]
+        for slot, field in zip(slots, value_operands(made), strict=True):
+            assert isinstance(slot.type, BufferType)
+            divisor = min(self.get(field).divisibility[0], power_of_two_divisor(slot.type.size_bytes))
+            self.set(slot, domain.with_divisibility(unknown(slot.type), divisor))
 
     def visit_if(self, op: Op) -> None:
         for region in op.regions:

@@ -69,10 +69,10 @@ class _Placement:
             position = (sequence.number, number)
             if position in forced:
                 places.add(position)
-                pending = 0
+                pending = self.hazards.behind_barrier(pending)
             plan = self.item(item, position, pending, forced)
             if pending and plan.cost > 0:
-                fresh = self.item(item, position, 0, forced)
+                fresh = self.item(item, position, self.hazards.behind_barrier(pending), forced)
                 if fresh.cost + weight(sequence) < plan.cost:
                     places.add(position)
                     plan = fresh
@@ -86,6 +86,9 @@ class _Placement:
         if item.op.name == "if":
             then, other = (self.sequence(part, pending, forced) for part in item.parts)
             return _Plan(then.pending | other.pending, then.places | other.places, then.cost + other.cost)
+        if item.op.name == "warp_specialize":
+            plan = self.sequence(item.parts[0], self.hazards.at_start(item.op, pending), forced)
+            return _Plan(self.hazards.at_end(item.op, plan.pending), plan.places, plan.cost)
         if item.is_loop:
             return self.loop(item, position, pending, forced)
         if self._clashes(item, position, pending):

@@ -92,8 +92,9 @@ class _Uniformity:
             self.visit_for(op, control)
         elif op.name == "while":
             self.visit_while(op, control)
-        elif op.name == "fused":
-            self.region(op.regions[0], control)
+        elif op.name in ("fused", "warp_specialize"):
+            for region in op.regions:
+                self.region(region, control)
             for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
                 self.found[result] = self.get(value)
         else:

@@ -28,6 +28,7 @@ from tle2cuda.frontend.values import (
 from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import BOOL, I64, BufferType, PointerType, TileType, element_of, shape_of
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.core import constant, emit_value, tensor, to_tensor
 
 # Slots without a name of the user's; no identifiers, so they clash with none.
@@ -265,11 +266,11 @@ class Branches(Calls):
 
     def _mismatch(self, what: str, mismatch: Mismatch, span: Span, facts: tuple[str, ...]) -> CompilationError:
         first, second = describe_value(mismatch.first), describe_value(mismatch.second)
+        help_text = "what depends on a run-time condition must be a number, tile or pointer on both sides"
+        if isinstance(mismatch.first, Compound) or isinstance(mismatch.second, Compound):
+            help_text = "use it on each side of the `if`, where it is known which one it is"
         return CompilationError(
-            f"{what} is {first} on one side of this `if` and {second} on the other",
-            span,
-            facts,
-            help="what depends on a run-time condition must be a number, tile or pointer on both sides",
+            f"{what} is {first} on one side of this `if` and {second} on the other", span, facts, help=help_text
         )
 
     def _report_name(self, name: str, error: CompilationError, span: Span) -> None:

@@ -44,6 +44,7 @@ from tle2cuda.frontend.values import (
 from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import I32, DType, PointerType, TileType, element_of, shape_of
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.core import cast, constant, is_literal, literal_dtype, promote, tensor, to_tensor, unwrap
 
 
@@ -191,7 +192,7 @@ class Loops(Branches):
             value = binding.value
             if name not in fixed:
                 with self.builder.at(binding.span):
-                    value = decay(value, deep=True)
+                    value = decay(value, deep=True, carried=True)
             count = sum(1 for _ in leaves(value))
             carried.append(_Carried(name, value, binding, index, count))
             index += count
@@ -333,7 +334,9 @@ class Loops(Branches):
         )
         if not (is_handle(first) and is_handle(second)):
             help_text = ""
-            if isinstance(first, tuple):
+            if isinstance(first, Compound):
+                help_text = "an iteration may hand on other parts of the same barriers or pipe, but not another one"
+            elif isinstance(first, tuple):
                 help_text = "a tuple cannot change its length in a loop: use tl.static_range, or a buffer"
             elif is_static(first):
                 help_text = "use tl.static_range, or start with a run-time value such as tl.full((), 0, tl.int32)"

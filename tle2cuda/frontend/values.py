@@ -13,8 +13,10 @@ from typing import Any
 from tle2cuda.frontend.aggregates import Aggregate
 from tle2cuda.ir.nodes import Value
 from tle2cuda.ir.span import UNKNOWN, Span
-from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, Type
+from tle2cuda.ir.types import DType, PointerType, TileType, Type
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.core import constexpr, tensor, to_tensor, unwrap
+from tle2cuda.ops.partitions import set_handles
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +63,18 @@ def is_static(value: Any) -> bool:
 
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:
-    """The values that a tuple or an aggregate is made of; None when `value` is one thing."""
+    """The values that a tuple, an aggregate or a compound is made of; None when `value` is one thing."""
     if isinstance(value, tuple):
         return value
+    if isinstance(value, Compound):
+        return value._parts_
     return value.parts if isinstance(value, Aggregate) else None
 
 
 def with_parts(like: Any, parts: Sequence[Any]) -> Any:
     """A value made like `like` of other parts; named tuples and aggregates keep their class."""
+    if isinstance(like, Compound):
+        return like._with_parts_(parts)
     if isinstance(like, Aggregate):
         return like.with_parts(parts)
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
@@ -81,6 +87,8 @@ def same_make(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, Aggregate) or isinstance(b, Aggregate):
         return isinstance(a, Aggregate) and isinstance(b, Aggregate) and a._class_.cls is b._class_.cls
+    if isinstance(a, Compound) or isinstance(b, Compound):
+        return isinstance(a, Compound) and type(a) is type(b) and same_static(a._static_, b._static_)
     return True
 
 
@@ -91,7 +99,11 @@ def part_names(value: Any, name: str) -> list[str]:
     parts = parts_of(value)
     if parts is None:
         return [name] if is_handle(value) else []
-    labels = list(value._fields_) if isinstance(value, Aggregate) else range(len(parts))
+    labels: Sequence[Any] = range(len(parts))
+    if isinstance(value, Aggregate):
+        labels = list(value._fields_)
+    elif isinstance(value, Compound):
+        labels = value._labels_()
     return [inner for label, part in zip(labels, parts, strict=True) for inner in part_names(part, f"{name}_{label}")]
 
 
@@ -121,17 +133,20 @@ def rebuild(like: Any, value: Value) -> Any:
     return with_value(value) if with_value is not None else type(like)(value)
 
 
-def decay(value: Any, deep: bool = False) -> Any:
+def decay(value: Any, deep: bool = False, carried: bool = False) -> Any:
     """Compile-time numbers become run-time constants, as plain assignment and `return` do.
 
     Args:
         value: Any value.
         deep: Numbers inside tuples decay too.
+        carried: It crosses iterations, so that numbers inside compounds may differ from one to the next.
     """
     if is_number(value):
         return to_tensor(value)
+    if carried and isinstance(value, Compound):
+        return value._with_parts_([decay(item, deep, carried) for item in value._parts_])
     if deep and isinstance(value, tuple):  # an aggregate's constants are annotated so
-        return with_parts(value, [decay(item, deep=True) for item in value])
+        return with_parts(value, [decay(item, True, carried) for item in value])
     return value
 
 
@@ -240,6 +255,8 @@ def fill(template: Any, results: Iterator[Any]) -> Any:
 
 def set_name(value: Any, name: str, span: Span | None = None) -> None:
     """Gives the IR value behind a handle the user's name, unless it has one; names are hints only."""
+    if isinstance(value, Compound):
+        value._take_name_(name)
     if is_handle(value) and not value.value.name:
         # Values are frozen so that passes cannot change them; while tracing, nobody has seen this one yet.
         object.__setattr__(value.value, "name", name)
@@ -255,7 +272,6 @@ def describe_ir_type(type_: Type) -> str:
         return f"scalar {type_.short}"
     if isinstance(type_, PointerType):
         return f"pointer {type_}"
-    assert isinstance(type_, BufferType)
     return str(type_)
 
 
@@ -265,6 +281,8 @@ def describe_value(value: Any) -> str:
         return describe_ir_type(value.value.type)
     if isinstance(value, Undefined):
         return "no value"
+    if isinstance(value, Compound):
+        return value._described_
     if hasattr(type(value), "described"):  # block pointers and descriptors
         return str(value.described)
     if isinstance(value, tuple):
@@ -280,3 +298,16 @@ def describe_value(value: Any) -> str:
         return repr(plain)
     name = getattr(plain, "__name__", None)
     return f"the compile-time object {name or repr(plain)}"
+
+
+def handles_of(value: Any) -> list[Value]:
+    """The IR values inside a value, in order."""
+    return [leaf.value for leaf in leaves(value)]
+
+
+def with_handles(value: Any, values: Sequence[Value]) -> Any:
+    """`value` made of other IR values of the same types, in order."""
+    return replace_leaves(value, (rebuild(leaf, new) for leaf, new in zip(leaves(value), values, strict=True)))
+
+
+set_handles(handles_of, with_handles)

@@ -10,13 +10,13 @@ import numpy as np
 from tle2cuda.errors import InternalError
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BufferType, element_of, shape_of
+from tle2cuda.ir.types import element_of, is_handle, shape_of
 
 
 def check_results(op: Op, values: Sequence[Any]) -> None:
     """Raise when a value has another shape or dtype than the result it belongs to."""
     for number, (result, value) in enumerate(zip(op.results, values, strict=True)):
-        if isinstance(result.type, BufferType):
+        if is_handle(result.type):
             continue
         wanted = value_dtype(element_of(result.type))
         array = np.asarray(value)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.errors import InternalError, KernelError
-from tle2cuda.interpreter import control, handles
+from tle2cuda.interpreter import asynchrony, control, copies, handles
+from tle2cuda.interpreter.asynchrony import Partition
 from tle2cuda.interpreter.checks import check_results
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.interpreter.offsets import check_access, offsets_that_may_wrap, shadow_step
@@ -29,6 +30,7 @@ Frame = list[Any]
 Step = Callable[[Frame], None]
 WaitingStep = Callable[[Frame], Waiting]
 
+WAITING = frozenset({"cluster_barrier", "grid_barrier"} | asynchrony.WAITING)
 _VECTOR_SAFE = {"hint", "yield"}.union(
     [
         "constant",
@@ -57,6 +59,9 @@ _VECTOR_SAFE = {"hint", "yield"}.union(
         "bitcast",
     ]
 )
+
+
+COMPILERS = {**control.COMPILERS, **handles.COMPILERS, **asynchrony.COMPILERS, **copies.COMPILERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,11 @@ def compile_kernel(kernel: Kernel, *, check_types: bool = False) -> Program:
 
 
 class Compiler:
-    """Compiles one kernel; `control` and `handles` hold the operations that need more than operand values."""
+    """Compiles one kernel; `control`, `handles`, `asynchrony` and `copies` hold operations that need more than values.
+
+    Attributes:
+        partition: The partition whose region is being compiled; None outside.
+    """
 
     def __init__(self, kernel: Kernel, check_types: bool) -> None:
         self.kernel = kernel
@@ -132,6 +141,7 @@ class Compiler:
         self.owners: dict[Callable[..., Any], Op] = {}
         self.combine: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}
         ops = list(walk(kernel.body))
+        self.barrier_allocations = [op for op in ops if op.name == "alloc_barriers"]
         allocations = [op for op in ops if op.name == "alloc"]
         self.buffer_numbers = {op: number for number, op in enumerate(allocations)}
         self.shared = tuple(self._shared_layout(number, op) for number, op in enumerate(allocations))
@@ -140,6 +150,7 @@ class Compiler:
         self.may_spin = any(op.name == "while" and reads_memory(op) for op in ops)
         self.doubtful = offsets_that_may_wrap(kernel)
         self.shadows: dict[Value, int] = {}
+        self.partition: Partition | None = None
 
     @staticmethod
     def _shared_layout(number: int, op: Op) -> SharedLayout:
@@ -204,7 +215,7 @@ class Compiler:
 
     def waits(self, op: Op) -> bool:
         """Whether a CTA may have to wait for others while executing an operation."""
-        if op.name in ("cluster_barrier", "grid_barrier") or (op.name == "while" and reads_memory(op)):
+        if op.name in WAITING or (op.name == "while" and reads_memory(op)):
             return True
         return any(self.waits(inner) for region in op.regions for inner in region.ops)
 
@@ -270,7 +281,7 @@ class Compiler:
                 value.setflags(write=False)
             self.template[self.slot(op.results[0])] = value
             return
-        special = control.COMPILERS.get(op.name) or handles.COMPILERS.get(op.name)
+        special = COMPILERS.get(op.name)
         if special is not None:
             for is_waiting, step in special(self, op):
                 self.owners[step] = op
@@ -281,14 +292,14 @@ class Compiler:
         step = self.call_meaning(op)
         if self.check_types:
             step = self._checked(op, step)
-        for each in (self._offset_check(op), step, self._shadow_step(op)):
+        for each in (self.offset_check(op), step, self._shadow_step(op)):
             if each is not None:
                 self.owners[each] = op
                 yield False, each
 
-    def _offset_check(self, op: Op) -> Step | None:
+    def offset_check(self, op: Op) -> Step | None:
         """What checks, before an access, that no offset wrapped on the way to its pointer."""
-        position = {"load": 1, "store": 2, "atomic_rmw": 2, "atomic_cas": 3}.get(op.name)
+        position = {"load": 1, "store": 2, "atomic_rmw": 2, "atomic_cas": 3, "cp_async": 2}.get(op.name)
         if position is None or not self.shadow(op.operands[0]):
             return None
         pointer, shadow = self.slot(op.operands[0]), self.shadow(op.operands[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from tle2cuda.errors import InterpreterError
 from tle2cuda.interpreter.memory import CTAMemory, Memory
 from tle2cuda.interpreter.regions import Region as MemoryRegion
+from tle2cuda.interpreter.synchronisation import NamedBarrier, Pipe
 from tle2cuda.ir.nodes import Op, Region
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ class Context:
         cta_slot: Number under which the CTA's shared memory is found.
         memory: Loads, stores, atomics.
         frame: Current values of the kernel's IR values.
+        order: Gives turns to partitions in a random order; None: in the order of the kernel.
+        named_barriers: By virtual number.
+        pipes: By the operation that made them.
         clock: Per rank of the cluster, how many barrier arrivals of that CTA this one knows to have happened.
     """
 
@@ -53,6 +58,7 @@ class Context:
         cluster_slots: tuple[int, ...],
         limits: Limits,
         output: TextIO | None = None,
+        order: random.Random | None = None,
     ) -> None:
         self.program_id = program_id
         self.num_programs = num_programs
@@ -62,6 +68,9 @@ class Context:
         self.memory = CTAMemory(memory, self)
         self.limits = limits
         self.frame: Frame = []
+        self.order = order
+        self.named_barriers: dict[int, NamedBarrier] = {}
+        self.pipes: dict[Op, Pipe] = {}
         self.clock = [0] * len(cluster_slots)
         self.peer_accesses: dict[int, tuple[int, Op, str]] = {}
         self.compiled_regions: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}

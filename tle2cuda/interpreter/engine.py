@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -46,7 +47,7 @@ def run(
             barriers are tested with it on.
         check_types: Check each operation's results against their types.
         memory: Further arrays that the kernel reaches through tables of pointers only.
-        seed: Give turns to CTAs in a random order; by default in order of their index.
+        seed: Give turns to CTAs, and to partitions of a CTA, in a random order; by default in order.
         output: Where `device_print` goes; by default standard output.
 
     Raises:
@@ -63,7 +64,8 @@ def run(
     values = bind_arguments(kernel, args, shared)
     for number, array in enumerate(memory):
         shared.add_array(f"memory[{number}]", as_array(array, f"memory[{number}]"))
-    launch = _Launch(program, extents, shared, values, Limits(max_steps), output)
+    order = random.Random(seed) if seed is not None else None
+    launch = _Launch(program, extents, shared, values, Limits(max_steps), output, order)
     with np.errstate(all="ignore"):
         if program.body.run is not None:
             launch.run_plain()
@@ -97,12 +99,14 @@ class _Launch:
         values: list[Any],
         limits: Limits,
         output: TextIO | None,
+        order: random.Random | None,
     ) -> None:
         self.program = program
         self.grid = grid
         self.memory = memory
         self.limits = limits
         self.output = output
+        self.order = order
         self.template: Frame = list(program.template)
         for slot, value in zip(program.argument_slots, values, strict=True):
             self.template[slot] = value
@@ -125,7 +129,7 @@ class _Launch:
         for rank in range(size):
             x, y, z = rank % sizes[0], rank // sizes[0] % sizes[1], rank // (sizes[0] * sizes[1])
             index = (first[0] + x, first[1] + y, first[2] + z)
-            context = Context(self.memory, index, self.grid, rank, slots, self.limits, self.output)
+            context = Context(self.memory, index, self.grid, rank, slots, self.limits, self.output, self.order)
             context.frame = list(self.template)
             context.frame[0] = context
             context.compiled_regions = self.program.combine

@@ -32,6 +32,13 @@ class BufferHandle:
     offsets: NDArray[np.uint64]
 
 
+def slot_of(handle: BufferHandle, stage: int) -> BufferHandle:
+    """One stage of a buffer; a stage that does not exist is an error only when something in it is accessed."""
+    if not 0 <= stage < len(handle.offsets):
+        return BufferHandle(handle.address | addresses.INVALID_BIT, handle.offsets[0])
+    return replace(handle, offsets=handle.offsets[stage])
+
+
 def _row_major(type_: BufferType) -> NDArray[np.uint64]:
     count = type_.num_elements
     offsets: NDArray[np.uint64] = np.arange(count, dtype=np.uint64) * np.uint64(type_.element.bytes)
@@ -65,13 +72,7 @@ def _buffer_view(compiler: Compiler, op: Op) -> Steps:
         stage = compiler.slot(op.operands[1])
 
         def slot(frame: Frame) -> None:
-            handle: BufferHandle = frame[source]
-            index = int(frame[stage])
-            if not 0 <= index < len(handle.offsets):
-                # Not an error until something in it is accessed.
-                frame[out] = BufferHandle(handle.address | addresses.INVALID_BIT, handle.offsets[0])
-            else:
-                frame[out] = replace(handle, offsets=handle.offsets[index])
+            frame[out] = slot_of(frame[source], int(frame[stage]))
 
         yield False, slot
         return

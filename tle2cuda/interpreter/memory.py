@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tle2cuda.interpreter.context import Context
 
 _Array = NDArray[Any]
+_READERS = ("load", "cp_async", "tma_load")  # of global memory
 _VERBS = {"load": "reads", "store": "writes", "atomic_rmw": "updates", "atomic_cas": "updates"}
 
 
@@ -276,7 +277,7 @@ class CTAMemory:
         if region.cta_slot >= 0:
             if region.cta_slot != self._context.cta_slot:
                 self._context.touch_peer(region, op)
-        elif not region.writeable and op.name != "load":
+        elif not region.writeable and op.name not in _READERS:
             raise InterpreterError(
                 f"{op.name} {_VERBS.get(op.name, 'writes')} {region.name}, which is a read-only array",
                 op.span,

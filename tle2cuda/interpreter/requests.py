@@ -1,8 +1,8 @@
-"""What a CTA asks of the scheduler when it cannot simply go on."""
+"""What a CTA or a partition asks of the scheduler when it cannot simply go on."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import NamedTuple
 
 from tle2cuda.ir.nodes import Op
@@ -35,5 +35,19 @@ class Spin(NamedTuple):
     is_quiet: bool
 
 
-Request = Arrive | Spin
+class Blocked(NamedTuple):
+    """A partition waits for another one of its CTA.
+
+    Attributes:
+        op: The waiting operation.
+        is_over: Whether it can go on now.
+        describe: What it waits for and what that would take, for a message.
+    """
+
+    op: Op
+    is_over: Callable[[], bool]
+    describe: Callable[[], str]
+
+
+Request = Arrive | Spin | Blocked
 Waiting = Generator[Request, None, None]

@@ -166,6 +166,7 @@ class Scheduler:
                 if request is None:
                     cta.execution = None
                 else:
+                    assert isinstance(request, Arrive)  # partitions wait inside of their CTA
                     group.arrive(cta, request)
             if group.is_done:
                 self.retire(group)

@@ -18,6 +18,7 @@ from tle2cuda.ir.kinds import (
     PIPE,
     POINTER,
     POSITIVE,
+    TENSOR,
     TEXT,
     TEXTS,
     Kind,
@@ -83,13 +84,14 @@ _row(
     **_EFFECT,
 )
 _row("proxy_fence", "->", (), rules.check_no_results, attrs={"space": choice("shared", "global")}, **_EFFECT)
+_row("tma_store_wait", "->", (), rules.check_no_results, attrs={"kind": choice("read", "all")}, **_EFFECT)
 _row(
     "cp_async",
     "tile of global pointers, buffer of its shape [, mask] ->",
     (POINTER, BUFFER),
     async_rules.check_cp_async,
     variadic=BOOLEAN,
-    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT)},
+    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT), "chunk_bytes": maybe(NATURAL)},
     reads_memory=True,
     **_EFFECT,
 )
@@ -104,9 +106,23 @@ _row(
     **_EFFECT,
 )
 _row(
+    "tensor_map",
+    "pointer argument -> tensor map, encoded by the launcher",
+    (POINTER,),
+    async_rules.check_tensor_map,
+    attrs={
+        "name": TEXT,
+        "offset": TEXT,
+        "shape": TEXTS,
+        "strides": TEXTS,
+        "swizzle_bytes": choice_of(0, 32, 64, 128),
+        "padding": choice("zero", "nan"),
+    },
+)
+_row(
     "tma_load",
     "base, `rank` each of extents, strides, i32 offsets, buffer [, barriers, i32 index] ->",
-    (POINTER,),
+    (TENSOR,),
     async_rules.check_tensor_copy,
     variadic=ANY,
     attrs={
@@ -115,6 +131,8 @@ _row(
         "eviction": maybe(TEXT),
         "multicast": maybe(NATURAL),
         "completion": choice("blocking", "barrier", "pipe"),
+        "stage_bytes": maybe(NATURAL),
+        "adds_bytes": maybe(FLAG),
     },
     reads_memory=True,
     **_EFFECT,
@@ -122,7 +140,7 @@ _row(
 _row(
     "tma_store",
     "buffer, base, `rank` each of extents, strides, i32 offsets ->",
-    (BUFFER, POINTER),
+    (BUFFER, TENSOR),
     async_rules.check_tensor_copy,
     variadic=ANY,
     attrs={**_BOX, "kind": choice(*STORE_KINDS)},
@@ -136,7 +154,15 @@ _row(
     async_rules.check_pipe,
     variadic=BUFFER,
     is_pure=False,
-    attrs={"name": maybe(TEXT), "capacity": POSITIVE, "fields": TEXTS, "readers": TEXTS, "one_shot": FLAG},
+    attrs={
+        "name": maybe(TEXT),
+        "capacity": POSITIVE,
+        "fields": TEXTS,
+        "readers": TEXTS,
+        "one_shot": FLAG,
+        "transports": maybe(TEXTS),
+        "is_closed": maybe(FLAG),
+    },
 )
 _row(
     "pipe_acquire",
@@ -146,7 +172,14 @@ _row(
     reads_memory=True,
     **_EFFECT,
 )
-_row("pipe_commit pipe_close", "pipe, i32 stage, i32 lap ->", _STAGE, rules.check_no_results, **_EFFECT)
+_row(
+    "pipe_commit pipe_close",
+    "pipe, i32 stage, i32 lap ->",
+    _STAGE,
+    rules.check_no_results,
+    attrs={"arrivals": maybe(TEXTS)},
+    **_EFFECT,
+)
 _row(
     "pipe_wait",
     "pipe, i32 stage, i32 lap -> bool, a slot per field",

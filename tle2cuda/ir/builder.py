@@ -26,6 +26,8 @@ class Builder:
         target: Architecture such as ``sm_90a``.
         cluster_dims: Cluster shape asked for so far, None when nothing asked.
         cooperative: True once a grid barrier was traced.
+        partition: Name of the function of `warp_specialize` being traced, None outside.
+        named_barriers: How many named barriers there are so far.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
     """
 
@@ -38,6 +40,9 @@ class Builder:
         self.cluster_span: Span | None = None
         self.cooperative = False
         self._regions: list[list[Op]] = []
+        self._first = 0  # operations that were put in front of all others
+        self.partition: str | None = None
+        self.named_barriers = 0
 
     def emit(
         self,
@@ -53,6 +58,13 @@ class Builder:
         op = make_op(name, operands, result_types, attrs, regions, self.span)
         self._regions[-1].append(op)
         return op.results
+
+    def emit_first(self, name: str, result_type: Type, attrs: Mapping[str, Any]) -> Value:
+        """Put an operation without operands in front of the kernel, behind others put there; returns its result."""
+        op = make_op(name, (), (result_type,), attrs, span=self.span)
+        self._regions[0].insert(self._first, op)
+        self._first += 1
+        return op.result
 
     def emit_one(
         self,

@@ -31,11 +31,15 @@ from tle2cuda.ir.types import (
     is_pointer,
 )
 
-Kind = Literal["read", "write", "atomic"]
+Kind = Literal["read", "write", "atomic", "release", "arm", "poll"]
 
 READ: Kind = "read"
 WRITE: Kind = "write"
 ATOMIC: Kind = "atomic"
+RELEASE: Kind = "release"
+ARM: Kind = "arm"
+POLL: Kind = "poll"
+"""The last three concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
 
 _MEMORY_KINDS: Mapping[str, Kind] = {
     "load": READ,
@@ -65,8 +69,14 @@ _SCRATCH_PHASES: Mapping[str, tuple[Kind, ...]] = {
 BARRIERS = frozenset({"barrier", "cluster_barrier", "grid_barrier"})
 """Operations at which all threads of the CTA meet and see each other's earlier memory operations.
 
-A `cluster_barrier` of some members only is a CTA barrier for the other CTAs as well.
+A `cluster_barrier` of some members only is a CTA barrier for the other CTAs as well. Inside of a partition, a `barrier`
+and those inside of collectives are met by the threads of that partition.
 """
+
+
+def is_barrier(op: Op) -> bool:
+    """Whether all threads of the task meet at an operation. All of them take part in a named barrier that they wait at."""
+    return op.name in BARRIERS or (op.name == "named_barrier" and op.attrs["kind"] == "sync")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,11 +88,13 @@ class Effect:
         space: Address space of the pointer: ``global``, ``shared`` or ``cluster`` (shared memory of any CTA
             of the cluster, the own one included).
         root: The `alloc` value or kernel argument; None when unknown, which stands for all of the space.
-        pointer: The pointer (tile) operand, None when the whole of `root` is meant.
+        pointer: The pointer (tile) operand, None when `buffer` or the whole of `root` is meant.
         op: The operation.
-        one_thread: Thread 0 alone does it. True of scalar stores and atomics, which happen once per CTA.
+        one_thread: Thread 0 of the task alone does it. True of scalar stores and atomics, which happen once, and of what
+            the copy engine is told to do.
         is_scratch: It concerns the operation's own scratch.
         is_async: It may happen after the operation: the copy engine or cp.async makes it.
+        buffer: The buffer operand, part of `root`, all of which is meant.
         proxy: ``generic`` (ordinary instructions and cp.async) or ``async`` (TMA): accesses through different proxies
             need a fence as well as an order.
     """
@@ -95,6 +107,7 @@ class Effect:
     one_thread: bool = False
     is_scratch: bool = False
     is_async: bool = False
+    buffer: Value | None = None
     proxy: Literal["generic", "async"] = "generic"
 
     @property
@@ -224,7 +237,7 @@ def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
 
     The accesses of one step are not ordered among each other. Control flow has no steps of its own.
     """
-    if op.name in BARRIERS:
+    if is_barrier(op):
         return (CTA_BARRIER,)
     if op.name == "fused":
         return _fused_steps(op, roots)
@@ -232,7 +245,7 @@ def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
         return ((Effect(WRITE, SHARED, op.result, None, op),),)
     own = _own_accesses(op, roots)
     scratch = scratch_operands(op)
-    if not scratch:
+    if not scratch or op.name not in _SCRATCH_PHASES:  # such as barriers of its own
         return (own,) if own else ()
     result: list[Step] = []
     for number, kind in enumerate(_SCRATCH_PHASES[op.name]):
@@ -245,7 +258,7 @@ def steps(op: Op, roots: Roots) -> tuple[Step, ...]:
 
 def internal_barriers(op: Op) -> int:
     """CTA barriers inside an operation that is no barrier itself."""
-    return len(_SCRATCH_PHASES[op.name]) - 1 if scratch_operands(op) else 0
+    return len(_SCRATCH_PHASES[op.name]) - 1 if scratch_operands(op) and op.name in _SCRATCH_PHASES else 0
 
 
 def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
@@ -271,12 +284,15 @@ def _copy_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "cp_async":
         pointer, buffer = op.operands[:2]
         reads = [Effect(READ, GLOBAL, root, pointer, op, is_async=True) for root in roots.of(pointer)]
-        return (*reads, *(Effect(WRITE, SHARED, root, None, op, is_async=True) for root in roots.of(buffer)))
+        writes = (Effect(WRITE, SHARED, root, None, op, is_async=True, buffer=buffer) for root in roots.of(buffer))
+        return (*reads, *writes)
     copy = tensor_copy(op)
     kinds = (READ, WRITE) if op.name == "tma_load" else (WRITE if op.attrs["kind"] == "store" else ATOMIC, READ)
     found = []
     for kind, space, value in zip(kinds, (GLOBAL, SHARED), (copy.base, copy.buffer), strict=True):
-        found += [Effect(kind, space, root, None, op, is_async=True, proxy="async") for root in roots.of(value)]
+        part = value if space == SHARED else None
+        for root in roots.of(value):
+            found.append(Effect(kind, space, root, None, op, True, is_async=True, buffer=part, proxy="async"))
     return tuple(found)
 
 

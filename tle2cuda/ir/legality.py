@@ -16,7 +16,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.row import Row
 from tle2cuda.ir.rows import ROWS
 from tle2cuda.ir.rules import scratch_operands, value_operands
-from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType
+from tle2cuda.ir.types import GLOBAL, BarrierType, BufferType, DType, PointerType
 
 __all__ = ["ROWS", "Row", "has_side_effects", "is_pure", "reads_memory", "row_of", "scratch_operands"]
 __all__ += ["value_operands", "verify"]
@@ -202,8 +202,8 @@ def _check_attributes(row: Row, op: Op) -> None:
 def _check_operands(row: Row, op: Op) -> None:
     operands = value_operands(op)
     for value in scratch_operands(op):
-        if not isinstance(value.type, BufferType):
-            raise Broken(f"a scratch operand is {value.type}, not a buffer")
+        if not isinstance(value.type, (BufferType, BarrierType)):
+            raise Broken(f"a scratch operand is {value.type}, not a buffer or barrier")
     fixed, rest = row.operands, row.variadic
     if len(operands) < len(fixed) or (rest is None and len(operands) > len(fixed)):
         least = "at least " if rest is not None else ""

@@ -228,6 +228,7 @@ _row(
         "cache": maybe(TEXT),
         "eviction": maybe(TEXT),
         "volatile": maybe(FLAG),
+        "is_async": maybe(FLAG),
     },
     is_pure=False,
     reads_memory=True,

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
 
-_WRITES = ("store", "atomic_rmw", "atomic_cas")
+_WRITES = ("store", "atomic_rmw", "atomic_cas", "tma_store")
+_READS = ("load", "cp_async", "tma_load")
+_REPEATED = ("for", "while", "warp_specialize")  # what one of their regions writes may come before what any of them reads
+
+
+def _pointer(op: Op) -> Value:
+    """What an access goes through: a pointer, or a tensor map."""
+    return tensor_copy(op).base if op.name in ("tma_load", "tma_store") else op.operands[0]
 
 
 class GlobalAccess:
@@ -32,9 +40,9 @@ class GlobalAccess:
 
     def _visit(self, region: Region, dirty: bool) -> bool:
         for op in region.ops:
-            if op.name in ("for", "while") and any(self._writes(r) for r in op.regions):
+            if op.name in _REPEATED and any(self._writes(r) for r in op.regions):
                 dirty = True
-            if op.name in ("load", *_WRITES) and self._is_global(op):
+            if op.name in (*_READS, *_WRITES) and self._is_global(op):
                 self._access(op, dirty)
                 dirty = dirty or op.name in _WRITES
             elif op.name == "asm_block":
@@ -56,7 +64,7 @@ class GlobalAccess:
         return dirty
 
     def _access(self, op: Op, dirty: bool) -> None:
-        arguments = self._arguments(op.operands[0])
+        arguments = self._arguments(_pointer(op))
         if op.name in _WRITES:
             if arguments is None:
                 self.anything_written = True
@@ -78,6 +86,8 @@ class GlobalAccess:
 
     @staticmethod
     def _is_global(op: Op) -> bool:
+        if op.name in ("tma_load", "tma_store"):
+            return True
         element = element_of(op.operands[0].type)
         return isinstance(element, PointerType) and element.space == GLOBAL
 

@@ -8,6 +8,7 @@ from tle2cuda.errors import InternalError, KernelError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op
 from tle2cuda.lowering import (
+    async_copies,
     control,
     debug,
     device_info,
@@ -18,6 +19,8 @@ from tle2cuda.lowering import (
     histogram,
     inline_asm,
     join,
+    mbarriers,
+    pipes,
     program,
     reduction,
     scalars,
@@ -25,7 +28,9 @@ from tle2cuda.lowering import (
     shape,
     shared,
     sort,
+    specialize,
     tiles,
+    tma,
 )
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import operation
@@ -59,6 +64,24 @@ _EMITTERS: dict[str, Emitter] = {
     "gather": gather.emit_gather,
     "sort": sort.emit_sort,
     "tile_to_scalar": shape.emit_tile_to_scalar,
+    "tma_load": tma.emit_load,
+    "tma_store": tma.emit_store,
+    "tma_store_wait": tma.emit_store_wait,
+    "alloc_barriers": mbarriers.emit_alloc,
+    "mbarrier_wait": mbarriers.emit_wait,
+    "mbarrier_arrive": mbarriers.emit_arrive,
+    "named_barrier": mbarriers.emit_named,
+    "pipe": pipes.emit_pipe,
+    "pipe_acquire": pipes.emit_acquire,
+    "pipe_commit": pipes.emit_commit,
+    "pipe_close": pipes.emit_close,
+    "pipe_wait": pipes.emit_wait,
+    "pipe_release": pipes.emit_release,
+    "cp_async": async_copies.emit_copy,
+    "cp_async_commit": async_copies.emit_commit,
+    "cp_async_wait": async_copies.emit_wait,
+    "proxy_fence": async_copies.emit_proxy_fence,
+    "warp_specialize": specialize.emit_warp_specialize,
     "for": control.emit_for,
     "while": control.emit_while,
     "if": control.emit_if,
@@ -79,7 +102,7 @@ def emit_op(state: State, op: Op) -> None:
 
 
 def _emit(state: State, op: Op) -> None:
-    if op.name in ("yield", "condition", "assume"):
+    if op.name in ("yield", "condition", "assume", "tensor_map"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used

@@ -123,7 +123,7 @@ def takes_over(state: State, op: Op) -> bool:
     """Whether a product may be summed in the registers of its accumulator, which nothing else reads."""
     start, result = op.operands[2], op.results[0]
     held = state.registers.get(start)
-    if held is None or held.layout != tile_layout(result) or held.single_run:
+    if held is None or held.layout != tile_layout(result) or held.single_run or held.is_constant:
         return False
     return state.use_count(start) == 1 and state.levels.get(start, 0) >= state.level
 

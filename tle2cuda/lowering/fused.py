@@ -8,7 +8,7 @@ need becomes a `Vector`; what outlives the region becomes an array declared in f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile
@@ -245,13 +245,13 @@ class FusedLoop:
         name = self.state.names.fresh(self._hint(value))
         type_ = self.state.tile_type(value, self.vec)
         statements.constant(block, type_, name, expr.text, op.span)
-        self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
+        self._keep(value, Registers(name, self.layout, self.vec, single_run=True, is_constant=True))
 
     def _keep(self, value: Value, registers: Registers) -> None:
         self.ev.vectors[value] = registers
         result = self.results.get(value)
         if result is not None and self.ev.runs == 1:
-            self.state.registers[result] = Registers(registers.name, registers.layout, registers.vec)
+            self.state.registers[result] = replace(registers, single_run=False)
 
     def _as_vector(self, value: Value) -> str:
         """Text of the vector that holds this run's elements of a value."""
@@ -323,7 +323,7 @@ class FusedLoop:
         else:
             statements.variable(self.ev.run_block, self.state.tile_type(value, self.vec), name, op.span)
             statements.assign(self.here, f"{name}[k]", expr.text, op.span)
-        self._keep(value, Registers(name, self.layout, self.vec, single_run=True))
+        self._keep(value, Registers(name, self.layout, self.vec, single_run=True, is_constant=self.vec == 1))
 
     def _atomic(self, op: Op) -> None:
         """One atomic per element; the old value is 0 where the mask is off."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
@@ -443,7 +443,7 @@ class _Tiles:
         if target is None:
             target = self.state.new_registers(result, hint_for(self.state, result, self.op))
             if self.is_plain:
-                return target
+                return replace(target, is_constant=True)
             type_, name = self.state.declarator(target, result)
             unused = "" if self.state.use_count(result) else "[[maybe_unused]] "
             statements.variable(self.state.block, unused + type_, name, self.op.span)

@@ -81,31 +81,39 @@ class Guard:
 class VectorPlan:
     """Decides which memory operations of a loop move whole vectors."""
 
-    def __init__(self, state: State, layout: Layout) -> None:
+    def __init__(self, state: State, layout: Layout, vec: int | None = None) -> None:
         self.state = state
         self.layout = layout
         self.axis, self.vec = layout.vector()
+        if vec is not None:
+            self.vec = vec
 
     def guard(self, op: Op) -> Guard | None:
         """How to guard a vector access; None when it has to go element by element."""
         access = access_of(op)
-        if self.vec == 1 or not is_tile(access.pointer):
+        if not is_tile(access.pointer):
             return None
         if op.name not in ("load", "store") and not self._adds_vectors(op):
             return None
-        if pointee(access.pointer) is BOOL:
+        return self.guard_of(access.pointer, access.mask)
+
+    def guard_of(self, pointer: Value, mask: Value | None) -> Guard | None:
+        """How to guard an access of a vector through a tile of pointers; None when it has to go element by element."""
+        if self.vec == 1:
+            return None
+        if pointee(pointer) is BOOL:
             return None  # in global memory any byte but 0 is true: looked at one by one
-        info = self.state.info.get(access.pointer)
-        size = pointee(access.pointer).bytes
+        info = self.state.info.get(pointer)
+        size = pointee(pointer).bytes
         if info is None or info.contiguity[self.axis] < self.vec:
             return None
         if info.divisibility[self.axis] % min(MAX_ACCESS_BYTES, self.vec * size):
             return None
-        if access.mask is None:
+        if mask is None:
             return Guard((), ())
         conditions: list[Value] = []
         bounds: list[Bound] = []
-        for part in self._conjuncts(access.mask):
+        for part in self._conjuncts(mask):
             mask_info = self.state.info.get(part)
             if not is_tile(part) or (mask_info is not None and mask_info.constancy[self.axis] >= self.vec):
                 conditions.append(part)
@@ -216,7 +224,7 @@ class MemoryEmitter:
             self.state.helper(f"load{cache}")
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
         if guard.bounds:
-            valid = self._valid(guard)
+            valid = valid_elements(self.ev, guard)
             condition = all_of(conditions)
             if condition is not None:
                 valid = ternary(condition, valid, C("0"))
@@ -255,17 +263,6 @@ class MemoryEmitter:
             return True
         return info is not None and info.constancy[self.ev.layout.vector()[0]] >= self.ev.vec
 
-    def _valid(self, guard: Guard) -> C:
-        result: C | None = None
-        for bound in guard.bounds:
-            start = self.ev.value(bound.index, bound.grid, k_zero=True)
-            room = binary("-", ADD, self.ev.c(bound.limit, bound.grid, k_zero=True), self.ev.text(start))
-            if bound.slack:
-                room = binary("+", ADD, room, C(str(bound.slack)))
-            result = room if result is None else C(f"min({result.text}, {room.text})", PRIMARY)
-        assert result is not None
-        return result
-
     # ---- stores -----------------------------------------------------------------------------------------------------
 
     def store_element(self, op: Op, owner: C | None) -> StoreView:
@@ -292,7 +289,7 @@ class MemoryEmitter:
             value=value,
             function=self._vector_writer(op, is_edge=bool(guard.bounds)),
             address=address.text,
-            valid=self._valid(guard).text if guard.bounds else "",
+            valid=valid_elements(self.ev, guard).text if guard.bounds else "",
         )
 
     def _vector_writer(self, op: Op, is_edge: bool) -> str:
@@ -307,6 +304,19 @@ class MemoryEmitter:
         if cache:
             self.state.helper(f"store{cache}")
         return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
+
+
+def valid_elements(ev: Evaluator, guard: Guard) -> C:
+    """How many leading elements of a vector lie in bounds, 0 and less for none, and more than it has for all."""
+    result: C | None = None
+    for bound in guard.bounds:
+        start = ev.value(bound.index, bound.grid, k_zero=True)
+        room = binary("-", ADD, ev.c(bound.limit, bound.grid, k_zero=True), ev.text(start))
+        if bound.slack:
+            room = binary("+", ADD, room, C(str(bound.slack)))
+        result = room if result is None else C(f"min({result.text}, {room.text})", PRIMARY)
+    assert result is not None
+    return result
 
 
 def read_element(state: State, op: Op, places: Places, place: Place) -> C:

@@ -9,7 +9,7 @@ from tle2cuda.ir.classify import ELEMENTWISE
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.lowering import atomics, statements
-from tle2cuda.lowering.cexpr import AND, EQUALITY, PRIMARY, C, all_of, binary, ternary
+from tle2cuda.lowering.cexpr import AND, PRIMARY, C, all_of, binary, ternary
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import access_of, masked_element, pointee, read_element, store_view, write_store
 from tle2cuda.lowering.naming import hint_for
@@ -174,7 +174,7 @@ def emit_atomic(state: State, op: Op) -> None:
 
 def first_thread(state: State) -> C:
     """Condition that selects one thread of the CTA."""
-    return binary("==", EQUALITY, state.thread(), C("0"))
+    return state.first_thread()
 
 
 def _slot(state: State, op: Op) -> str:

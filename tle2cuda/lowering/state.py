@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
+from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.nodes import Kernel, Op, Value
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
@@ -29,10 +31,13 @@ from tle2cuda.ir.types import (
 from tle2cuda.layout import Layout
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
-from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C, Expr, K
+from tle2cuda.lowering.cexpr import EQUALITY, RUN, THREAD, Affine, C, Expr, K, binary
 from tle2cuda.lowering.names import Names
 from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
+
+if TYPE_CHECKING:
+    from tle2cuda.lowering.specialize import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +48,15 @@ class Registers:
         name: C variable.
         layout: Which thread and register holds which element.
         vec: Elements of one vector, the extent of `k`.
+        single_run: It is a vector that lives inside one step of the loop over runs.
+        is_constant: The variable is `const`, so nobody may sum in it.
     """
 
     name: str
     layout: Layout
     vec: int
-    single_run: bool = False  # a vector that lives inside one step of the loop over runs
+    single_run: bool = False
+    is_constant: bool = False
 
     @property
     def runs(self) -> int:
@@ -73,6 +81,8 @@ class BufferRef:
         starts: First index along each extent, for sub-slices.
         flat: True when `text` is a pointer and indices must be linearised row-major.
         strides: Row-major strides in elements of the storage, for flat buffers.
+        swizzle_bytes: Span of the swizzle under which rows are stored, in panels of so many bytes; 0 for none.
+        element_bytes: Size of an element of a swizzled buffer.
     """
 
     text: str
@@ -80,6 +90,18 @@ class BufferRef:
     starts: tuple[Expr, ...]
     flat: bool = False
     strides: tuple[int, ...] = ()
+    swizzle_bytes: int = 0
+    element_bytes: int = 0
+
+    @property
+    def panel_columns(self) -> int:
+        """Columns of a row of the storage."""
+        return self.swizzle_bytes // self.element_bytes if self.swizzle_bytes else self.shape[-1]
+
+    @property
+    def has_panels(self) -> bool:
+        """Whether rows are longer than the swizzle, so that an index of the panel stands in front of the row's."""
+        return bool(self.swizzle_bytes) and self.shape[-1] > self.panel_columns
 
 
 def cuda_type(type_: Type) -> str:
@@ -139,6 +161,13 @@ class State:
         self.scalars: dict[Value, C] = _Leveled[C](self)
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
+        self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
+        self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
+        self.workers = Block(depth=2)  # what the warps of worker partitions do
+        self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
+        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
+        self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}
@@ -158,6 +187,11 @@ class State:
         self.index_constants: set[str] = set()  # named elements of lazy tiles, which may turn out not to be needed
         self.index_names = {K: "k", RUN: "run", THREAD: "thread"}
 
+    @functools.cached_property
+    def roots(self) -> Roots:
+        """Where the kernel's buffers and barriers come from."""
+        return Roots(self.kernel)
+
     # ---- text -------------------------------------------------------------------------------------------------------
 
     def helper(self, name: str) -> str:
@@ -169,6 +203,10 @@ class State:
         """Number of the thread in its task, as a signed int; `threadIdx.x` where the task is the whole CTA."""
         self.uses_thread = True
         return C("thread")
+
+    def first_thread(self) -> C:
+        """Condition that selects one thread of the task."""
+        return binary("==", EQUALITY, self.thread(), C("0"))
 
     def comment(self, span: Span, block: Block | None = None) -> None:
         """Show the user's line, unless it is the one shown last."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import operator as python_operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, TypeVar
 
 from tle2cuda.errors import ConstexprRequired, InvalidArgument, InvalidType, NotSupported, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
-from tle2cuda.ir.types import BOOL, F32, F64, FOREIGN_DTYPES, I32, I64, U32, U64, DType, Element, with_shape
+from tle2cuda.ir.types import BOOL, F32, F64, FOREIGN_DTYPES, I32, I64, U32, U64, BufferType, DType, Element, with_shape
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.values import (
     block_type,
     describe_type,
@@ -166,8 +168,17 @@ def describe(x: Any) -> str:
         return describe_type(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
+    if isinstance(value, Compound):
+        return value._described_
+    held = getattr(getattr(value, "value", None), "type", None)
+    if isinstance(held, BufferType):
+        return str(held)
+    if isinstance(getattr(value, "fn", None), FunctionType):
+        return f"the function `{value.fn.__name__}`"
     if hasattr(type(value), "described"):  # block pointers and descriptors
         return str(value.described)
+    if isinstance(value, (tuple, list)):
+        return f"({', '.join(map(describe, value))}{',' if len(value) == 1 else ''})"
     return f"{value!r} of type {type(value).__name__}"
 
 

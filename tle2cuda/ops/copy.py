@@ -1,14 +1,19 @@
-"""`tle.gpu.copy` between tiles of pointers and buffers."""
+"""`tle.gpu.copy`: between tiles of pointers, tensors and buffers, and the groups of asynchronous copies."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument, MemoryOperationFailed, NotSupported
-from tle2cuda.ir.types import BOOL, GLOBAL, PointerType
+from tle2cuda.ir import builder
+from tle2cuda.ir.types import BOOL, GLOBAL, I32, PointerType
 from tle2cuda.ops import core, memory
+from tle2cuda.ops.affine_tiles import integers
+from tle2cuda.ops.barriers import barrier as barrier_value
+from tle2cuda.ops.barriers import mbarrier_operand
 from tle2cuda.ops.buffers import buffer_fact, buffered_tensor, local_ptr
 from tle2cuda.ops.core import builtin, dims_text, fact, static_bool, static_int, static_value, tensor, unwrap
+from tle2cuda.ops.descriptors import tensor_descriptor
 from tle2cuda.ops.semantic import TLESemantic, TLESemanticError
 
 _FAILED = "copy operation failed: "
@@ -19,19 +24,30 @@ def _is_pointer_tile(value: Any) -> bool:
     return isinstance(value, tensor) and value.is_pointer
 
 
+def _kind(value: Any) -> str:
+    """What an operand of a copy is, in the plural; empty when it is none."""
+    if isinstance(value, buffered_tensor):
+        return "buffers"
+    if isinstance(value, tensor_descriptor):
+        return "tensor descriptors"
+    return "tiles of pointers" if _is_pointer_tile(value) else ""
+
+
 def _check_combination(src: Any, dst: Any) -> None:
-    """One side a tile of pointers, the other a buffer."""
+    """One side a buffer, the other a tile of pointers or a tensor descriptor."""
     for name, value in (("Source", src), ("Destination", dst)):
-        if not isinstance(value, buffered_tensor) and not _is_pointer_tile(value):
+        if not _kind(value):
             raise InvalidArgument(
-                f"{name} parameter must be a tile of pointers or a buffer, got {core.describe(value)}",
-                help="tensor descriptors (TMA) are not supported; use a tile of pointers",
+                f"{name} parameter must be a tile of pointers, a tensor descriptor or a buffer, got {core.describe(value)}",
+                help="allocate a buffer with tle.gpu.alloc, describe a tensor with tl.make_tensor_descriptor",
             )
     if isinstance(src, buffered_tensor) == isinstance(dst, buffered_tensor):
-        kind = "buffers" if isinstance(src, buffered_tensor) else "tiles of pointers"
+        kinds = f"both operands are {_kind(src)}"
+        if _kind(src) != _kind(dst):
+            kinds = "neither operand is a buffer"
         raise InvalidArgument(
-            f"Invalid copy combination: both operands are {kind}",
-            help="copy from a tile of pointers to a buffer, or back",
+            f"Invalid copy combination: {kinds}",
+            help="copy from a tile of pointers or a tensor descriptor to a buffer, or back",
         )
 
 
@@ -49,24 +65,27 @@ def copy(
     """Copies a whole buffer from or to global memory.
 
     Pointers to buffer: ``tl.store(local_ptr(dst), tl.load(src))``, masked-off elements become zero. Buffer to
-    pointers: ``tl.store(dst, tl.load(local_ptr(src)))``, masked-off elements are not stored. Either way
-        the copy is
-    complete when the call returns.
+    pointers: ``tl.store(dst, tl.load(local_ptr(src)))``, masked-off elements are not stored. Descriptor to buffer and back:
+    the box of the tensor that begins at `offsets`; what lies outside of the tensor reads as its padding and is not stored.
+
+    The copy is complete when the call returns, with two exceptions. With `is_async` it is complete behind
+    `async_wait_group`. With `barrier` it is complete when that barrier's phase is. Until then the buffer is undefined.
 
     Args:
-        src: Tile of pointers that broadcasts to the buffer's shape, or a buffer.
-        dst: A buffer, or such a tile of pointers.
+        src: Tile of pointers that broadcasts to the buffer's shape, a tensor descriptor, or a buffer.
+        dst: A buffer, or such a tile of pointers or descriptor.
         shape: Tuple of extents, none beyond the buffer's. The whole buffer is copied all the same.
-        offsets: Must stay None: only tensor descriptors have offsets.
-        barrier: Must stay None: only tensor descriptors have barriers.
-        mask: bool, broadcast to the buffer's shape.
-        is_async: Asks for cp.async; completion is never later than `async_wait_group` promises. The shapes of
-            pointers, buffer and `shape` must then be equal, and the dtypes too.
+        offsets: Of a descriptor: where the box begins, one int32 per dimension.
+        barrier: Of a descriptor copied to a buffer: an mbarrier with `expect_bytes`, on which the copy arrives once and
+            completes its bytes.
+        mask: Of pointers: bool, broadcast to the buffer's shape.
+        is_async: Copies from pointers by cp.async. The shapes of pointers, buffer and `shape` must be equal, and the
+            dtypes too.
         eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
 
     Raises:
-        InvalidArgument: Other operands, `shape` that is no tuple, or a rule of `is_async` broken.
-        MemoryOperationFailed: Shapes that do not fit, or a remote buffer.
+        InvalidArgument: Other operands, `shape` that is no tuple, or a rule of `offsets`, `barrier` or `is_async` broken.
+        MemoryOperationFailed: Shapes or dtypes that do not fit, or a remote buffer.
 
     Example:
         ``tle.gpu.copy(x_ptr + rows[:, None] * stride + cols[None, :], tile, [M, N])``
@@ -76,26 +95,153 @@ def copy(
     if not isinstance(unwrap(shape), (tuple, list)):
         raise InvalidArgument(f"copy: shape must be a tuple or list, got {core.describe(shape)}")
     loads = isinstance(target, buffered_tensor)
-    if unwrap(barrier) is not None:
-        raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
-    if unwrap(offsets) is not None:
-        raise InvalidArgument("copy: offsets are only supported for tensor descriptors")
+    buffer, other = (target, source) if loads else (source, target)
     policy = static_value(eviction_policy, "copy: eviction_policy")
     if policy not in memory.EVICTION_POLICIES:
         known = ", ".join(repr(choice) for choice in memory.EVICTION_POLICIES)
         raise InvalidArgument(f"copy: eviction_policy must be one of {known}, got {policy!r}")
-    buffer, pointers = (target, source) if loads else (source, target)
-    if static_bool(is_async, "copy: is_async"):
-        _check_async(pointers, buffer, shape, loads)
-    _check_shapes(pointers, buffer, shape)
-    enabled = _mask(mask, buffer)
-    spread = core.stretch(pointers, tuple(buffer.shape))
-    view = local_ptr(buffer)
-    if loads:
-        other = 0 if enabled is not None else None
-        memory.store(view, memory.load(spread, enabled, other, eviction_policy=policy))
+    asynchronous = static_bool(is_async, "copy: is_async")
+    if isinstance(other, tensor_descriptor):
+        _check_tensor_options(mask, asynchronous, policy, loads)
+        _copy_tensor(other, buffer, offsets, barrier, policy, loads)
+        return
+    if unwrap(barrier) is not None:
+        raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
+    if unwrap(offsets) is not None:
+        raise InvalidArgument("copy: offsets are only supported for tensor descriptors")
+    if asynchronous:
+        _check_async(other, buffer, shape, loads)
+    _check_shapes(other, buffer, shape)
+    _copy_pointers(other, buffer, _mask(mask, buffer), policy, loads, asynchronous)
+
+
+def _copy_pointers(
+    pointers: tensor, buffer: buffered_tensor, mask: tensor | None, policy: str, loads: bool, asynchronous: bool
+) -> None:
+    extents = tuple(buffer.shape)
+    spread = core.stretch(pointers, extents)
+    if asynchronous:
+        operands = [spread.value, buffer.value]
+        if mask is not None:
+            operands.append(core.stretch(mask, extents).value)
+        attrs = {"has_mask": mask is not None, "eviction": policy}
+        builder.current().emit("cp_async", tuple(operands), (), attrs)
+    elif loads:
+        other = 0 if mask is not None else None
+        memory.store(local_ptr(buffer), memory.load(spread, mask, other, eviction_policy=policy))
     else:
-        memory.store(spread, memory.load(view), enabled, eviction_policy=policy)
+        memory.store(spread, memory.load(local_ptr(buffer)), mask, eviction_policy=policy)
+
+
+# -- tensors ---------------------------------------------------------------------------------------
+
+
+def _check_tensor_options(mask: Any, asynchronous: bool, policy: str, loads: bool) -> None:
+    if memory.optional_mask(mask) is not None:
+        raise InvalidArgument(
+            "copy: mask is only supported for tiles of pointers",
+            help="elements outside of the tensor are left out by themselves; make the descriptor's shape smaller",
+        )
+    if asynchronous:
+        raise InvalidArgument(
+            "copy: is_async=True copies from global memory to a buffer only, through a tile of pointers",
+            help="give barrier= for a tensor copy that does not wait",
+        )
+    if policy and not loads:
+        raise InvalidArgument("copy: eviction_policy is only supported for copies to a buffer")
+
+
+def _copy_tensor(
+    desc: tensor_descriptor, buffer: buffered_tensor, offsets: Any, barrier: Any, policy: str, loads: bool
+) -> None:
+    starts = _offsets(desc, offsets)
+    _check_box(desc, buffer)
+    rank = len(desc.block_shape)
+    place = (desc.base, *desc.extents, *desc.steps, *starts)
+    attrs: dict[str, Any] = {"rank": rank, "block": desc.block_shape}
+    completion = unwrap(barrier)
+    if not loads:
+        if completion is not None:
+            raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
+        operands = (buffer.value, *(value.value for value in place))
+        builder.current().emit("tma_store", operands, (), {**attrs, "kind": "store"})
+        return
+    operands = (*(value.value for value in place), buffer.value)
+    attrs |= {"padding": desc.static.padding or "zero", "eviction": policy, "completion": "blocking"}
+    if completion is not None:
+        array, index = mbarrier_operand(_completion(completion))
+        operands = (*operands, array.value, index.value)
+        attrs["completion"] = "barrier"
+    builder.current().emit("tma_load", operands, (), attrs)
+
+
+def _offsets(desc: tensor_descriptor, offsets: Any) -> tuple[tensor, ...]:
+    rank = len(desc.block_shape)
+    given = unwrap(offsets)
+    if not isinstance(given, (tuple, list)):
+        problem = f"offsets must be a tuple or list, got {core.describe(offsets)}"
+        raise InvalidArgument(
+            "copy: a tensor descriptor needs offsets" if given is None else f"copy: {problem}",
+            facts=(f"descriptor: {desc.described}",),
+            help="say where the box begins, tle.gpu.copy(desc, buffer, shape, [row, col])",
+        )
+    if len(given) != rank:
+        raise InvalidArgument(f"copy: expected {rank} offsets, got {len(given)}", facts=(f"descriptor: {desc.described}",))
+    return integers(given, I32, "offsets", "copy")
+
+
+def _check_box(desc: tensor_descriptor, buffer: buffered_tensor) -> None:
+    type_ = buffer.ir_type
+    facts = (f"descriptor: {desc.described}", buffer_fact(buffer))
+    if type_.remote:
+        raise MemoryOperationFailed(
+            f"{_FAILED}a remote buffer cannot be copied",
+            facts=facts,
+            help="copy to a buffer of this CTA",
+        )
+    if desc.dtype is not type_.element:
+        raise MemoryOperationFailed(
+            f"{_FAILED}the tensor has elements of {desc.dtype}, the buffer of {type_.element}",
+            facts=facts,
+            help="a tensor copy converts nothing: allocate the buffer with the tensor's dtype",
+        )
+    shapes = (type_.shape, type_.logical_shape or type_.shape)
+    if _long(desc.block_shape) not in map(_long, shapes):
+        raise MemoryOperationFailed(
+            f"{_FAILED}the block {dims_text(desc.block_shape)} of the descriptor does not fit the buffer "
+            f"{dims_text(shapes[1])}",
+            facts=facts,
+            help="they must be equal, but for extents of 1",
+        )
+
+
+def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(extent for extent in shape if extent > 1)
+
+
+def _completion(given: Any) -> barrier_value:
+    """The barrier that a tensor copy completes on."""
+    if not isinstance(given, barrier_value):
+        raise InvalidArgument(
+            f"copy expects tle.gpu barrier, got {core.describe(given)}", help="allocate it with tle.gpu.alloc_barriers"
+        )
+    array = given.array
+    if array.expect_bytes is None:
+        raise InvalidArgument(
+            f"copy needs a barrier with expect_bytes, {array.name} has none",
+            facts=(array.fact(),),
+            help="allocate it with expect_bytes= the bytes of one tile",
+        )
+    if not given.is_slot and array.count > 1:
+        raise InvalidArgument(
+            f"barrier arrays must be indexed in copy, {array.name} has {array.count}",
+            facts=(array.fact(),),
+            help="write barrier=full[k % STAGES]",
+        )
+    return given
+
+
+# -- pointers --------------------------------------------------------------------------------------
 
 
 def _check_shapes(pointers: tensor, buffer: buffered_tensor, shape: Any) -> None:
@@ -158,18 +304,17 @@ def _check_async(pointers: tensor, buffer: buffered_tensor, shape: Any, loads: b
 def async_commit_group() -> None:
     """Closes the group of asynchronous copies issued since the last call.
 
-    Asynchronous copies are complete when `copy` returns in this version, so nothing is left to do.
-
     Example:
         ``tle.gpu.async_commit_group()``
     """
+    builder.current().emit("cp_async_commit")
 
 
 @builtin
 def async_wait_group(max_pending: Any = 0) -> None:
-    """Waits until at most `max_pending` groups of asynchronous copies are incomplete.
+    """Waits until at most `max_pending` groups of the partition's asynchronous copies are incomplete.
 
-    Asynchronous copies are complete when `copy` returns in this version, so nothing is left to wait for.
+    What the complete ones have copied is then visible to all threads of the partition.
 
     Args:
         max_pending: 0 to 7 (constexpr).
@@ -183,6 +328,7 @@ def async_wait_group(max_pending: Any = 0) -> None:
     value = static_int(max_pending, "async_wait_group: max_pending")
     if not 0 <= value <= _MAX_PENDING_GROUPS:
         raise InvalidArgument(f"async_wait_group: max_pending must be in [0, 7], got {value}")
+    builder.current().emit("cp_async_wait", (), (), {"pending": value})
 
 
 def unsupported(name: str, instead: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -195,19 +196,36 @@ def load(
     Example:
         ``x = tl.load(x_ptr + i, mask=i < n, other=0.0)``
     """
+    options = (boundary_check, padding_option, cache_modifier, eviction_policy, volatile)
+    return load_as(pointer, mask, other, *options, attrs={})
+
+
+def load_as(
+    pointer: Any,
+    mask: Any,
+    other: Any,
+    boundary_check: Any,
+    padding_option: Any,
+    cache_modifier: Any,
+    eviction_policy: Any,
+    volatile: Any,
+    attrs: Mapping[str, Any],
+) -> tensor:
+    """As `load`, with further attributes of the operation."""
     what = "tl.load"
-    attrs: dict[str, Any] = {
+    all_attrs: dict[str, Any] = {
         "has_mask": False,
         "has_other": False,
         "cache": static_choice(cache_modifier, LOAD_CACHE_MODIFIERS, f"{what}: cache_modifier"),
         "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
         "volatile": static_bool(volatile, f"{what}: volatile"),
+        **attrs,
     }
     tile = unwrap(pointer)
     if isinstance(tile, block_pointer):
         _refuse_mask(mask, other, what)
         padding = static_choice(padding_option, PADDINGS, f"{what}: padding_option")
-        return _load_tile(tile, checked_axes(boundary_check, len(tile.offsets), what), padding, attrs)
+        return _load_tile(tile, checked_axes(boundary_check, len(tile.offsets), what), padding, all_attrs)
     refuse_block_pointer_options(boundary_check, padding_option, what)
     address = pointer_operand(pointer, what)
     if unwrap(mask) is None and unwrap(other) is not None:
@@ -217,11 +235,11 @@ def load(
     if condition is not None:
         address, condition = _with_mask(address, condition, what)
         operands = [address, condition]
-        attrs["has_mask"] = True
+        all_attrs["has_mask"] = True
         if unwrap(other) is not None:
             operands.append(value_operand(other, pointee(address), address.dims, "other", what))
-            attrs["has_other"] = True
-    return emit_value("load", tuple(operands), pointee(address), address.dims, attrs)
+            all_attrs["has_other"] = True
+    return emit_value("load", tuple(operands), pointee(address), address.dims, all_attrs)
 
 
 def _with_mask(pointer: tensor, mask: Any, what: str) -> tuple[tensor, tensor]:

@@ -26,8 +26,8 @@ def load(
         pointer: As in `tl.load`, and so the following ones.
         mask: bool.
         other: Value of masked-off elements.
-        boundary_check: Must stay empty: block pointers are not supported.
-        padding_option: Must stay empty.
+        boundary_check: As in `tl.load`.
+        padding_option: As in `tl.load`.
         cache_modifier: ``""``, ``".ca"``, ``".cg"``, ``".cs"`` or ``".cv"``.
         eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
         volatile: Never merge, hoist or drop the access.
@@ -39,5 +39,6 @@ def load(
     Example:
         ``v = tle.load(x + i, mask=i < n, other=0.0, is_async=True)``
     """
-    static_bool(is_async, "tle.load: is_async")
-    return memory.load(pointer, mask, other, boundary_check, padding_option, cache_modifier, eviction_policy, volatile)
+    wish = static_bool(is_async, "tle.load: is_async")
+    options = (boundary_check, padding_option, cache_modifier, eviction_policy, volatile)
+    return memory.load_as(pointer, mask, other, *options, attrs={"is_async": True} if wish else {})

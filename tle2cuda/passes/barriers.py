@@ -1,8 +1,11 @@
-"""Put in the barriers that shared memory needs (D6), each with the reason that it is there for.
+"""Put in what orders accesses to shared memory (D6), each with the reason that it is there for.
 
-What must be ordered is found by `analysis.hazards`, where barriers go by `analysis.placement`. Barriers that
-are already in the kernel count; the pass only adds, so it may run again after allocations were given common
-bytes. A kernel with accesses to other CTAs' shared memory gets a barrier of the cluster at its end, unless it is
+What must be ordered is found by `analysis.hazards`, where barriers go by `analysis.placement`, task by task: a `barrier` is
+one of the threads of its task. Then `analysis.proxies` says where the copy engine needs fences and waits. Barriers, fences
+and waits that are already in the kernel count; the pass only adds, so it may run again after allocations were given common
+bytes. A `warp_specialize` learns whether all threads of the CTA must meet in front of its partitions or behind them.
+
+A kernel with accesses to other CTAs' shared memory gets a barrier of the cluster at its end, unless it is
 proved that none is needed (no CTA may exit while others still access its memory), and one at its start when such
 an access could come before all CTAs run.
 """
@@ -13,8 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 
-from tle2cuda.analysis.hazards import Hazard, Hazards, Position
+from tle2cuda.analysis.accesses import Access, Memory
+from tle2cuda.analysis.hazards import Hazard, Hazards, Position, bits
+from tle2cuda.analysis.in_flight import check_copies_in_flight
 from tle2cuda.analysis.placement import place_barriers
+from tle2cuda.analysis.proxies import place_proxies
+from tle2cuda.analysis.tasks import tasks
 from tle2cuda.analysis.uniformity import (
     Level,
     Uniformity,
@@ -23,42 +30,88 @@ from tle2cuda.analysis.uniformity import (
     uniformity,
 )
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ATOMIC, READ, WRITE, Kind, Roots, effects, is_remote
+from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, WRITE, Kind, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.passes.joins import check_barriers_of_all, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
+LANDED_REASON = "the copy engine will read what these copies write"
+EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Add the missing barriers.
+    """Add the missing barriers, fences and waits.
 
     Raises:
-        SynchronizationError: A cluster or grid barrier is reached by some CTAs only.
+        SynchronizationError: A cluster or grid barrier is reached by some CTAs, or some threads of a CTA, only; or memory
+            is used while a copy into it is surely in flight.
     """
     check_collective_barriers(kernel)
-    hazards = Hazards(kernel)
-    positions = place_barriers(hazards)
-    left = hazards.find(frozenset(positions))
+    check_barriers_of_all(kernel)
+    kernel = with_joins(kernel)
+    memory = Memory(kernel)
+    check_copies_in_flight(kernel, memory)
+    additions = _Additions()
+    for task in tasks(kernel):
+        _order(Hazards(kernel, task=task, memory=memory), additions)
+    return _with_cluster_barriers(additions.inserted(kernel))
+
+
+def _order(hazards: Hazards, additions: _Additions) -> None:
+    """Find what one task lacks."""
+    positions = frozenset(place_barriers(hazards))
+    left = hazards.find(positions)
     if left:
         raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
-    placed = frozenset(positions)
-    barriers = {position: _barrier(hazards, position, placed) for position in positions}
-    kernel = _insert(kernel, hazards, barriers)
-    return _with_cluster_barriers(kernel)
+    proxies = place_proxies(hazards, positions)
+    for position in sorted(proxies.copies):
+        additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
+    for position, accesses in proxies.waits.items():
+        additions.add(
+            hazards, position, "tma_store_wait", {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
+        )
+    for position, accesses in proxies.fences.items():
+        additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
+    for position in sorted(positions | proxies.barriers):
+        without = hazards.find(positions - {position}) if position in positions else []
+        reason = describe(without) if without else "orders what is in shared memory before the copy engine reads it"
+        additions.add(hazards, position, "barrier", {"reason": reason})
+    if _leaves_copies(hazards, positions):
+        body = hazards.body
+        additions.add(hazards, (body.number, len(body.items)), "cp_async_wait", _wait_for_copies(EXIT_REASON))
+
+
+def _wait_for_copies(reason: str) -> dict[str, object]:
+    """Attributes of a wait for all copies by `cp_async`, those of an open group included."""
+    return {"pending": 0, "all": True, "reason": reason}
+
+
+def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
+    """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
+    left = hazards.flow(positions) >> 2 * hazards.count
+    return any(hazards.accesses[number % hazards.count].slot is None for number in bits(left))
 
 
 # ---- reasons ----
 
 
-def _barrier(hazards: Hazards, position: Position, placed: frozenset[Position]) -> Op:
-    """The barrier for a position; its reason names what would go wrong without it."""
-    sequence, number = position
-    item = hazards.sequences[sequence].items[number]
-    without = hazards.find(placed - {position})
-    return make_op("barrier", attrs={"reason": describe(without)}, span=item.op.span)
+def _fence_reason(accesses: Sequence[Access]) -> str:
+    names = list(dict.fromkeys(access.name for access in accesses))
+    kinds = {access.effect.kind for access in accesses}
+    if kinds == {READ}:
+        return f"the loads of {_listed(names)} come before what the copy engine writes"
+    return f"shows what was written to {_listed(names)} to the copy engine"
+
+
+def _wait_reason(hazards: Hazards, position: Position, accesses: Sequence[Access]) -> str:
+    names = _listed(list(dict.fromkeys(access.name for access in accesses)))
+    body = hazards.body
+    if position == (body.number, len(body.items)):
+        return f"no CTA may exit while the copy engine reads {names}"
+    return f"the copy engine has read {names}"
 
 
 def describe(hazards: Iterable[Hazard]) -> str:
@@ -74,7 +127,7 @@ def describe(hazards: Iterable[Hazard]) -> str:
                 known.append(earlier.name)
             continue
         phrase = f"the {_VERBS[a.kind]} {earlier.name} before the {_VERBS[b.kind]} {later.name}"
-        if a.root is not None and b.root is not None:
+        if a.root is not None and b.root is not None and b.kind != RELEASE:
             phrase += ", which shares its bytes"
         if phrase not in phrases:
             phrases.append(phrase)
@@ -90,7 +143,14 @@ def describe(hazards: Iterable[Hazard]) -> str:
     return f"orders the accesses to {_listed(buffers)} before it and after it" if buffers else f"orders {phrases[0]}"
 
 
-_VERBS: Mapping[Kind, str] = {READ: "loads of", WRITE: "stores to", ATOMIC: "atomics on"}
+_VERBS: Mapping[Kind, str] = {
+    READ: "loads of",
+    WRITE: "stores to",
+    ATOMIC: "atomics on",
+    RELEASE: "arrival at",
+    ARM: "next copy on",
+    POLL: "waits at",
+}
 
 
 def _phrase(kind: Kind, buffers: Sequence[str], later_kinds: Sequence[Kind]) -> str:
@@ -106,26 +166,34 @@ def _listed(words: Sequence[str]) -> str:
 # ---- insertion ----
 
 
-def _insert(kernel: Kernel, hazards: Hazards, barriers: Mapping[Position, Op]) -> Kernel:
-    if not barriers:
-        return kernel
-    before: dict[Op, Op] = {}
-    for (sequence, number), barrier in barriers.items():
-        before[hazards.sequences[sequence].items[number].op] = barrier
+class _Additions:
+    """Operations to put in front of others, or at the end of regions."""
 
-    def rebuilt(region: Region) -> Region:
+    def __init__(self) -> None:
+        self.before: dict[Op, list[Op]] = {}
+
+    def add(self, hazards: Hazards, position: Position, name: str, attrs: Mapping[str, object]) -> None:
+        """Put an operation at a place of a task, behind what was put there before."""
+        sequence, number = position
+        region = hazards.sequences[sequence].region
+        items = hazards.sequences[sequence].items
+        site = items[number].op if number < len(items) else region.terminator
+        self.before.setdefault(site, []).append(make_op(name, attrs=attrs, span=site.span))
+
+    def inserted(self, kernel: Kernel) -> Kernel:
+        """The kernel with all of them."""
+        return replace(kernel, body=self._region(kernel.body)) if self.before else kernel
+
+    def _region(self, region: Region) -> Region:
         ops: list[Op] = []
         for op in region.ops:
-            if op in before:
-                ops.append(before[op])
-            regions = tuple(rebuilt(inner) for inner in op.regions)
+            ops += self.before.get(op, [])
+            regions = tuple(self._region(inner) for inner in op.regions)
             changed = any(a is not b for a, b in zip(regions, op.regions, strict=True))
             ops.append(replace(op, regions=regions) if changed else op)
         if len(ops) == len(region.ops) and all(a is b for a, b in zip(ops, region.ops, strict=True)):
             return region
         return Region(region.params, tuple(ops))
-
-    return replace(kernel, body=rebuilt(kernel.body))
 
 
 # ---- start and end of cluster kernels ----

@@ -157,6 +157,8 @@ def cub_scan(op: Op) -> str | None:
     dtype = exclusive_sum_type(op)
     if type_.layout.is_replicated or type_.layout.num_warps == 1:
         return None
+    if op.attrs.get("in_partition"):
+        return None  # it synchronises the whole CTA, and takes its threads from the first one on
     if op.attrs.get("reverse") and dtype.is_floating():
         return None
     return _CUB_NAMES.get(dtype.short)

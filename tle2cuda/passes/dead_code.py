@@ -49,7 +49,7 @@ def _region(region: Region, live: set[Value], keep: Keep | None, first: int = 0)
 
 
 def _op(op: Op, live: set[Value]) -> Op:
-    if op.name in ("if", "fused"):
+    if op.name in ("if", "fused", "warp_specialize"):
         return _branches(op, live)
     if op.name == "for":
         return _for(op, live)
@@ -68,7 +68,8 @@ def _rebuilt(op: Op, operands: tuple[Value, ...], results: tuple[Value, ...], re
 
 def _branches(op: Op, live: set[Value]) -> Op:
     keep = [result in live for result in op.results]
-    regions = tuple(_region(region, live, keep) for region in op.regions)
+    # Worker partitions yield nothing: the results are those of region 0.
+    regions = tuple(_region(region, live, keep if region.terminator.operands else None) for region in op.regions)
     return _rebuilt(op, op.operands, _picked(op.results, keep), regions)
 
 

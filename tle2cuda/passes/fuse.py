@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from tle2cuda.analysis.accesses import may_tear_copies
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import axis_info
-from tle2cuda.analysis.hazards import may_tear_copies
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op

@@ -79,6 +79,7 @@ class LayoutChoice:
         if op.name in ELEMENTWISE or op.name in (
             "load",
             "store",
+            "cp_async",
             "atomic_rmw",
             "atomic_cas",
             "local_ptr",
@@ -103,6 +104,9 @@ class LayoutChoice:
                 self._union([init, param, out])
             for argument, param, result in zip(arguments, body.params, op.results, strict=True):
                 self._union([argument, param, result])
+        elif op.name == "warp_specialize":
+            for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
+                self._union([result, value])
         elif op.name == "if":
             then, other = op.regions
             for result, a, b in zip(op.results, then.terminator.operands, other.terminator.operands, strict=True):
@@ -122,7 +126,7 @@ class LayoutChoice:
         return None
 
     def _collect(self, op: Op) -> None:
-        if op.name in ("load", "store", "atomic_rmw", "atomic_cas"):
+        if op.name in ("load", "store", "cp_async", "atomic_rmw", "atomic_cas"):
             member = self._member(op)
             pointer = op.operands[0]
             if member is not None and is_tile(pointer):

@@ -7,13 +7,14 @@ needs another one, a `convert_layout` is put in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import I32, TileType
+from tle2cuda.ir.types import I32, BufferType, TileType
 from tle2cuda.layout import Layout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
@@ -33,9 +34,18 @@ def run(kernel: Kernel) -> Kernel:
 
 
 class _Assign:
-    def __init__(self, kernel: Kernel) -> None:
+    """Layouts of one task: the kernel with region 0 of each `warp_specialize`, or one worker region with its own warps.
+
+    Args:
+        kernel: The kernel; for a worker, one whose body is the region.
+        outer: For a worker, the assignment of the code around it: what the region captures is named there.
+    """
+
+    def __init__(self, kernel: Kernel, outer: _Assign | None = None) -> None:
         self.kernel = kernel
-        self.choice = LayoutChoice(kernel, axis_info(kernel))
+        self.outer = outer
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel) if outer is None else outer.info
+        self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
@@ -65,6 +75,8 @@ class _Assign:
     def now(self, old: Value) -> Value:
         """The new value of a scalar, a buffer or a tile that has registers."""
         found = self._find((old, None))
+        if found is None and self.outer is not None:
+            return self.outer.now(old)
         return found if found is not None else old
 
     def emit(self, op: Op, level: int = -1) -> Op:
@@ -283,6 +295,17 @@ class _Assign:
             layout = self.choice.coalesced(pointer, self.pick(tiles))
         self.rebuild(op, self.operands_in(op, layout), layout)
 
+    def visit_cp_async(self, op: Op) -> None:
+        """Whole chunks in each thread, neighbouring ones in neighbouring lanes, whatever else holds such a tile."""
+        buffer = op.operands[1].type
+        assert isinstance(buffer, BufferType)
+        shape = buffer.shape
+        sizes = [1] * len(shape)
+        sizes[-1] = max(1, op.attrs["chunk_bytes"] // buffer.element.bytes)
+        order = tuple(reversed(range(len(shape))))
+        layout = blocked(shape, self.kernel.num_warps, order, sizes)
+        self.rebuild(op, self.operands_in(op, layout), layout)
+
     def visit_atomic_rmw(self, op: Op) -> None:
         pointer = op.operands[0]
         layout = None
@@ -494,3 +517,14 @@ class _Assign:
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         regions = tuple(self.region(r, (), layouts) for r in op.regions)
         self.rebuild_each(op, tuple(self.now(v) for v in op.operands), layouts, regions)
+
+    def visit_warp_specialize(self, op: Op) -> None:
+        """Region 0 belongs to the code around it; each worker is laid out by itself, for its own warps."""
+        layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
+        first = self.region(op.regions[0], (), layouts)
+        workers = (self._worker(r, warps) for r, warps in zip(op.regions[1:], op.attrs["warps"][1:], strict=True))
+        self.rebuild_each(op, (), layouts, (first, *workers))
+
+    def _worker(self, region: Region, warps: int) -> Region:
+        task = replace(self.kernel, body=region, num_warps=warps)
+        return _Assign(task, self).region(region, ())

@@ -1,7 +1,8 @@
 """Make the shared memory that operations need for themselves explicit (D6, D7).
 
-Afterwards every byte of shared memory is an `alloc`; an operation's scratch is its trailing operands, counted by the
-attribute `num_scratch`, so that barriers and the shared-memory map see it like any other buffer.
+Afterwards every byte of shared memory is an `alloc` or `alloc_barriers`; an operation's scratch is its trailing
+operands, counted by the attribute `num_scratch`, so that barriers and the shared-memory map see it like any other
+buffer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
-from tle2cuda.ir.types import BOOL, I32, U8, U32, BufferType, DType, TileType, dtype_of, element_of
+from tle2cuda.ir.types import BOOL, I32, U8, U32, BarrierType, BufferType, DType, TileType, dtype_of, element_of
 from tle2cuda.passes.collective_plan import (
     accumulator,
     conversion_way,
@@ -77,6 +78,9 @@ class _Scratch(Rewriter):
         }
 
     def visit(self, op: Op) -> None:
+        if op.name == "tma_load" and op.attrs["completion"] == "blocking":
+            self.with_barrier(op)
+            return
         maker = self.makers.get(op.name)
         types = maker(op) if maker is not None else []
         if not types:
@@ -95,6 +99,18 @@ class _Scratch(Rewriter):
         regions = tuple(self.region(r) for r in op.regions)
         self.emit(replace(op, operands=operands, attrs=attrs, regions=regions))
 
+    def with_barrier(self, op: Op) -> None:
+        """A blocking load completes on a barrier of its own, which only its own executions use."""
+        buffer = next(v for v in op.operands if isinstance(v.type, BufferType))
+        maker = self.definitions.get(buffer)
+        of = (maker.attrs.get("name") if maker is not None and maker.name == "alloc" else "") or buffer.name
+        name = f"{of}_landed" if of else "landed"
+        attrs = {"name": name, "arrivals": 1, "init": "pending", "scratch": True}
+        alloc = make_op("alloc_barriers", (), (BarrierType(1),), attrs, span=op.span, names=(name,))
+        barrier = self.emit(alloc).result
+        operands = (*(self[v] for v in op.operands), barrier)
+        self.emit(replace(op, operands=operands, attrs=MappingProxyType({**op.attrs, "num_scratch": 1})))
+
     def for_reduce(self, op: Op) -> list[BufferType]:
         exchange = warp_exchange(_layout(op.operands[0]), op.attrs["axis"])
         if exchange is None:
@@ -111,7 +127,7 @@ class _Scratch(Rewriter):
         return [BufferType((count,), stored(accumulator(kind, dtype_of(v.type)))) for v in op.operands]
 
     def for_exclusive_sum(self, op: Op) -> list[BufferType]:
-        count = exclusive_sum_slots(op, self.source.num_warps)
+        count = exclusive_sum_slots(op, _layout(op.operands[0]).num_warps)
         return [BufferType((count,), exclusive_sum_type(op))] if count else []
 
     def for_histogram(self, op: Op) -> list[BufferType]:

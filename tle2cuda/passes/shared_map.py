@@ -1,12 +1,13 @@
 """Lay out shared memory (D7): every allocation gets its offset in the one `Shared` struct of the kernel.
 
-User buffers are members of their own, in program order; scratch follows. Scratch buffers share bytes (a union) when
-that costs nothing: they are never in use together and the barriers that stand in the kernel already keep their
-accesses apart. Only when the kernel would not fit otherwise, scratch with disjoint live ranges shares bytes too and
-the barrier pass runs again to add what that needs. Buffers that other CTAs access never share.
+User buffers are members of their own, in program order; scratch follows, then mbarriers. Scratch buffers of one task
+share bytes (a union) when that costs nothing: they are never in use together and the barriers that stand in the kernel
+already keep their accesses apart. Different tasks run at the same time, so their scratch never shares bytes. Only when
+the kernel would not fit otherwise, scratch with disjoint live ranges shares bytes too and the barrier pass runs again
+to add what that needs. Buffers that other CTAs access never share.
 
-The result is kept in attributes of the `alloc` operations (`offset_bytes`, `member`, `union_group`), from which
-`shared_map(kernel)` reads it back.
+The result is kept in attributes of the `alloc` and `alloc_barriers` operations (`offset_bytes`, `member`,
+`union_group`), from which `shared_map(kernel)` reads it back.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.hazards import unordered_roots
 from tle2cuda.analysis.liveness import LiveRange, liveness
+from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.errors import OutOfResources
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import replace_ops
-from tle2cuda.ir.types import BufferType, DType
+from tle2cuda.ir.types import U64, BarrierType, BufferType, DType
 from tle2cuda.passes import barriers
 from tle2cuda.targets import parse_target
 
 MIN_ALIGNMENT_BYTES = 16
+BARRIER_BYTES = 8  # size and alignment of one mbarrier (PTX ISA, mbarrier)
 MMA_ALIGNMENT_BYTES = 128  # destination of a bulk tensor copy (PTX ISA 8.7, cp.async.bulk.tensor)
 SWIZZLE_128_ALIGNMENT_BYTES = 1024  # the pattern repeats every 8 rows of 128 bytes (PTX ISA 8.7, swizzle modes)
 """Alignments of buffers with an MMA-friendly layout: rows of 128 bytes or more are swizzled by 128."""
@@ -41,9 +44,9 @@ class SharedEntry:
         offset_bytes: From the start of the struct.
         size_bytes: Its size.
         alignment_bytes: Its alignment.
-        kind: ``user`` or ``scratch``.
+        kind: ``user``, ``scratch`` or ``barriers``.
         union_group: Members with one number share their bytes; None for a member of its own.
-        root: The `alloc` value.
+        root: The `alloc` or `alloc_barriers` value.
     """
 
     name: str
@@ -83,15 +86,25 @@ def run(kernel: Kernel) -> Kernel:
         return kernel
     limit = parse_target(kernel.target).limits.max_shared_bytes_per_cta
     ranges = liveness(kernel)
-    scratch = [op.result for op in allocations if op.attrs.get("scratch")]
-    apart = unordered_roots(kernel, scratch) if len(scratch) > 1 else {}
-    mapped = _assign(kernel, allocations, _union_groups(scratch, ranges, apart))
+    scratch = [op.result for op in allocations if _is_scratch(op)]
+    owners = [(task, _scratch_of(task)) for task in tasks(kernel)]
+    groups = [group for task, own in owners for group in _union_groups(own, ranges, _apart(kernel, own, task))]
+    mapped = _assign(kernel, allocations, groups)
     if shared_map(mapped).total_bytes > limit and len(scratch) > 1:
-        tight = _assign(kernel, allocations, _union_groups(scratch, ranges, {}))
+        tight = _assign(kernel, allocations, [group for _, own in owners for group in _union_groups(own, ranges, {})])
         if shared_map(tight).total_bytes <= limit:
             return barriers.run(tight)
     _check_limit(mapped, limit)
     return mapped
+
+
+def _scratch_of(task: Task) -> list[Value]:
+    return [op.result for op in walk_task(task.region) if _is_scratch(op)]
+
+
+def _apart(kernel: Kernel, scratch: Sequence[Value], task: Task) -> Mapping[Value, frozenset[Value]]:
+    """Which scratch of a task must not share bytes with which, lest a further barrier be needed."""
+    return unordered_roots(kernel, scratch, task) if len(scratch) > 1 else {}
 
 
 def shared_map(kernel: Kernel) -> SharedMap:
@@ -99,16 +112,16 @@ def shared_map(kernel: Kernel) -> SharedMap:
     entries = []
     for op in _allocations(kernel):
         type_ = op.result.type
-        assert isinstance(type_, BufferType)
+        element, shape = (type_.element, type_.shape) if isinstance(type_, BufferType) else (U64, (_count(op),))
         entries.append(
             SharedEntry(
                 op.attrs["member"],
-                type_.element,
-                type_.shape,
+                element,
+                shape,
                 op.attrs["offset_bytes"],
-                type_.size_bytes,
+                _size_bytes(op),
                 alignment_bytes(op),
-                "scratch" if op.attrs.get("scratch") else "user",
+                "barriers" if _is_barriers(op) else "scratch" if _is_scratch(op) else "user",
                 op.attrs.get("union_group"),
                 op.result,
             )
@@ -120,7 +133,9 @@ def shared_map(kernel: Kernel) -> SharedMap:
 
 
 def alignment_bytes(op: Op) -> int:
-    """Alignment of an allocation: what it asks for, what its layout needs, and no less than 16 bytes."""
+    """Alignment of an allocation: what it asks for, what its layout needs, and no less than 16 bytes; mbarriers need 8."""
+    if _is_barriers(op):
+        return BARRIER_BYTES
     type_ = op.result.type
     assert isinstance(type_, BufferType)
     needed = MIN_ALIGNMENT_BYTES
@@ -131,7 +146,28 @@ def alignment_bytes(op: Op) -> int:
 
 
 def _allocations(kernel: Kernel) -> list[Op]:
-    return [op for op in walk(kernel.body) if op.name == "alloc"]
+    return [op for op in walk(kernel.body) if op.name in ("alloc", "alloc_barriers")]
+
+
+def _is_barriers(op: Op) -> bool:
+    return op.name == "alloc_barriers"
+
+
+def _is_scratch(op: Op) -> bool:
+    """Whether an allocation is one that may share bytes."""
+    return op.name == "alloc" and bool(op.attrs.get("scratch"))
+
+
+def _count(op: Op) -> int:
+    """Number of mbarriers."""
+    type_ = op.result.type
+    assert isinstance(type_, BarrierType)
+    return type_.count
+
+
+def _size_bytes(op: Op) -> int:
+    type_ = op.result.type
+    return type_.size_bytes if isinstance(type_, BufferType) else BARRIER_BYTES * _count(op)
 
 
 def _round_up(value: int, multiple: int) -> int:
@@ -167,7 +203,7 @@ def _assign(kernel: Kernel, allocations: Sequence[Op], groups: Sequence[Sequence
     notes: dict[Value, dict[str, object]] = {}
     end = 0
     for op in allocations:
-        if not op.attrs.get("scratch"):
+        if not _is_scratch(op) and not _is_barriers(op):
             end = _place([op], end, notes, None)
     number = 0
     for group in groups:
@@ -176,11 +212,14 @@ def _assign(kernel: Kernel, allocations: Sequence[Op], groups: Sequence[Sequence
             number += 1
         else:
             end = _place([by_root[group[0]]], end, notes, None)
+    for op in allocations:
+        if _is_barriers(op):
+            end = _place([op], end, notes, None)
     for root, name in _member_names(allocations).items():
         notes[root]["member"] = name
 
     def annotate(op: Op) -> Op:
-        if op.name != "alloc":
+        if op.name not in ("alloc", "alloc_barriers"):
             return op
         kept = {name: value for name, value in op.attrs.items() if name != "union_group"}
         return replace(op, attrs=MappingProxyType({**kept, **notes[op.result]}))
@@ -192,12 +231,10 @@ def _place(ops: Sequence[Op], end: int, notes: dict[Value, dict[str, object]], g
     """Give the same offset to `ops`, behind `end`; returns the new end."""
     offset = _round_up(end, max(alignment_bytes(op) for op in ops))
     for op in ops:
-        type_ = op.result.type
-        assert isinstance(type_, BufferType)
         notes[op.result] = {"offset_bytes": offset}
         if group is not None:
             notes[op.result]["union_group"] = group
-        end = max(end, offset + type_.size_bytes)
+        end = max(end, offset + _size_bytes(op))
     return end
 
 

@@ -2,7 +2,8 @@
 
 A tile of fewer elements than the CTA has threads lies in several threads at once, and every warp computes all of it. That
 changes no result and costs issue slots that other CTAs of the multiprocessor want, so such a kernel gets the warps that its
-tiles can use. `num_warps` decides the size of a CTA and nothing else that a kernel could see, save through inline PTX.
+tiles can use. `num_warps` decides the size of a CTA and nothing else that a kernel could see, save through inline PTX and
+where warps arrive at barriers one by one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _WORTH = 0.7  # share of the work below which half as many warps are better
 _LOOPS = ("for", "while")
 _INSTRUCTIONS: Mapping[str, int] = {"math": 8, "libdevice": 24, "philox": 60, "div": 8, "idiv": 10, "rem": 10}
 """Instructions of operations that take many, roughly."""
+_COUNTS_WARPS = frozenset(("asm", "asm_block", "dot", "pipe", "named_barrier", "warp_specialize"))
+"""Operations that depend on the number of warps: they were made for it, or arrive at barriers that count them."""
 
 
 def with_useful_warps(kernel: Kernel, assign: Callable[[Kernel], Kernel]) -> Kernel:
@@ -43,7 +46,7 @@ def _may_shrink(kernel: Kernel) -> bool:
     """Whether nothing ties the kernel to its number of threads."""
     if kernel.cooperative or kernel.cluster_size > 1:
         return False  # tuned as a whole: what other CTAs of the group do depends on it
-    return not any(op.name in ("asm", "asm_block", "dot") for op in walk(kernel.body))
+    return not any(op.name in _COUNTS_WARPS for op in walk(kernel.body))
 
 
 def work(kernel: Kernel) -> int:

@@ -83,6 +83,13 @@ class Bench:
 
     def graph_us(self, launch: Launch) -> float:
         """Median over replays of a graph of `launches_per_graph` launches, per launch."""
+        replay = self.graph_of(launch)
+        with self.current():
+            times = [self._event_us(replay) for _ in range(self.repeats)]
+        return statistics.median(times) / self.launches_per_graph
+
+    def graph_of(self, launch: Launch) -> Launch:
+        """What replays a graph of `launches_per_graph` launches, after three replays to warm up."""
         with self.current():
             launch()
             launch()
@@ -96,8 +103,12 @@ class Bench:
             replay = lambda: graph.launch(self.stream)  # noqa: E731
             for _ in range(3):
                 replay()
-            times = [self._event_us(replay) for _ in range(self.repeats)]
-        return statistics.median(times) / self.launches_per_graph
+        return replay
+
+    def replay_us(self, replay: Launch) -> float:
+        """One sample of a graph made by `graph_of`, per launch."""
+        with self.current():
+            return self._event_us(replay) / self.launches_per_graph
 
     def eager_us(self, launch: Launch) -> float:
         """Median over single launches, each after a flush of the L2 cache."""

@@ -27,10 +27,13 @@ class Contestant:
     wrong: Callable[[], str]
 
 
-def compete(bench: Bench, contestants: Sequence[Contestant], rounds: int) -> dict[str, float | str]:
+def compete(
+    bench: Bench, contestants: Sequence[Contestant], rounds: int, in_graphs: bool = False
+) -> dict[str, float | str]:
     """Median microseconds of each, in alternation so that all meet the same clocks; or what was wrong.
 
-    Arrays larger than the L2 cache need no flush between launches, and none is done.
+    Arrays larger than the L2 cache need no flush between launches, and none is done. `in_graphs` keeps Python's share out,
+    which shows in launches of less than a millisecond.
     """
     failures: dict[str, str] = {}
     for contestant in contestants:
@@ -44,9 +47,12 @@ def compete(bench: Bench, contestants: Sequence[Contestant], rounds: int) -> dic
             failures[contestant.name] = wrong
     runners = [contestant for contestant in contestants if contestant.name not in failures]
     times: dict[str, list[float]] = {contestant.name: [] for contestant in runners}
+    graphs = {contestant.name: bench.graph_of(contestant.launch) for contestant in runners} if in_graphs else {}
     for _ in range(rounds):
         for contestant in runners:
-            times[contestant.name].append(bench.back_to_back_us(contestant.launch))
+            name = contestant.name
+            sample = bench.replay_us(graphs[name]) if in_graphs else bench.back_to_back_us(contestant.launch)
+            times[name].append(sample)
     return {name: statistics.median(samples) for name, samples in times.items()} | failures
 
 
@@ -84,6 +90,48 @@ def show(
     ratios = [f"{ours}/{name}" for name in names if name != ours]
     print(format_table(["GB/s", *names, *ratios], rows), flush=True)
     return wrong
+
+
+def show_against(
+    report: Report,
+    results: Sequence[tuple[dict[str, Any], int, dict[str, float | str]]],
+    baseline: str,
+) -> int:
+    """Reports the results, prints for each case a line per contestant: time, GB/s, and the share of `baseline`'s GB/s.
+
+    Args:
+        report: where to.
+        results: of each case its description, the bytes it must move, and what `compete` gave.
+        baseline: name of the contestant that others are compared with.
+
+    Returns:
+        How many were wrong.
+    """
+    rows, wrong = [], 0
+    for case, moved_bytes, outcome in results:
+        label = " ".join(str(value) for value in case.values())
+        base = outcome.get(baseline)
+        for name, value in outcome.items():
+            if isinstance(value, str):
+                wrong += 1
+                report.add(**case, kernel=name, error=value)
+                print(f"WRONG {name} {case}: {value[:800]}")
+                continue
+            speed = moved_bytes / value * 1e-3
+            report.add(**case, kernel=name, us=round(value, 2), gb_per_s=round(speed, 1))
+            share = f"{base / value:.3f}" if isinstance(base, float) else "-"
+            rows.append([label, name, f"{value:.1f}", f"{speed:.0f}", share])
+    print(format_table(["case", "kernel", "us", "GB/s", f"of {baseline}"], rows), flush=True)
+    return wrong
+
+
+def equal(actual: Any, expected: Any) -> str:
+    """Compares torch tensors bit by bit; says how many elements differ."""
+    import torch
+
+    raw = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
+    differ = int((actual.view(raw) != expected.view(raw)).sum())
+    return f"{differ} of {actual.numel()} elements differ" if differ else ""
 
 
 def relative_error(actual: Any, expected: Any, limit: float) -> str:

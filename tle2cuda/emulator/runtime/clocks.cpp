@@ -487,7 +487,7 @@ ThreadId Clocks::actor_of(const Copy& copy, bool is_write) { return ENGINE | (co
 void Clocks::copy_issued(const Thread&, Copy& copy)
 {
     copy.actor = static_cast<uint32_t>(copies_.size());
-    copies_.push_back({copy.party, copy_name(copy)});
+    copies_.push_back({copy.party, copy_name(copy), copy.is_async_proxy});
     if (copies_.size() > ENGINE / 2) fail("resources", "the detectors cannot tell so many asynchronous copies apart");
     ++time_;
 }
@@ -518,12 +518,13 @@ void Clocks::proxy_fenced(const Thread& thread, unsigned spaces)
 {
     const Clock& clock = clock_of(thread);
     proxy_fences_[cta_of(clock.id)].push_back({clock.id, ++time_, spaces, clock.reach[OF_ALL], nullptr});
+    own_proxy_fences_[clock.id].emplace_back(time_, spaces);
 }
 
 bool Clocks::is_in_front_of(ThreadId earlier, Time time, ProxyFence& fence)
 {
     if (earlier == fence.thread) return time < fence.time;
-    if (covers(fence.reach, OF_ALL, fence.thread, earlier, time)) return true;
+    if (!is_engine(earlier) && covers(fence.reach, OF_ALL, fence.thread, earlier, time)) return true;
     if (acquirers_.empty()) return false;
     if (!fence.known) {
         fence.known = std::make_unique<Closure>();
@@ -532,6 +533,16 @@ bool Clocks::is_in_front_of(ThreadId earlier, Time time, ProxyFence& fence)
         follow(*fence.known, OF_ALL);
     }
     return is_known(*fence.known, earlier, time);
+}
+
+bool Clocks::has_fenced(ThreadId thread, Time time, unsigned spaces, const Thread& later)
+{
+    const auto found = own_proxy_fences_.find(thread);
+    if (found == own_proxy_fences_.end()) return false;
+    const auto& fences = found->second;
+    auto fence = std::upper_bound(fences.begin(), fences.end(), time, [](Time value, const auto& entry) { return value < entry.first; });
+    while (fence != fences.end() && !(fence->second & spaces)) ++fence;
+    return fence != fences.end() && is_ordered(thread, fence->first, OF_ALL, later);
 }
 
 bool Clocks::is_fenced_for_copies(const Mbarrier& barrier, const Thread& later)
@@ -544,7 +555,7 @@ bool Clocks::is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, c
 {
     const ThreadId issuer = id_of(later);
     std::vector<ThreadId> ctas{cta_of(issuer)};
-    if (cta_of(writer) != ctas[0]) ctas.push_back(cta_of(writer));
+    if (!is_engine(writer) && cta_of(writer) != ctas[0]) ctas.push_back(cta_of(writer));
     // Most often the writer's own fence, or that of the thread that issues the copy; at last anyone's.
     for (const int who : {0, 1, 2})
         for (const ThreadId cta : ctas) {

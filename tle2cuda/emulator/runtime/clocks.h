@@ -48,11 +48,15 @@ public:
     struct Issued {
         Party party;
         std::string name;
+        bool is_async_proxy;
     };
     const Issued& copy_of(ThreadId id) const { return copies_[(id & ~ENGINE) / 2]; }
+    bool is_of_async_proxy(ThreadId id) const { return is_engine(id) && copy_of(id).is_async_proxy; }
     static ThreadId actor_of(const Copy& copy, bool is_write);
     // Whether a write by `writer` in front of `later` also is for the asynchronous proxy: a proxy fence lies between.
     bool is_fenced_for_copies(ThreadId writer, Time time, unsigned spaces, const Thread& later);
+    // Whether the thread itself has executed a proxy fence since then, in front of what `later` does now.
+    bool has_fenced(ThreadId thread, Time time, unsigned spaces, const Thread& later);
     // The same of the initialisation of an mbarrier, which has a fence of its own.
     bool is_fenced_for_copies(const Mbarrier& barrier, const Thread& later);
     bool is_same_cta(ThreadId a, ThreadId b) const { return a >> thread_bits_ == b >> thread_bits_; }
@@ -208,6 +212,7 @@ private:
     std::vector<Issued> copies_;
     std::unordered_map<const Mbarrier*, PhaseLog> phases_;
     std::unordered_map<ThreadId, std::vector<ProxyFence>> proxy_fences_;  // by CTA
+    std::unordered_map<ThreadId, std::vector<std::pair<Time, unsigned>>> own_proxy_fences_;  // by thread: when, for which spaces
 };
 
 // The one that all detectors share; made with the first of them.

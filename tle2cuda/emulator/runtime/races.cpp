@@ -79,8 +79,11 @@ public:
 
     void mbarrier_touched(const Thread& thread, const Access& access, const Place& place) override { accessed(thread, access, place); }
 
+    void mbarrier_initialized(const Thread&, const Mbarrier&) override { has_async_proxy_ = true; }
+
     void copy_issued(const Thread& thread, Copy& copy) override
     {
+        has_async_proxy_ |= copy.is_async_proxy;
         if (!copy.barrier || !copy.is_async_proxy || clocks_.is_fenced_for_copies(*copy.barrier, thread)) return;
         add_finding("proxy", "a " + copy_name(copy) + " completes at " + mbarrier_name(*copy.barrier) +
                     ", and neither fence.mbarrier_init nor fence.proxy.async lies behind its initialisation", copy.party,
@@ -216,20 +219,50 @@ private:
         add_finding(kind, text, at, &other);
     }
 
-    // A plain write is seen by the asynchronous proxy behind a fence between the proxies alone.
-    void check_proxy(const Touch& write, const Visit& visit, uintptr_t address)
+    // What the asynchronous proxy does is ordered with ordinary accesses behind a fence between the proxies alone. It sees a write
+    // behind a fence anywhere between the two. A read is done only behind a fence of its own thread: without one it may still be
+    // on its way when that thread lets the copy go ahead.
+    void check_proxy(const Touch& before, Kind kind, const Visit& visit, uintptr_t address)
     {
-        if (!write.pc || Clocks::is_engine(write.thread)) return;
-        if (last_fenced_.thread == write.thread && last_fenced_.time == write.time && last_copy_ == visit.touch.thread) return;
-        if (!clocks_.is_ordered(write.thread, write.time, OF_ALL, visit.thread)) return;  // a race
+        const bool has_written = writes(kind.strength);
+        if (!before.pc || (!has_written && !writes(visit.kind.strength)) || clocks_.is_of_async_proxy(before.thread)) return;
+        if (!has_written && Clocks::is_engine(before.thread)) return;  // whoever waits for a cp.async knows that it has read
+        if (last_fenced_.thread == before.thread && last_fenced_.time == before.time && last_copy_ == visit.touch.thread &&
+            last_fenced_has_written_ == has_written)
+            return;
+        if (!clocks_.is_ordered(before.thread, before.time, order_for(kind), visit.thread)) return;  // a race
         const unsigned spaces = visit.is_shared ? PROXY_SHARED : PROXY_GLOBAL;
-        last_fenced_ = write;
+        last_fenced_ = before;
+        last_fenced_has_written_ = has_written;
         last_copy_ = visit.touch.thread;
-        if (clocks_.is_fenced_for_copies(write.thread, write.time, spaces, visit.thread)) return;
-        uint32_t& times = reported_[uint64_t(write.pc) << 32 | visit.touch.pc | uint64_t(1) << 63];
-        if (times++ || !is_in_variable(locate(reinterpret_cast<const void*>(address)))) return;
-        add("proxy", subject_of(visit) + " " + element_name(reinterpret_cast<const void*>(address)) + ", and no fence.proxy.async lies behind the write" +
-            issuer_of(write) + ": the copy may miss it", write, visit);
+        if (has_written ? clocks_.is_fenced_for_copies(before.thread, before.time, spaces, visit.thread)
+                        : clocks_.has_fenced(before.thread, before.time, spaces, visit.thread))
+            return;
+        uint32_t& times = reported_[uint64_t(before.pc) << 32 | visit.touch.pc | uint64_t(1) << 63];
+        const void* const at = reinterpret_cast<const void*>(address);
+        if (times++ || !is_in_variable(locate(at))) return;
+        const std::string text = subject_of(visit) + " " + element_name(at);
+        if (!has_written)
+            add("proxy", text + ", and no fence.proxy.async of the thread that read it lies behind the read" + issuer_of(before) +
+                ": the copy may overtake it", before, visit);
+        else if (Clocks::is_engine(before.thread))
+            add("proxy", text + ", and no fence.proxy.async lies behind the wait for the " + clocks_.copy_of(before.thread).name +
+                issuer_of(before) + ": the copy may miss what that wrote", before, visit);
+        else
+            add("proxy", text + ", and no fence.proxy.async lies behind the " +
+                (kind.strength == Strength::PLAIN_WRITE ? "write" : "atomic update") + issuer_of(before) + ": the copy may miss it",
+                before, visit);
+    }
+
+    void check_proxy(const Cell& cell, const Visit& visit, uintptr_t address)
+    {
+        check_proxy(cell.write, {Strength::PLAIN_WRITE, false}, visit, address);
+        check_proxy(cell.touch, cell.kind, visit, address);
+        if (!cell.more) return;
+        for (const Group& group : groups_[cell.more]) {
+            check_proxy(group.last, group.kind, visit, address);
+            check_proxy(group.other, group.kind, visit, address);
+        }
     }
 
     void visit_cell(Cell& cell, const Visit& visit, uintptr_t address)
@@ -239,7 +272,7 @@ private:
             cell.kind == visit.kind)
             return;
         compare(cell.write, {Strength::PLAIN_WRITE, false}, visit, address);
-        if (visit.copy && visit.copy->is_async_proxy) check_proxy(cell.write, visit, address);
+        if (visit.copy && visit.copy->is_async_proxy) check_proxy(cell, visit, address);
         if (visit.kind.strength != Strength::PLAIN_READ && visit.kind.strength != Strength::ATOMIC_READ) {
             compare(cell.touch, cell.kind, visit, address);
         } else if (writes(cell.kind.strength)) {
@@ -269,11 +302,15 @@ private:
     }
 
     // Whether an access need not be remembered once this one is.
-    bool is_superseded(const Touch& before, Kind kind, const Visit& visit) const
+    bool is_superseded(const Touch& before, Kind kind, const Visit& visit)
     {
         if (!before.pc) return true;
         // Who knows that a copy is complete need not know what came in front of it.
         if (visit.copy || !visit.kind.covers(kind)) return false;
+        // A later copy asks of each thread whether a fence followed its read.
+        if (has_async_proxy_ && before.thread != visit.touch.thread && !writes(kind.strength) &&
+            !clocks_.has_fenced(before.thread, before.time, visit.is_shared ? PROXY_SHARED : PROXY_GLOBAL, visit.thread))
+            return false;
         return clocks_.is_ordered_by_barriers(before.thread, before.time, OF_ALL, visit.thread);
     }
 
@@ -350,7 +387,9 @@ private:
     std::deque<std::vector<Group>> groups_;
     std::vector<uint32_t> free_groups_;
     std::unordered_map<uint64_t, uint32_t> reported_;  // by pair of places
+    bool has_async_proxy_ = false;  // the kernel has copies of that kind, or will: it has made an mbarrier
     Touch last_fenced_;
+    bool last_fenced_has_written_ = false;
     ThreadId last_copy_ = 0;
 };
 

@@ -16,6 +16,7 @@ from tle2cuda.ops.mesh import (
     _resolve_launch_axis,
     device_mesh,
 )
+from tle2cuda.ops.pipes import pipe, pipe_reader, pipe_slot, pipe_value, pipe_wait_result, pipe_writer
 from tle2cuda.ops.scan import exclusive_cumsum as cumsum
 from tle2cuda.ops.sharding import (
     B,
@@ -33,7 +34,6 @@ from tle2cuda.ops.shared_layouts import smem, tmem
 from tle2cuda.ops.tiles import extract_tile, insert_tile
 from tle2cuda.ops.tle_load import load
 
-pipe = unsupported("tle.pipe", "comes in a later version; until then use a ring of slots, buffer.slot(k % STAGES)")
 signal = unsupported("tle.signal", ONE_GPU)
 signal_wait = unsupported("tle.signal_wait", ONE_GPU)
 get_mem_pool = communication.get_mem_pool
@@ -88,6 +88,11 @@ __all__ = [
     "make_sharded_tensor",
     "memory_space",
     "pipe",
+    "pipe_reader",
+    "pipe_slot",
+    "pipe_value",
+    "pipe_wait_result",
+    "pipe_writer",
     "raw",
     "remote",
     "reshard",

@@ -1,5 +1,6 @@
 // defines: fence_async_proxy
-// Orders this thread's ordinary shared-memory writes before later reads by the copy engine (PTX ISA, fence.proxy.async; sm_90).
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // twin:
 __device__ __forceinline__ void fence_async_proxy()

@@ -35,6 +35,16 @@ __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
     tle2cuda_emulator::tle2cuda_cp_async(destination, source, BYTES, valid_bytes, __LINE__);
 }
+// defines: cp_async_edge
+// needs: cp_async_zero_fill
+// The same for the first `valid` elements, which may be none, or more than fit.
+template <int BYTES, typename T, typename Count>
+__device__ __forceinline__ void cp_async_edge(T* destination, const T* source, Count valid)
+{
+    constexpr int COUNT = BYTES / sizeof(T);
+    const int count = valid >= COUNT ? COUNT : valid <= 0 ? 0 : static_cast<int>(valid);
+    cp_async_zero_fill<BYTES>(destination, source, count * sizeof(T));
+}
 // defines: cp_async_commit
 // Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -207,3 +207,32 @@ __device__ __forceinline__ bool mbarrier_test_wait(Barrier* barrier, unsigned pa
 {
     return tle2cuda_emulator::tle2cuda_mbarrier_test(barrier, parity, false, tle2cuda_emulator::SCOPE_CTA, __LINE__) != 0;
 }
+// defines: mbarrier_poll
+// needs: mbarrier_test_wait
+// Waits until the phase of this parity has ended, asking again and again. What its arrivals and copies did comes before what
+// the calling thread does next (sm_80).
+__device__ __forceinline__ void mbarrier_poll(Barrier* barrier, unsigned parity)
+{
+    while (!mbarrier_test_wait(barrier, parity)) {
+    }
+}
+// twin:
+__device__ __forceinline__ void mbarrier_poll(Barrier* barrier, unsigned parity)
+{
+    tle2cuda_emulator::tle2cuda_mbarrier_wait(barrier, parity, tle2cuda_emulator::SCOPE_CTA, __LINE__);
+}
+// defines: mbarrier_arrive_warp
+// needs: mbarrier_arrive
+// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
+__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+}
+// defines: mbarrier_arrive_each
+// needs: mbarrier_arrive
+// As many arrivals, one after the other. Called by one thread (sm_80).
+__device__ __forceinline__ void mbarrier_arrive_each(Barrier* barrier, int arrivals)
+{
+    for (int i = 0; i < arrivals; ++i) mbarrier_arrive(barrier);
+}

@@ -1,9 +1,20 @@
 """`tle.gpu`: named shared memory, copies, pipelined loops. No logic here."""
 
 from tle2cuda.language.tle.gpu import semantic
+from tle2cuda.ops.barriers import (
+    PENDING,
+    READY,
+    alloc_barrier,
+    alloc_barriers,
+    barrier,
+    barrier_arrive,
+    barrier_type,
+    barrier_wait,
+)
 from tle2cuda.ops.buffers import buffered_tensor, buffered_tensor_type, local_ptr
 from tle2cuda.ops.copy import async_commit_group, async_wait_group, copy, unsupported
 from tle2cuda.ops.loops import pipeline
+from tle2cuda.ops.partitions import warp_specialize
 from tle2cuda.ops.shared import alloc, memory_space
 from tle2cuda.ops.shared_layouts import (
     layout,
@@ -17,16 +28,9 @@ from tle2cuda.ops.shared_layouts import (
 )
 
 storage_kind = memory_space
-PENDING, READY = "pending", "ready"
-_BARRIERS = "leave them out: accesses to shared memory are put in order by the compiler"
 _WGMMA = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
-alloc_barrier = unsupported("tle.gpu.alloc_barrier", _BARRIERS)
-alloc_barriers = unsupported("tle.gpu.alloc_barriers", _BARRIERS)
-barrier_wait = unsupported("tle.gpu.barrier_wait", _BARRIERS)
-barrier_arrive = unsupported("tle.gpu.barrier_arrive", _BARRIERS)
 wgmma = unsupported("tle.gpu.wgmma", _WGMMA)
 wgmma_wait = unsupported("tle.gpu.wgmma_wait", _WGMMA)
-warp_specialize = unsupported("tle.gpu.warp_specialize", "comes in a later version; write the roles one after the other")
 set_layout = unsupported("tle.gpu.set_layout", "leave it out: layouts are chosen by the compiler")
 
 __all__ = [
@@ -37,7 +41,9 @@ __all__ = [
     "alloc_barriers",
     "async_commit_group",
     "async_wait_group",
+    "barrier",
     "barrier_arrive",
+    "barrier_type",
     "barrier_wait",
     "buffered_tensor",
     "buffered_tensor_type",

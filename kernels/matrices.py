@@ -1,0 +1,57 @@
+"""What the host side of the kernels on matrices shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernels.moe_align_block_size.arrays import multiprocessors_of, stream_of
+
+COPY_BYTES = 16  # what tensor copies must be aligned to: base addresses, row strides, rows of a box
+
+
+def power_of_two(count: int) -> int:
+    """The smallest power of two that is not below `count`."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def row_stride(matrix: Any) -> int:
+    """Elements from one row to the next.
+
+    Raises:
+        ValueError: it is not a matrix, or the elements of a row are not neighbours.
+    """
+    if len(matrix.shape) != 2:
+        raise ValueError(f"expected a matrix, got shape {tuple(matrix.shape)}")
+    strides = matrix.stride() if hasattr(matrix, "stride") else tuple(s // matrix.itemsize for s in matrix.strides)
+    if matrix.shape[1] > 1 and strides[1] != 1:
+        raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
+    return int(strides[0])
+
+
+def check_same(**arrays: Any) -> None:
+    """Raises ValueError unless all have one shape and one dtype."""
+    first, *others = arrays.values()
+    if any(array.shape != first.shape or array.dtype != first.dtype for array in others):
+        found = ", ".join(f"{name} {array.dtype} {tuple(array.shape)}" for name, array in arrays.items())
+        raise ValueError(f"expected one shape and one dtype, got {found}")
+
+
+def has_tensor_copies(*matrices: Any) -> bool:
+    """Whether the copy engine takes these matrices: their addresses and rows are multiples of 16 bytes."""
+    return all(
+        row_stride(matrix) * matrix.itemsize % COPY_BYTES == 0 and address_of(matrix) % COPY_BYTES == 0
+        for matrix in matrices
+    )
+
+
+def address_of(array: Any) -> int:
+    """Address of the first element, of a torch, CuPy or NumPy array."""
+    if hasattr(array, "data_ptr"):
+        return int(array.data_ptr())
+    return int(array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data)
+
+
+def persistent_ctas(array: Any, work_items: int, ctas_per_multiprocessor: int) -> int:
+    """How many CTAs share the work items: as many as are resident at once, no more than there are items."""
+    library, device, _ = stream_of(array)
+    return max(1, min(work_items, ctas_per_multiprocessor * multiprocessors_of(library, device)))

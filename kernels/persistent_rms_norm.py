@@ -1,0 +1,122 @@
+"""RMS norm of every row of a matrix by CTAs that stay: the next rows are on their way while one is reduced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tle2cuda
+import tle2cuda.language as tl
+from kernels.matrices import row_stride
+from kernels.persistent_rows import fetch_rows, load_part, prepare
+from tle2cuda.language import tle
+
+
+@tle2cuda.jit
+def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
+    """Rows of one part: it is read once, and given back before it is reduced. The weights stay in registers."""
+    col = tl.arange(0, PART)
+    scale = tl.load(weight + col, mask=col < cols, other=0.0)
+    place = reader.cursor(0)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        # What lies behind the row's end has arrived as zeros.
+        value = load_part(reader.wait(place).slot, PART).to(tl.float32)
+        reader.release(place)
+        place = place.advance()
+        rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)
+        normed = value * rstd * scale.to(tl.float32)
+        tl.store(out + row.to(tl.int64) * out_stride + col, normed, mask=col < cols)
+
+
+@tle2cuda.jit
+def rms_norm_in_parts(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr, PARTS: tl.constexpr):
+    """Longer rows stay in shared memory: two passes, the second of which gives the parts back one by one."""
+    col = tl.arange(0, PART)
+    place = reader.cursor(0)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        squares = tl.zeros([PART], tl.float32)
+        ahead = place
+        for _ in range(PARTS):
+            value = load_part(reader.wait(ahead).slot, PART).to(tl.float32)
+            squares += value * value
+            ahead = ahead.advance()
+        rstd = tl.rsqrt(tl.sum(squares, axis=0) / cols + eps)
+
+        target = out + row.to(tl.int64) * out_stride
+        for part in range(PARTS):
+            inside = part * PART + col < cols
+            scale = tl.load(weight + part * PART + col, mask=inside, other=0.0).to(tl.float32)
+            value = load_part(reader.wait(place).slot, PART).to(tl.float32)
+            reader.release(place)
+            place = place.advance()
+            tl.store(target + part * PART + col, value * rstd * scale, mask=inside)
+
+
+@tle2cuda.jit
+def persistent_rms_norm(
+    x,
+    weight,
+    out,
+    rows,
+    cols,
+    x_stride,
+    out_stride,
+    eps,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    ring = tle.gpu.alloc(
+        [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
+    )
+    pipe = tle.pipe(capacity=STAGES, name="parts", part=ring)
+    fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
+    if PARTS == 1:
+        reduce = (rms_norm_in_registers, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
+        tle.gpu.warp_specialize([reduce, fetch], [1])
+    else:
+        reduce_parts = (rms_norm_in_parts, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART, PARTS))
+        tle.gpu.warp_specialize([reduce_parts, fetch], [1])
+
+
+def persistent_rms_norm_rows(
+    x: Any,
+    weight: Any,
+    out: Any,
+    eps: float = 1e-5,
+    *,
+    stages: int | None = None,
+    num_warps: int | None = None,
+    ctas: int | None = None,
+) -> Any:
+    """Writes each row of `x`, divided by the root of its mean square and times `weight`, to `out`.
+
+    Args:
+        x: [rows, cols]; its rows begin at multiples of 16 bytes and fit into shared memory, 208 KiB.
+        weight: [cols].
+        out: Like `x`.
+        eps: Added to the mean square.
+        stages: Parts of 16 KiB, or rows, that the ring holds.
+        num_warps: Warps that reduce a row.
+        ctas: CTAs of a multiprocessor.
+
+    Raises:
+        ValueError: The arrays do not fit each other, TMA or shared memory.
+    """
+    plan, grid = prepare(x, out, {"stages": stages, "num_warps": num_warps, "ctas": ctas})
+    rows, cols = x.shape
+    if tuple(weight.shape) != (cols,):
+        raise ValueError(f"expected {cols} weights, got shape {tuple(weight.shape)}")
+    strides = row_stride(x), row_stride(out)
+    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), num_warps=plan.num_warps)
+    return out
+
+
+def rms_norm_reference(x: NDArray[Any], weight: NDArray[Any], eps: float = 1e-5) -> NDArray[Any]:
+    """The same in NumPy, computed in float64."""
+    wide = x.astype(np.float64)
+    rstd = 1.0 / np.sqrt((wide * wide).mean(axis=1) + eps)
+    return (wide * rstd[:, None] * weight.astype(np.float64)).astype(x.dtype)

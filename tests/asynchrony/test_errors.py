@@ -1,0 +1,36 @@
+"""Every error of pipes, barriers, copies and partitions, word for word: the cases are in `errors.txt`.
+
+`pytest --update-golden` rewrites the texts; review them.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.asynchrony.cases import Case, read_cases
+from tests.frontend.kernels_on_file import error_of
+
+CASES_FILE = pathlib.Path(__file__).parent / "errors.txt"
+CASES = read_cases(CASES_FILE)
+_PRELUDE = """MESH: tl.constexpr = tle.device_mesh({"block_cluster": [("a", 2)]})
+
+@tle2cuda.jit
+def f(a):
+    return a
+
+
+@tle2cuda.jit
+def k(x, h, n, out):
+    ring = tle.gpu.alloc([2, 64], tl.float32)
+    bars = tle.gpu.alloc_barriers(num_barriers=2)
+"""
+_PYTHONS = {"InvalidArgument": ValueError, "MemoryOperationFailed": RuntimeError, "NotSupported": NotImplementedError}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_error(case: Case, tmp_path: pathlib.Path) -> None:
+    error = error_of(_PRELUDE + case.body, tmp_path, "*fp32, *fp16, i32, *i32")
+    case.compare(error, CASES_FILE)
+    assert isinstance(error, _PYTHONS.get(case.kind, Exception))

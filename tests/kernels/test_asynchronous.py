@@ -1,0 +1,193 @@
+"""Kernels with pipes, roles and asynchronous copies against NumPy, in the interpreter and on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.gather_scale import gather_scale_reference, gather_scale_rows
+from kernels.persistent_rms_norm import persistent_rms_norm_rows, rms_norm_reference
+from kernels.persistent_rows import plan_rows
+from kernels.persistent_softmax import persistent_softmax_rows
+from kernels.piped_histogram import count, count_reference
+from kernels.pipelined_add import add_reference, add_rows
+from kernels.pipelined_copy import FORMS, copy_reference, copy_rows
+from kernels.row_reduction import reduce_rows, reduce_rows_reference
+from kernels.softmax import softmax_reference
+from kernels.transpose import transpose_matrix, transpose_reference
+from tests.kernels.test_rowwise import ON, TOLERANCE, host, on, random
+
+SHAPES = [(1, 8), (3, 64), (5, 1000), (2, 8200)]
+
+
+def integers(shape, dtype, seed=0):
+    return np.random.default_rng(seed).integers(-100, 100, shape).astype(dtype)
+
+
+@ON
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_copy(where, form, shape, dtype):
+    x = integers(shape, dtype)
+    out = on(where, np.full_like(x, 77))
+    copy_rows(on(where, x), out, form)
+    np.testing.assert_array_equal(host(out), copy_reference(x))
+
+
+@ON
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tiles, stages", [(1, 1), (3, 1), (5, 2), (8, 3), (4, 8)])
+def test_copy_through_rings_of_any_size(where, form, tiles, stages):
+    x = integers((3, 2064), "float32")
+    out = on(where, np.full_like(x, 77))
+    copy_rows(on(where, x), out, form, tile_bytes=1024, tiles=tiles, stages=stages)
+    np.testing.assert_array_equal(host(out), x)
+
+
+@ON
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_add(where, form, shape, dtype):
+    x, y = (integers(shape, dtype, seed) for seed in (1, 2))
+    out = on(where, np.full_like(x, 77))
+    add_rows(on(where, x), on(where, y), out, form)
+    np.testing.assert_array_equal(host(out), add_reference(x, y))
+
+
+@ON
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tiles, stages", [(1, 1), (3, 1), (5, 2), (8, 3)])
+def test_add_through_rings_of_any_size(where, form, tiles, stages):
+    x, y = (integers((3, 2064), "float32", seed) for seed in (1, 2))
+    out = on(where, np.full_like(x, 77))
+    add_rows(on(where, x), on(where, y), out, form, tile_bytes=1024, tiles=tiles, stages=stages)
+    np.testing.assert_array_equal(host(out), x + y)
+
+
+def test_forms_and_matrices_that_do_not_fit_are_refused():
+    x = np.zeros((4, 10), np.float32)
+    with pytest.raises(ValueError, match="form must be one of pointer, cp_async, tma"):
+        copy_rows(x, x.copy(), "bulk")
+    with pytest.raises(ValueError, match="multiples of 16 bytes; use another form"):
+        copy_rows(x, x.copy(), "tma")
+    with pytest.raises(ValueError, match=r"one shape and one dtype, got x float32 \(4, 10\), out float16 \(4, 10\)"):
+        copy_rows(x, x.astype(np.float16))
+    with pytest.raises(ValueError, match="elements of a row must be neighbours"):
+        copy_rows(x.T, x.T)
+
+
+def test_rows_that_lie_apart():
+    x = integers((6, 80), "float32")
+    for form in FORMS:
+        out = np.full_like(x, 77)
+        copy_rows(x[::2, :48], out[1::2, 16:64], form)
+        want = np.full_like(x, 77)
+        want[1::2, 16:64] = x[::2, :48]
+        np.testing.assert_array_equal(out, want)
+
+
+@ON
+@pytest.mark.parametrize("shape", [(1, 8), (9, 64), (17, 1000), (3, 2056)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_row_reductions(where, shape, dtype, stages):
+    x = random(shape, dtype)
+    sums, peaks = reduce_rows_reference(x)
+    got = [on(where, np.full(shape[0], 77, np.float32)) for _ in range(3)]
+    reduce_rows(on(where, x), got[0], stages=stages)
+    reduce_rows(on(where, x), got[1], got[2], stages=stages)
+    for totals in got[:2]:
+        np.testing.assert_allclose(host(totals), sums, rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(host(got[2]), peaks)
+
+
+@ON
+@pytest.mark.parametrize("by_tma", [True, False])
+@pytest.mark.parametrize("count, cols", [(1, 8), (13, 96), (32, 1032)])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_gather_and_scale(where, by_tma, count, cols, dtype):
+    table = random((21, cols), dtype)
+    index = np.random.default_rng(3).integers(-2, 24, count).astype(np.int32)
+    scale = random(count, "float32", 4)
+    out = on(where, np.full((count, cols), 77, dtype))
+    gather_scale_rows(on(where, table), on(where, index), on(where, scale), out, by_tma=by_tma)
+    np.testing.assert_allclose(host(out), gather_scale_reference(table, index, scale), rtol=TOLERANCE[dtype])
+
+
+LONG = [(1, 8), (40, 136), (5, 4096), (2, 8448), (2, 20000)]
+
+
+@ON
+@pytest.mark.parametrize("shape", LONG)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_persistent_softmax(where, shape, dtype):
+    x = random(shape, dtype) * 3
+    out = on(where, np.full_like(x, 7))
+    persistent_softmax_rows(on(where, x), out)
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=TOLERANCE[dtype], atol=1e-7)
+
+
+@ON
+@pytest.mark.parametrize("shape", LONG)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_persistent_rms_norm(where, shape, dtype):
+    x, weight = random(shape, dtype), random(shape[1], dtype, 1)
+    out = on(where, np.full_like(x, 7))
+    persistent_rms_norm_rows(on(where, x), on(where, weight), out)
+    expected = rms_norm_reference(x, weight)
+    np.testing.assert_allclose(host(out), expected, rtol=2 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@ON
+def test_persistent_softmax_of_infinities(where):
+    x = np.full((2, 4100), -np.inf, np.float32)
+    x[0, [0, 5, 4099]] = [1.0, 2.0, 3.0]
+    x[1] = 5.0
+    out = on(where, np.empty_like(x))
+    persistent_softmax_rows(on(where, x), out)
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "cols, itemsize, part, parts, width, stages",
+    [
+        (4096, 2, 4096, 1, 256, 2),
+        (4095, 2, 4096, 1, 4096, 2),
+        (65536, 2, 8192, 8, 256, 13),
+        (20000, 4, 4096, 5, 4096, 10),
+        (2, 4, 4, 1, 4, 2),
+    ],
+)
+def test_rows_are_cut_into_parts(cols, itemsize, part, parts, width, stages):
+    plan = plan_rows(cols, itemsize)
+    assert (plan.part, plan.parts, plan.width, plan.stages) == (part, parts, width, stages)
+
+
+def test_rows_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="rows of 262144 bytes do not fit into shared memory"):
+        plan_rows(65536, 4)
+    with pytest.raises(ValueError, match="a row has 8 parts, a ring of 4 stages cannot hold it"):
+        plan_rows(65536, 2, stages=4)
+
+
+@ON
+@pytest.mark.parametrize("store_by_tma", [False, True])
+@pytest.mark.parametrize("shape", [(16, 16), (64, 128), (112, 80), (32, 272)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_transpose(where, store_by_tma, shape, dtype):
+    x = integers(shape, dtype)
+    out = on(where, np.full(shape[::-1], 77, dtype))
+    transpose_matrix(on(where, x), out, store_by_tma=store_by_tma)
+    np.testing.assert_array_equal(host(out), transpose_reference(x))
+
+
+@ON
+@pytest.mark.parametrize("n", [1, 1000, 2048, 70000])
+@pytest.mark.parametrize("bins", [1, 64, 1024])
+def test_histogram(where, n, bins):
+    values = np.random.default_rng(n).integers(-3, bins + 3, n).astype(np.int32)
+    counts = on(where, np.zeros(bins, np.int32))
+    count(on(where, values), counts)
+    np.testing.assert_array_equal(host(counts), count_reference(values, bins))

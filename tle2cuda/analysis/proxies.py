@@ -1,0 +1,317 @@
+"""Where the copy engine needs fences and waits: ordinary accesses and its own go through different proxies.
+
+Beside barriers (`tle2cuda.analysis.placement`) three things order accesses to shared memory with tensor copies:
+
+- What threads wrote becomes known to the copy engine by a `proxy_fence` that each of them makes behind its writes, and a
+  barrier behind that; or, where another task starts the copy, by whatever tells that task that it may. What threads
+  read needs the same before the copy engine overwrites it: an arrival alone may overtake loads that are queued
+  (measured on an H200).
+- A `tma_store` reads its buffer until the thread that started it has waited (`tma_store_wait`); a barrier then tells
+  the others of its task, an arrival those of other tasks. The CTA must not exit before.
+- What `cp_async` wrote counts from the `cp_async_wait` on.
+
+Given the barriers, fences and waits are tried at all places in front of a barrier, an arrival or the access itself, and
+dropped as long as nothing is left unordered, the most expensive and earliest first: few remain, as late as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tle2cuda.analysis.accesses import Access
+from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
+from tle2cuda.analysis.placement import weight
+from tle2cuda.analysis.tasks import uses_of_task
+from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
+from tle2cuda.ir.nodes import Op, Value
+
+Places = frozenset[Position]
+NEEDS_FENCE, NEEDS_WAIT, NEEDS_BARRIER, NEEDS_COPIES = "fence", "wait", "barrier", "copies"
+
+
+class _State(NamedTuple):
+    """Sets of accesses, as masks.
+
+    Attributes:
+        unfenced: Ordinary accesses without a fence behind them.
+        fenced: Ordinary accesses with a fence, and no barrier behind that.
+        reading: Stores by the copy engine that may still read.
+        waited: Those that thread 0 has waited for, and no barrier told the others.
+        flying: Writes of `cp_async` that nobody has waited for.
+    """
+
+    unfenced: int = 0
+    fenced: int = 0
+    reading: int = 0
+    waited: int = 0
+    flying: int = 0
+
+    def joined(self, other: _State) -> _State:
+        """What holds on either of two paths."""
+        return _State(*(a | b for a, b in zip(self, other, strict=True)))
+
+    def behind_copies(self) -> _State:
+        return self._replace(unfenced=self.unfenced | self.flying, flying=0)
+
+    def behind_barrier(self) -> _State:
+        return self._replace(fenced=0, waited=0)
+
+    def behind_fence(self) -> _State:
+        return self._replace(fenced=self.fenced | self.unfenced, unfenced=0)
+
+    def behind_wait(self) -> _State:
+        return self._replace(waited=self.waited | self.reading, reading=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What a task needs for the copy engine.
+
+    Attributes:
+        fences: Places of proxy fences, with the accesses each is there for.
+        waits: Places where thread 0 waits for its stores to have read; the same.
+        copies: Places where threads wait for their `cp_async`, because others will have the engine read what these write.
+        barriers: Further barriers, where those that there are stand in front of every possible fence.
+    """
+
+    fences: Mapping[Position, tuple[Access, ...]]
+    waits: Mapping[Position, tuple[Access, ...]]
+    copies: Places
+    barriers: Places
+
+
+_NOTHING = Placed({}, {}, frozenset(), frozenset())
+
+
+def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> Placed:
+    """Fences and waits of one task, given its barriers."""
+    proxies = _Proxies(hazards, frozenset(barriers))
+    return proxies.place() if proxies.is_concerned else _NOTHING
+
+
+class _Proxies:
+    def __init__(self, hazards: Hazards, barriers: Places) -> None:
+        self.hazards = hazards
+        self.barriers = barriers
+        self.landings: Places = frozenset()
+        accesses = [a for a in hazards.accesses if a.effect.is_shared and a.effect.kind in (READ, WRITE, ATOMIC)]
+        generic = [a for a in accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
+        self.writes = _mask(a for a in generic if a.effect.kind != READ)
+        self.loads = _mask(a for a in generic if a.effect.kind == READ)
+        self.copies = _mask(a for a in accesses if a.effect.op.name == "cp_async")
+        self.reads = _mask(a for a in accesses if a.effect.proxy == "async" and a.effect.kind == READ)
+        self.by_thread_0 = _mask(a for a in accesses if a.effect.one_thread)
+        through_async = [a for a in accesses if a.effect.proxy == "async"]
+        self.own = uses_of_task(hazards.task, hazards.memory.roots)
+        self.others = hazards.memory.others[hazards.task.region]
+        self.is_concerned = bool(through_async) or bool(self.others.through_async and (self.writes | self.loads))
+        if not self.is_concerned:
+            return
+        # For each access: what must be fenced from the copy engine, the stores that must have read.
+        self.fenced_from: dict[int, int] = {}
+        self.read_before: dict[int, int] = {}
+        overlap = hazards.memory.may_overlap
+        for b in accesses:
+            if b.effect.proxy == "async":
+                before = self.writes if b.effect.kind == READ else self.writes | self.loads
+                self.fenced_from[b.number] = _mask(a for a in generic if 1 << a.number & before and overlap(a, b))
+            if b.effect.kind != READ:
+                self.read_before[b.number] = _mask(a for a in accesses if 1 << a.number & self.reads and overlap(a, b))
+
+    # ---- what arrivals must come behind ----
+
+    def told(self, op: Op | None) -> tuple[int, int]:
+        """Accesses that a fence, and stores that a wait, must follow before other tasks are told."""
+        unfenced = self._at(self.others.through_async, self.writes) | self._at(self.others.filled, self.loads)
+        reads = self._at(self.others.written, self.reads)
+        if op is not None and op.name.startswith("pipe"):  # which this task may be the other end of
+            own = self.hazards.through(op)
+            unfenced |= own & (self._at(self.own.through_async, self.writes) | self._at(self.own.filled, self.loads))
+            reads |= own & self.reads
+        return unfenced, reads
+
+    def _at(self, roots: frozenset[Value | None], mask: int) -> int:
+        if None in roots:
+            return mask
+        accesses = self.hazards.accesses
+        return sum(1 << n for n in bits(mask) if accesses[n].effect.root in roots or accesses[n].effect.root is None)
+
+    # ---- flow ----
+
+    def is_safe(self, fences: Places, waits: Places) -> bool:
+        """Whether given fences and waits leave nothing unordered."""
+        return not self.missing(fences, waits)
+
+    def missing(self, fences: Places, waits: Places) -> dict[tuple[Position, str], int]:
+        """What is missing, by place and kind: the accesses that it is missing for."""
+        found: dict[tuple[Position, str], int] = {}
+        flow = _Flow(self, fences, waits, found)
+        flow.run()
+        return found
+
+    # ---- placement ----
+
+    def place(self) -> Placed:
+        """All places, pruned."""
+        fences = waits = self._candidates()
+        given = self.barriers
+        while True:
+            missing = self.missing(fences, waits)
+            barriers = {place for place, kind in missing if kind == NEEDS_BARRIER}
+            copies = {place for place, kind in missing if kind == NEEDS_COPIES}
+            if barriers <= self.barriers and copies <= self.landings:
+                break
+            self.barriers |= barriers
+            self.landings |= copies
+            fences, waits = fences | barriers, waits | barriers
+        for place in self._order(waits):
+            if self.is_safe(fences, waits - {place}):
+                waits -= {place}
+        for place in self._order(fences):
+            if self.is_safe(fences - {place}, waits):
+                fences -= {place}
+        return Placed(
+            {place: self._purpose(fences - {place}, waits) for place in sorted(fences)},
+            {place: self._purpose(fences, waits - {place}) for place in sorted(waits)},
+            self.landings,
+            self.barriers - given,
+        )
+
+    def _purpose(self, fences: Places, waits: Places) -> tuple[Access, ...]:
+        mask = 0
+        for missing in self.missing(fences, waits).values():
+            mask |= missing
+        return tuple(self.hazards.accesses[n] for n in bits(mask))
+
+    def _order(self, places: Places) -> list[Position]:
+        sequences = self.hazards.sequences
+        return sorted(places, key=lambda place: (-weight(sequences[place[0]]), place))
+
+    def _candidates(self) -> Places:
+        found = set(self.barriers)
+        for sequence in self.hazards.sequences:
+            for number, item in enumerate(sequence.items):
+                if self._may_need(item):
+                    found.add((sequence.number, number))
+        body = self.hazards.body
+        found.add((body.number, len(body.items)))
+        return frozenset(found)
+
+    def _may_need(self, item: Item) -> bool:
+        if item.op.name in ARRIVALS or item.op.name == "warp_specialize" or None in item.steps or is_barrier(item.op):
+            return True
+        return any(n in self.fenced_from or n in self.read_before for step in item.steps if step for n in bits(step))
+
+
+class _Flow:
+    """One walk over the code of a task with given barriers, fences and waits."""
+
+    def __init__(self, proxies: _Proxies, fences: Places, waits: Places, found: dict[tuple[Position, str], int]) -> None:
+        self.proxies = proxies
+        self.hazards = proxies.hazards
+        self.fences = fences
+        self.waits = waits
+        self.found = found
+
+    def run(self) -> None:
+        """Walk, and look at what is left at the end."""
+        body = self.hazards.body
+        state = self.sequence(body, _State())
+        end = (body.number, len(body.items))
+        state = self.before(end, state)
+        self.note(end, NEEDS_WAIT, state.reading)
+        if self.hazards.task.is_worker:
+            self.note(end, NEEDS_FENCE, state.unfenced & self.proxies.told(None)[0])
+
+    def note(self, place: Position, kind: str, mask: int) -> None:
+        if mask:
+            self.found[place, kind] = self.found.get((place, kind), 0) | mask
+
+    def before(self, place: Position, state: _State) -> _State:
+        """The state behind what stands at a place."""
+        if place in self.proxies.landings:
+            state = state.behind_copies()
+        if place in self.waits:
+            state = state.behind_wait()
+        if place in self.fences:
+            state = state.behind_fence()
+        return state.behind_barrier() if place in self.proxies.barriers else state
+
+    def sequence(self, sequence: Sequence, state: _State) -> _State:
+        for number, item in enumerate(sequence.items):
+            place = (sequence.number, number)
+            state = self.item(item, place, self.before(place, state))
+        return state
+
+    def item(self, item: Item, place: Position, state: _State) -> _State:
+        op = item.op
+        if op.name == "if":
+            then, other = (self.sequence(part, state) for part in item.parts)
+            return then.joined(other)
+        if op.name == "warp_specialize":
+            self.tell(op, place, state)
+            state = state.behind_barrier() if op.attrs.get("sync_before") else state
+            state = self.sequence(item.parts[0], state)
+            return state.behind_barrier() if op.attrs.get("sync_behind") else state
+        if item.is_loop:
+            return self.loop(item, state)
+        if op.name == "proxy_fence" and op.attrs["space"] == "shared":
+            return state.behind_fence()
+        if op.name == "tma_store_wait":
+            return state.behind_wait()
+        if op.name in ARRIVALS:
+            self.tell(op, place, state)
+        for step in item.steps:
+            state = state.behind_barrier() if step is None else self.step(step, place, state)
+        if op.name == "cp_async_wait":
+            landed = state.flying
+            return state._replace(unfenced=state.unfenced | landed, flying=landed if op.attrs["pending"] else 0)
+        kept = ~item.clears
+        return state._replace(fenced=state.fenced & kept, waited=state.waited & kept, flying=state.flying & kept)
+
+    def step(self, step: int, place: Position, state: _State) -> _State:
+        """Accesses that run together."""
+        proxies = self.proxies
+        for number in bits(step):
+            fenced_from = proxies.fenced_from.get(number, 0)
+            self.note(place, NEEDS_FENCE, state.unfenced & fenced_from)
+            self.note(place, NEEDS_BARRIER, state.fenced & fenced_from & ~proxies.by_thread_0)
+            blocking = proxies.read_before.get(number, 0)
+            self.note(place, NEEDS_WAIT, state.reading & blocking)
+            if not 1 << number & proxies.by_thread_0:
+                self.note(place, NEEDS_BARRIER, state.waited & blocking)
+        made = step & (proxies.writes | proxies.loads)
+        return state._replace(
+            unfenced=state.unfenced | (made & ~proxies.copies),
+            flying=state.flying | (made & proxies.copies),
+            reading=state.reading | (step & proxies.reads),
+        )
+
+    def tell(self, op: Op, place: Position, state: _State) -> None:
+        """Other tasks are told that they may use what this one did."""
+        unfenced, reads = self.proxies.told(op)
+        self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
+        self.note(place, NEEDS_COPIES, state.flying & unfenced)
+        self.note(place, NEEDS_WAIT, state.reading & reads)
+        if op.name == "mbarrier_arrive":  # by thread 0, for all
+            self.note(place, NEEDS_BARRIER, state.fenced & unfenced & ~self.proxies.by_thread_0)
+
+    def loop(self, item: Item, state: _State) -> _State:
+        entry = start = state
+        while True:
+            behind_first = end = self.sequence(item.parts[0], start)
+            if item.op.name == "while":
+                end = self.sequence(item.parts[1], behind_first)
+            grown = start.joined(end)
+            if grown == start:
+                break
+            start = grown
+        if item.op.name == "while" or self.hazards.runs_at_least_once(item.op):
+            return behind_first
+        return entry.joined(behind_first)
+
+
+def _mask(accesses: Iterable[Access]) -> int:
+    return sum(1 << access.number for access in accesses)

@@ -1,0 +1,139 @@
+"""Pipes: waits by lap parity, arrivals by whoever filled the stage or is done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import scratch_operands, value_operands
+from tle2cuda.ir.types import BarrierType
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
+from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.shared import slot_of
+from tle2cuda.lowering.state import State
+from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS, WARPS
+
+
+@dataclass(frozen=True, slots=True)
+class PipeRef:
+    """What a pipe is made of.
+
+    Attributes:
+        op: The operation that makes it.
+        fields: Its buffers.
+        full: Barriers of published stages.
+        empty: Barriers of stages that are free again; None when none is filled twice.
+        closed: Flags of closed stages; None when it is never closed.
+    """
+
+    op: Op
+    fields: tuple[Value, ...]
+    full: Value
+    empty: Value | None
+    closed: Value | None
+
+
+def pipe_ref(state: State, pipe: Value) -> PipeRef:
+    """The parts of a pipe."""
+    op = state.definitions.get(pipe)
+    if op is None or op.name != "pipe":
+        raise InternalError(f"{pipe!r} is not the result of a pipe operation", pipe.span)
+    storage = list(scratch_operands(op))
+    full = storage.pop(0)
+    empty = storage.pop(0) if storage and isinstance(storage[0].type, BarrierType) else None
+    return PipeRef(op, value_operands(op), full, empty, storage[0] if storage else None)
+
+
+def emit_pipe(state: State, op: Op) -> None:
+    """A pipe is its barriers, which the prologue sets up."""
+
+
+def emit_acquire(state: State, op: Op) -> None:
+    """Wait until the stage is free for this lap; its slots."""
+    pipe, stage, _ = op.operands
+    ref = pipe_ref(state, pipe)
+    _wait_free(state, op, ref)
+    _bind_slots(state, ref, op.results, stage)
+
+
+def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
+    _, stage, lap = op.operands
+    if ref.empty is not None:
+        state.comment(op.span)
+        # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
+        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op)
+
+
+def emit_commit(state: State, op: Op) -> None:
+    """Publish a stage."""
+    ref = pipe_ref(state, op.operands[0])
+    if op.attrs["arrivals"]:
+        state.comment(op.span)
+    _arrive(state, op, ref)
+
+
+def emit_close(state: State, op: Op) -> None:
+    """Publish a stage that says there are no more."""
+    pipe, stage, _ = op.operands
+    ref = pipe_ref(state, pipe)
+    assert ref.closed is not None
+    state.comment(op.span)
+    _wait_free(state, op, ref)
+    flag = f"{state.buffers[ref.closed].text}[{scalar_text(state, stage).text}]"
+    statements.assign(state.block, flag, "1", op.span, state.first_thread().text)
+    _arrive(state, op, ref)
+
+
+def _arrive(state: State, op: Op, ref: PipeRef) -> None:
+    address = barrier_address(state, ref.full, op.operands[1])
+    for who in op.attrs["arrivals"]:
+        condition = state.first_thread().text if who == ELECTED else ""
+        statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)
+
+
+_ARRIVALS = {
+    WARPS: "mbarrier_arrive_warp",
+    COPIES: "cp_async_mbarrier_arrive_noinc",
+    THREADS: "mbarrier_arrive",
+    ELECTED: "mbarrier_arrive",
+}
+
+
+def emit_wait(state: State, op: Op) -> None:
+    """Wait until the stage of this lap is published; whether the pipe is closed, and the slots."""
+    pipe, stage, lap = op.operands
+    ref = pipe_ref(state, pipe)
+    state.comment(op.span)
+    wait(state, barrier_address(state, ref.full, stage), parity(state, lap), op)
+    is_closed, *slots = op.results
+    if ref.closed is None:
+        state.scalars[is_closed] = C("false")
+    elif state.use_count(is_closed):
+        flag = f"{state.buffers[ref.closed].text}[{scalar_text(state, stage).text}] != 0"
+        target = state.scalar_targets.get(is_closed)
+        name = target or state.names.fresh(is_closed.name or "is_closed")
+        if target:
+            statements.assign(state.block, target, flag, op.span)
+        else:
+            state.define_constant(is_closed, name, flag, op.span)
+        state.scalars[is_closed] = C(name)
+    _bind_slots(state, ref, tuple(slots), stage)
+
+
+def emit_release(state: State, op: Op) -> None:
+    """Each warp of the reader is done with a stage."""
+    pipe, stage, _ = op.operands
+    ref = pipe_ref(state, pipe)
+    if ref.empty is None:
+        return
+    state.comment(op.span)
+    text = f"{state.helper('mbarrier_arrive_warp')}({barrier_address(state, ref.empty, stage)})"
+    statements.evaluate(state.block, text, op.span)
+
+
+def _bind_slots(state: State, ref: PipeRef, slots: tuple[Value, ...], stage: Value) -> None:
+    for field, slot in zip(ref.fields, slots, strict=True):
+        state.buffers[slot] = slot_of(state, state.buffers[field], stage)

@@ -1,0 +1,250 @@
+"""`warp_specialize`: workers in a branch of their own, the default warps behind it, and where they all meet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle2cuda.analysis.tasks import walk_task
+from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.effects import CtaBarrier, Roots, steps
+from tle2cuda.ir.nodes import Kernel, Op, Region
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.control import assign_all, emit_ops
+from tle2cuda.lowering.names import ascii_identifier
+from tle2cuda.lowering.registers import RegisterPlan, register_plan
+from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.state import Scope, State
+from tle2cuda.lowering.tasks import WARP_BARRIER, Task
+from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block, Line
+
+TEMPLATE = "specialize.cu.j2"
+DEFAULT_WARPS = "default_warps"
+_MEMORY_ORDERS = ("atomic_rmw", "atomic_cas")  # whose lowering may meet without a barrier in the IR
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingView:
+    """A barrier of the whole CTA, and what it is for."""
+
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A branch of one partition.
+
+    Attributes:
+        name: Its function.
+        condition: C condition; empty for the last branch.
+        warps: Which warps, in words.
+        is_first: Whether it opens the chain of branches.
+    """
+
+    name: str
+    condition: str
+    warps: str
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultView:
+    """What the default warps do from here on."""
+
+    name: str
+    warps: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A worker partition: its region, and the warps that run it."""
+
+    region: Region
+    task: Task
+
+    @property
+    def end(self) -> int:
+        """The warp behind its last one."""
+        return self.task.first_warp + self.task.num_warps
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersView:
+    """The branch of all worker warps."""
+
+    warp: str
+    first: int
+    remark: str
+
+
+# ---- who is who -------------------------------------------------------------------------------------------------------
+
+
+def plan_tasks(state: State) -> int:
+    """Name the barriers of all tasks; returns the first hardware barrier that is left."""
+    kernel = state.kernel
+    sites = kernel.specialisations
+    if not sites:
+        return 1
+    roots = Roots(kernel)
+    number = 1
+    state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
+    for site in sites:
+        names, warps = site.attrs["names"][1:], site.attrs["warps"][1:]
+        first = kernel.num_warps
+        workers: list[Worker | None] = [None] * len(names)
+        # Wide partitions first: whole warpgroups are aligned then, as matrix products and `setmaxnreg` need them.
+        for i in sorted(range(len(names)), key=lambda i: -warps[i]):
+            region = site.regions[1 + i]
+            task, number = _task(state, names[i], first, warps[i], region, roots, number)
+            workers[i] = Worker(region, task)
+            first += warps[i]
+        state.worker_tasks[site] = tuple(w for w in workers if w is not None)
+    state.warp = state.names.fresh("warp")
+    return number
+
+
+def _task(state: State, name: str, first: int, warps: int, region: Region, roots: Roots, number: int) -> tuple[Task, int]:
+    """A task with a barrier of its own where its threads meet, and the next free hardware barrier."""
+    if warps == 1:
+        return Task(name, first, warps, WARP_BARRIER), number
+    function = state.names.fresh(f"{ascii_identifier(name)}_barrier")
+    task = Task(name, first, warps, f"{function}()")
+    if not _meets(region, roots):
+        return task, number
+    state.partition_barriers[function] = (name, number, task.num_threads)
+    return task, number + 1
+
+
+def _meets(region: Region, roots: Roots) -> bool:
+    """Whether the threads that run a region may meet in it."""
+    return any(
+        op.name in _MEMORY_ORDERS or any(isinstance(step, CtaBarrier) for step in steps(op, roots))
+        for op in walk_task(region)
+        if op.name != "warp_specialize"
+    )
+
+
+def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
+    """Texts of the functions that are barriers of partitions, as far as some line uses them."""
+    code = "\n".join(line.text.partition("//")[0] for line in lines)
+    texts = []
+    for function, (name, number, threads) in state.partition_barriers.items():
+        if not re.search(rf"\b{function}\b", code):
+            continue
+        who = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
+        state.helper("named_barrier_sync")
+        texts.append(
+            f"// Barrier of the {threads} threads of {who}: hardware barrier {number}.\n"
+            f"__device__ __forceinline__ void {function}() {{ named_barrier_sync({number}, {threads}); }}"
+        )
+    return texts
+
+
+# ---- emission ---------------------------------------------------------------------------------------------------------
+
+
+def emit_warp_specialize(state: State, op: Op) -> None:
+    """Workers go into their branch; the default partition stands in place."""
+    workers = state.worker_tasks[op]
+    registers = register_plan(state.kernel, op, workers)
+    block = state.workers
+    if op.attrs.get("sync_before"):
+        write(block, TEMPLATE, "meeting", MeetingView("what the default warps did in front"), op.span)
+    _write_workers(state, block, workers, registers)
+    if op.attrs.get("sync_behind"):
+        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+    _default(state, op, registers)
+
+
+def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan) -> None:
+    bodies = {worker: _body(state, worker, registers) for worker in workers}
+    for line in registers.statements(state):
+        statements.evaluate(block, line)
+    ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
+    last_end = state.kernel.num_threads // 32
+    if len(ordered) == 1 and ordered[0].end == last_end:
+        block.lines += _raised(bodies[ordered[0]], block.depth).lines
+        return
+    for position, worker in enumerate(ordered):
+        is_last = worker.end == last_end
+        view = PartitionView(
+            name=worker.task.name,
+            condition="" if is_last else f"{state.warp} < {worker.end}",
+            warps=_warps(worker),
+            is_first=position == 0,
+        )
+        write(block, TEMPLATE, "partition", view, body=bodies[worker])
+    block.add("}")
+
+
+def _raised(block: Block, depth: int) -> Block:
+    raised = Block(depth)
+    raised.splice(block, depth)
+    return raised
+
+
+def _warps(worker: Worker) -> str:
+    first, last = worker.task.first_warp, worker.end - 1
+    return f"warp {first}" if first == last else f"warps {first} to {last}"
+
+
+def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
+    """The statements of a worker: in scopes of its own, for nothing of the code around it is in front of it."""
+    block = Block(depth=3)
+    scopes, described, uses_thread = state.scopes, state.described, state.uses_thread
+    state.scopes, state.described, state.uses_thread = [], set(), False
+    with state.run_by(worker.task), state.writing_to(block), state.names.scope():
+        state.scopes.append(Scope(block, state.names.depth, False, {}))
+        emit_ops(state, worker.region.body)
+    uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
+    state.scopes, state.described, state.uses_thread = scopes, described, uses_thread
+    whole = Block(depth=3)
+    for line in registers.of_partition(state, worker):
+        statements.evaluate(whole, line)
+    if uses_own:
+        first = worker.task.first_thread
+        statements.constant(whole, "int", "thread", "threadIdx.x" if not first else f"threadIdx.x - {first}")
+    whole.lines += block.lines
+    return whole
+
+
+def _default(state: State, op: Op, registers: RegisterPlan) -> None:
+    block = state.block
+    if op.attrs.get("sync_before"):
+        write(block, TEMPLATE, "meeting", MeetingView("the workers see what was done so far"), op.span)
+    warps = state.kernel.num_warps
+    who = "warp 0" if warps == 1 else f"warps 0 to {warps - 1}"
+    write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
+    for line in registers.of_default(state):
+        statements.evaluate(block, line)
+    emit_ops(state, op.regions[0].body)
+    if op.attrs.get("sync_behind"):
+        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+    _bind_results(state, op)
+
+
+def _bind_results(state: State, op: Op) -> None:
+    """Results are what region 0 yields, which is in scope."""
+    for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
+        if result in state.targets or result in state.scalar_targets:
+            assign_all(state, [result], [value])
+        elif is_tile(result):
+            state.registers[result] = state.registers[value]
+        else:
+            state.scalars[result] = scalar_text(state, value)
+
+
+def worker_branch(state: State, kernel: Kernel) -> Block:
+    """`if (warp >= 4) { ... return; }` in front of what the default warps do."""
+    block = Block(depth=1)
+    sites = kernel.specialisations
+    workers = [worker for site in sites for worker in state.worker_tasks[site]]
+    if not workers:
+        return block
+    only = workers[0] if len(workers) == 1 else None
+    remark = f"  // {only.task.name}: {_warps(only)}" if only is not None else ""
+    write(block, TEMPLATE, "workers", WorkersView(state.warp, kernel.num_warps, remark), None, body=state.workers)
+    return block

@@ -1,0 +1,204 @@
+"""Warp specialisation: functions that run at the same time, each on warps of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tle2cuda.errors import InvalidArgument, NotSupported
+from tle2cuda.ir import builder
+from tle2cuda.ir.nodes import Region, Value
+from tle2cuda.ops import core
+from tle2cuda.ops.core import builtin, constexpr, is_builtin, static_bool, tensor, unwrap
+from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS
+
+WORKER_WARPS = (1, 2, 4, 8, 16)
+FEWEST_REGISTERS, MOST_REGISTERS, REGISTER_STEP = 24, 256, 8  # PTX ISA 8.7, setmaxnreg
+
+_handles: Callable[[Any], list[Value]] | None = None
+_with_handles: Callable[[Any, Sequence[Value]], Any] | None = None
+
+
+def set_handles(read: Callable[[Any], list[Value]], write: Callable[[Any, Sequence[Value]], Any]) -> None:
+    """Installs the front end's way of finding the IR values inside of a value, and of exchanging them."""
+    global _handles, _with_handles
+    _handles, _with_handles = read, write
+
+
+@builtin
+def warp_specialize(
+    functions_and_args: Any, worker_num_warps: Any = None, worker_num_regs: Any = None, reuse_default_warps: Any = False
+) -> Any:
+    """Runs several functions at the same time, each on warps of its own, and waits for all of them.
+
+    The first one is the default partition: it runs on the warps of the kernel and its result is that of the call. Each
+    further one is a worker on additional warps. Without barriers or pipes nothing orders partitions among each other:
+    what one writes and another reads meanwhile is undefined. All of it is visible behind the call.
+
+    Args:
+        functions_and_args: Tuple or list of ``(function, args)``, functions being jit functions. Numbers and dtypes among
+            the arguments are constants in the function; everything else is captured, also inside tuples.
+        worker_num_warps: Warps of each worker, 1, 2, 4, 8 or 16 (constexpr).
+        worker_num_regs: Registers of each worker's threads, a multiple of 8 (constexpr). Left out, no registers move
+            between partitions: where they do, a CTA has the registers of its multiprocessor to itself, which is for matrix
+            products, not for kernels that wait for memory.
+        reuse_default_warps: Not supported.
+
+    Returns:
+        What the first function returns.
+
+    Raises:
+        InvalidArgument: The lists do not fit each other, or hold something else.
+        NotSupported: `reuse_default_warps`.
+
+    Example:
+        ``total = tle.gpu.warp_specialize([(reduce_part, (src, 1024)), (log_part, (log,))], [1], [40])``
+    """
+    context = builder.current()
+    if static_bool(reuse_default_warps, "warp_specialize: reuse_default_warps"):
+        raise NotSupported(
+            "warp_specialize: reuse_default_warps=True is not supported",
+            help="leave it out: workers then get warps of their own",
+        )
+    if context.partition is not None:
+        raise InvalidArgument(
+            f"warp_specialize cannot be nested: it is called in partition `{context.partition}`",
+            help="give the outer call one more entry",
+        )
+    entries = _entries(functions_and_args)
+    warps = _counts(worker_num_warps, len(entries) - 1, "warp counts", "worker_num_warps")
+    registers: tuple[int, ...] = (0,) * (len(entries) - 1)
+    if unwrap(worker_num_regs) is not None:
+        counts = _counts(worker_num_regs, len(entries) - 1, "register counts", "worker_num_regs")
+        registers = tuple(_registers(count) for count in counts)
+    _check_warps(warps, context.num_warps)
+    names = tuple(_name(function) for function, _ in entries)
+    regions: list[Region] = []
+    result: Any = None
+    for number, (function, args) in enumerate(entries):
+        region, returned = _partition(function, args, names[number], yields=number == 0)
+        regions.append(region)
+        if number == 0:
+            result = returned
+    assert _handles is not None and _with_handles is not None
+    attrs = {
+        "warps": (context.num_warps, *warps),
+        "registers": registers,
+        "names": names,
+    }
+    types = tuple(value.type for value in _handles(result))
+    results = context.emit("warp_specialize", (), types, attrs, tuple(regions))
+    return _with_handles(result, results)
+
+
+def _partition(function: Any, args: Sequence[Any], name: str, yields: bool) -> tuple[Region, Any]:
+    """The region of one partition and what its function returned."""
+    context = builder.current()
+    assert _handles is not None
+    context.partition = name
+    try:
+        with context.region() as ops:
+            returned = core.call_function(function, args)
+            context.emit("yield", tuple(_handles(returned)) if yields else ())
+        return Region((), tuple(ops)), returned
+    finally:
+        context.partition = None
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def _entries(given: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    value = unwrap(given)
+    if not isinstance(value, (tuple, list)):
+        raise InvalidArgument(
+            f"warp_specialize takes a tuple or list of (fn, args), got {core.describe(given)}",
+            help="write [(main_part, (x, y)), (side_part, (z,))]",
+        )
+    if not value:
+        raise InvalidArgument(
+            "warp_specialize needs at least a default partition, got no entries",
+            help="the first (fn, args) runs on the kernel's own warps",
+        )
+    entries = []
+    for number, item in enumerate(value):
+        entry = unwrap(item)
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2:
+            raise InvalidArgument(
+                f"warp_specialize: entry {number} must be (fn, args), got {core.describe(entry)}",
+                help="a function without arguments is written (fn, ())",
+            )
+        function, args = entry[0], unwrap(entry[1])
+        if not isinstance(args, (tuple, list)):
+            raise InvalidArgument(
+                f"warp_specialize: the arguments of entry {number} must be a tuple, got {core.describe(args)}",
+                help="one argument is written (x,)",
+            )
+        if not callable(unwrap(function)) and not hasattr(unwrap(function), "fn"):
+            raise InvalidArgument(
+                f"warp_specialize: entry {number} must be (fn, args) with a jit function, got {core.describe(function)}",
+                help="decorate the function with @tle2cuda.jit",
+            )
+        entries.append((unwrap(function), tuple(_constant(argument) for argument in args)))
+    return entries
+
+
+def _constant(argument: Any) -> Any:
+    """An argument as the callee gets it: Python numbers are constants there."""
+    if isinstance(argument, tuple) and type(argument) is tuple:
+        return tuple(_constant(item) for item in argument)
+    if isinstance(argument, (bool, int, float)):
+        return constexpr(argument)
+    return argument
+
+
+def _counts(given: Any, workers: int, what: str, name: str) -> tuple[int, ...]:
+    value = unwrap(given)
+    items = () if value is None else value
+    if not isinstance(items, (tuple, list)):
+        raise InvalidArgument(f"warp_specialize: {name} must be a list of ints, got {core.describe(given)}")
+    counts = []
+    for item in items:
+        count = unwrap(item)
+        if isinstance(count, bool) or not isinstance(count, int) or count <= 0:
+            shown = core.describe(item)
+            problem = f"warp_specialize: {what} must be positive compile-time ints, got {shown}"
+            raise InvalidArgument(problem, help="pass it as a tl.constexpr parameter" if isinstance(count, tensor) else "")
+        counts.append(count)
+    if len(counts) != workers:
+        raise InvalidArgument(
+            f"warp_specialize: {len(counts)} {what} for {workers} worker{'s' if workers != 1 else ''}",
+            help="give one for every entry but the first, which runs on the kernel's own warps",
+        )
+    return tuple(counts)
+
+
+def _check_warps(warps: Sequence[int], default: int) -> None:
+    for count in warps:
+        if count not in WORKER_WARPS:
+            raise InvalidArgument(
+                f"warp_specialize: a worker has 1, 2, 4, 8 or 16 warps, not {count}", help="split its work differently"
+            )
+    total = default + sum(warps)
+    if total * WARP_THREADS > MAX_THREADS_PER_CTA:
+        parts = " + ".join(map(str, (default, *warps)))
+        raise InvalidArgument(
+            f"warp_specialize: {parts} = {total} warps are {total * WARP_THREADS} threads, "
+            f"a CTA has at most {MAX_THREADS_PER_CTA}",
+            help="use fewer warps, also num_warps= of the kernel",
+        )
+
+
+def _registers(count: int) -> int:
+    if count % REGISTER_STEP:
+        raise InvalidArgument(
+            f"warp_specialize: register counts are multiples of {REGISTER_STEP}, got {count}",
+            help=f"use {max(FEWEST_REGISTERS, count // REGISTER_STEP * REGISTER_STEP)}",
+        )
+    return min(max(count, FEWEST_REGISTERS), MOST_REGISTERS)
+
+
+def _name(function: Any) -> str:
+    inner = getattr(function, "fn", function)
+    name = getattr(inner, "__name__", "partition")
+    return "partition" if is_builtin(function) else str(name)

@@ -1,0 +1,326 @@
+"""Decide how the stages of each pipe are filled, and with that who arrives at its barriers (D8).
+
+A pipe becomes two arrays of mbarriers: `full`, whose phase ends when a stage is published, and `empty`, whose phase ends
+when all readers have released it. What the writer's task does to the slots decides who arrives at `full`:
+
+- ordinary stores: each warp of the writer once, behind what its lanes did;
+- cp.async: each thread once, when its copies have landed;
+- the copy engine: the thread that issues the copies, once, with the bytes that are to come.
+
+A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
+writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
+from tle2cuda.analysis.tasks import Task, tasks, walk_task
+from tle2cuda.errors import NotSupported, SynchronizationError
+from tle2cuda.ir.effects import Effect, Roots, effects
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.tma import tensor_copy
+from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
+from tle2cuda.passes.async_copies import with_async_copies
+from tle2cuda.targets import WARP_THREADS
+
+PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
+"""Transports: how what is in a slot gets there."""
+
+WARPS, COPIES, THREADS, ELECTED = "warps", "copies", "threads", "elected"
+"""Arrivals of a commit: by each warp; by each thread once its copies have landed, or at once; by one thread."""
+
+_WRITING = frozenset(("pipe_acquire", "pipe_commit", "pipe_close"))
+_READING = frozenset(("pipe_wait", "pipe_release"))
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Choose transports, and give each pipe its barriers.
+
+    Raises:
+        SynchronizationError: Partitions that run at once write to one pipe, or read as one reader.
+        NotSupported: Which pipe an operation works on depends on run-time values.
+    """
+    kernel = with_async_copies(kernel)
+    if not any(op.name == "pipe" for op in walk(kernel.body)):
+        return kernel
+    plans = _Planner(kernel).plans()
+    return _Apply(plans).kernel(kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was decided for one pipe.
+
+    Attributes:
+        transports: How its slots are filled.
+        full: Arrivals that publish a stage.
+        empty: Arrivals that free it; 0 when it is never filled again.
+        is_closed: Whether it is ever closed.
+        commit: Who arrives at a commit.
+        close: Who arrives at a close, where nothing is copied.
+        copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
+            which is the arrival; or None, to announce the bytes of this copy alone.
+    """
+
+    transports: tuple[str, ...]
+    full: int
+    empty: int
+    is_closed: bool
+    commit: tuple[str, ...]
+    close: tuple[str, ...]
+    copies: MappingProxyType[Op, tuple[Value, int | None]]
+
+
+@dataclass(slots=True)
+class _Sides:
+    """Who uses a pipe: operations by task."""
+
+    writing: list[tuple[Task, Op]]
+    reading: dict[str | None, list[tuple[Task, Op]]]
+
+
+class _Planner:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.roots = Roots(kernel)
+        self.slots = Slots(kernel)
+        self.tasks = tasks(kernel)
+        self.pipes = {op.result: op for op in walk(kernel.body) if op.name == "pipe"}
+        self.sides = {pipe: _Sides([], {}) for pipe in self.pipes}
+
+    def plans(self) -> dict[Value, Plan]:
+        for task in self.tasks:
+            for op in walk_task(task.region):
+                if op.name in _WRITING or op.name in _READING:
+                    self._note(task, op)
+        return {pipe: self._plan(op) for pipe, op in self.pipes.items()}
+
+    def _note(self, task: Task, op: Op) -> None:
+        pipe = pipe_of(op, self.roots)
+        if pipe is None:
+            raise NotSupported(
+                "which pipe this works on depends on run-time values",
+                op.span,
+                help="use each pipe by its own endpoints; an `if` on a constant chooses at compile time",
+            )
+        side = self.sides[pipe]
+        if op.name in _WRITING:
+            side.writing.append((task, op))
+        else:
+            side.reading.setdefault(op.attrs.get("reader"), []).append((task, op))
+
+    def _plan(self, op: Op) -> Plan:
+        pipe, side = op.result, self.sides[op.result]
+        label = _label(op)
+        writer = _one_task(side.writing, f"{label} is written by")
+        is_closed = any(o.name == "pipe_close" for _, o in side.writing)
+        transports, copies = self._transports(pipe, side, writer)
+        announced = TMA in transports and all(size is not None for _, size in copies.values())
+        if TMA in transports and not self._all_copy(side, copies):
+            announced = False
+        if not announced:
+            copies = {copy: (stage, None) for copy, (stage, _) in copies.items()}
+        warps = writer.warps if writer is not None else 1
+        full = warps * (PLAIN in transports) + WARP_THREADS * warps * (CP_ASYNC in transports) + (TMA in transports)
+        commit = [WARPS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
+        close = [WARPS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
+        return Plan(
+            transports=transports,
+            full=full,
+            empty=0 if op.attrs["one_shot"] else self._empty(op, side),
+            is_closed=is_closed,
+            commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
+            close=tuple(close),
+            copies=MappingProxyType(copies),
+        )
+
+    def _empty(self, op: Op, side: _Sides) -> int:
+        """A warp of each reader arrives once; one that is declared and never releases leaves its arrival out."""
+        total = 0
+        for reader in op.attrs["readers"] or (None,):
+            who = f"{_label(op)} is read by" if reader is None else f"reader `{reader}` of {_label(op)} is"
+            task = _one_task(side.reading.get(reader, []), who)
+            total += task.warps if task is not None else 1
+        return total
+
+    # ---- transports -------------------------------------------------------------------------------------------------
+
+    def _transports(
+        self, pipe: Value, side: _Sides, writer: Task | None
+    ) -> tuple[tuple[str, ...], dict[Op, tuple[Value, int | None]]]:
+        """How slots are filled, and what is announced in front of which copy of the copy engine."""
+        acquires = [op for _, op in side.writing if op.name == "pipe_acquire"]
+        own = frozenset(acquires)
+        found: set[str] = set()
+        by_acquire: dict[Op, list[Op]] = {op: [] for op in acquires}
+        writers = {id(task.region): task for task, _ in side.writing}
+        for task in writers.values():
+            touched = self._touched_slots(task)
+            for op in walk_task(task.region):
+                if op.name == "tma_load" and op.attrs["completion"] == "blocking":
+                    buffer = tensor_copy(op).buffer
+                    makers = self.slots.hand_outs(buffer)
+                    if len(makers) == 1 and makers <= own and not (set(self.slots.of(buffer)) & touched):
+                        by_acquire[next(m for m in makers if m is not None)].append(op)
+                        found.add(TMA)
+                        continue
+                for effect in effects(op, self.roots):
+                    transport = self._transport(effect, pipe, own)
+                    if transport is not None:
+                        found.add(transport)
+        copies = self._announced(by_acquire)
+        order = (PLAIN, CP_ASYNC, TMA)
+        return tuple(t for t in order if t in found) or (PLAIN,), copies
+
+    def _touched_slots(self, task: Task) -> set[Value | None]:
+        """Slots that a task reads or writes by ordinary instructions."""
+        touched: set[Value | None] = set()
+        for op in walk_task(task.region):
+            for effect in effects(op, self.roots):
+                if effect.is_shared and not effect.is_scratch and effect.proxy == "generic" and not effect.is_async:
+                    touched |= set(self._slots_in(effect))
+        return touched
+
+    def _slots_in(self, effect: Effect) -> tuple[Value | None, ...]:
+        place = effect.pointer or effect.buffer
+        return self.slots.of(place) if place is not None else (effect.root,)
+
+    def _transport(self, effect: Effect, pipe: Value, own: frozenset[Op]) -> str | None:
+        """What an access of the writer's task makes of its commits; None when they have nothing to do with it."""
+        if not effect.is_shared or effect.is_scratch or (effect.proxy != "generic" and effect.op.name != "tma_load"):
+            return None
+        makers = frozenset(self.slots.makers.get(slot) if slot is not None else None for slot in self._slots_in(effect))
+        if effect.is_async and effect.op.name == "cp_async":
+            return CP_ASYNC if makers & own else None
+        if makers & own or None in makers:
+            return PLAIN
+        fields = set(self._fields(pipe))
+        others = [p for p in (pipe_of(m, self.roots) for m in makers if m is not None) if p is not None]
+        # What the same task reads of this pipe its releases order; pipes over the same buffer may count on each other.
+        return PLAIN if any(p is not pipe and fields & set(self._fields(p)) for p in others) else None
+
+    def _fields(self, pipe: Value) -> tuple[Value | None, ...]:
+        return tuple(root for field in self.pipes[pipe].operands for root in self.roots.of(field))
+
+    def _announced(self, by_acquire: dict[Op, list[Op]]) -> dict[Op, tuple[Value, int | None]]:
+        """For the first copy of each stage all bytes that come to it, where every path brings the same."""
+        places = _places(self.kernel.body)
+        copies: dict[Op, tuple[Value, int | None]] = {}
+        for acquire, loads in by_acquire.items():
+            stage = acquire.operands[1]
+            is_constant = all(places[load] is places[acquire] for load in loads)
+            for number, load in enumerate(loads):
+                total = sum(tensor_copy(each).buffer_type.size_bytes for each in loads) if number == 0 else 0
+                copies[load] = (stage, total if is_constant else None)
+        return copies
+
+    def _all_copy(self, side: _Sides, copies: dict[Op, tuple[Value, int | None]]) -> bool:
+        """Whether every acquire is followed by copies, which then make the arrival that a stage needs."""
+        acquires = {op for _, op in side.writing if op.name == "pipe_acquire"}
+        filled = {m for copy in copies for m in self.slots.hand_outs(tensor_copy(copy).buffer)}
+        return acquires <= filled
+
+
+def _places(region: Region) -> dict[Op, Region]:
+    """The region that each operation stands in."""
+    found: dict[Op, Region] = {}
+
+    def visit(inner: Region) -> None:
+        for op in inner.ops:
+            found[op] = inner
+            for each in op.regions:
+                visit(each)
+
+    visit(region)
+    return found
+
+
+def _label(op: Op) -> str:
+    name = op.attrs.get("name") or op.result.name
+    return f"pipe `{name}`" if name else "the pipe"
+
+
+def _one_task(uses: Sequence[tuple[Task, Op]], what: str) -> Task | None:
+    """The task that does all of this; None when nobody does.
+
+    Tasks of specialisations one after the other may take turns when they have as many warps.
+    """
+    if not uses:
+        return None
+    first, op = uses[0]
+    for other, again in uses[1:]:
+        if other is first or (
+            other.site is not first.site and other.warps == first.warps and other.is_worker == first.is_worker
+        ):
+            continue
+        facts = (f"{first.name}: {op.span.short()}", f"{other.name}: {again.span.short()}")
+        raise SynchronizationError(
+            f"{what} two tasks: {first.name} and {other.name}",
+            again.span,
+            facts,
+            "give each its own pipe, or declare a reader for each with `readers=`",
+        )
+    return first
+
+
+# ---- the kernel, changed --------------------------------------------------------------------------------------------
+
+
+class _Apply(Rewriter):
+    def __init__(self, plans: dict[Value, Plan]) -> None:
+        super().__init__()
+        self.plans = plans
+        self.full: dict[Value, Value] = {}
+        self.pipe_of_copy = {copy: pipe for pipe, plan in plans.items() for copy in plan.copies}
+
+    def visit(self, op: Op) -> None:
+        if op.name == "pipe":
+            self._pipe(op)
+        elif op.name in ("pipe_commit", "pipe_close"):
+            plan = self.plans[op.operands[0]]
+            arrivals = plan.commit if op.name == "pipe_commit" else plan.close
+            self.copy(_with(op, arrivals=arrivals))
+        elif op in self.pipe_of_copy:
+            self._copy(op)
+        else:
+            self.copy(op)
+
+    def _pipe(self, op: Op) -> None:
+        plan = self.plans[op.result]
+        type_ = op.result.type
+        assert isinstance(type_, PipeType)
+        name = str(op.attrs.get("name") or op.result.name or "pipe")
+        storage = [self._barriers(op, f"{name}_full", type_.capacity, plan.full)]
+        self.full[op.result] = storage[0]
+        if plan.empty:
+            storage.append(self._barriers(op, f"{name}_empty", type_.capacity, plan.empty))
+        if plan.is_closed:
+            attrs = {"name": f"{name}_closed", "closed_flags": True}
+            flags = make_op("alloc", (), (BufferType((type_.capacity,), I32),), attrs, span=op.span)
+            storage.append(self.emit(flags).result)
+        attrs = {**op.attrs, "transports": plan.transports, "is_closed": plan.is_closed, "num_scratch": len(storage)}
+        operands = (*(self[v] for v in op.operands), *storage)
+        self.emit(replace(op, operands=operands, attrs=MappingProxyType(attrs)))
+
+    def _barriers(self, op: Op, name: str, count: int, arrivals: int) -> Value:
+        attrs = {"name": name, "arrivals": arrivals, "init": "pending"}
+        return self.emit(make_op("alloc_barriers", (), (BarrierType(count),), attrs, span=op.span, names=(name,))).result
+
+    def _copy(self, op: Op) -> None:
+        pipe = self.pipe_of_copy[op]
+        stage, announced = self.plans[pipe].copies[op]
+        attrs = {"completion": "pipe", "stage_bytes": announced or 0, "adds_bytes": announced is None}
+        operands = (*(self[v] for v in op.operands), self.full[pipe], self[stage])
+        self.emit(replace(_with(op, **attrs), operands=operands))
+
+
+def _with(op: Op, **attrs: object) -> Op:
+    return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
+
+
+__all__ = ["COPIES", "CP_ASYNC", "ELECTED", "PLAIN", "THREADS", "TMA", "WARPS", "run", "slots_of"]
