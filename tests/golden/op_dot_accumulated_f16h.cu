@@ -37,6 +37,25 @@ __device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
     return result;
 }
 
+// Store 8 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint2* pointer, uint2 bits)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" :: "l"(pointer), "r"(bits.x), "r"(bits.y) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -174,6 +193,6 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
         // at = rows[:, None] * N + cols[None, :]                                          dot.py:45
         const int at = rows_3 * 64 + cols_2;
         // tl.store(out + at, start + twice)                                               dot.py:51
-        store_vector(out + at, out_value);
+        store_narrow<uint2>(out + at, out_value);
     }
 }
