@@ -26,6 +26,8 @@ FAMILIES = (
     "dot",
     "block_pointers",
     "descriptors",
+    "tensor_copies",
+    "asynchrony",
     "newer",
 )
 
