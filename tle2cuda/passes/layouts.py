@@ -158,6 +158,8 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
+        if op.name in ("idiv", "rem"):
+            level = max(level, self.depth.get(old, 0))  # the divisor may be zero where this is not executed
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 
@@ -216,6 +218,7 @@ class _Assign:
 
     def visit(self, op: Op) -> None:
         if op.results and op.results[0] in self.lazy:
+            self.depth[op.results[0]] = self.level
             return  # made where it is wanted
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
@@ -285,7 +288,7 @@ class _Assign:
         if all(self.natural(v) is None for v in tiles):
             layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
         else:
-            layout = self.coalesced(pointer, self.pick(tiles))
+            layout = self.coalesced(pointer, self.pick(tiles), SECTOR_BYTES)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_cp_async(self, op: Op) -> None:
@@ -299,16 +302,18 @@ class _Assign:
         layout = blocked(shape, self.kernel.num_warps, order, sizes)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
-    def coalesced(self, pointer: Value, layout: Layout) -> Layout:
+    def coalesced(self, pointer: Value, layout: Layout, least_bytes: int = MAX_ACCESS_BYTES) -> Layout:
         """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.
+
+        `least_bytes` side by side is what one access of a warp should touch.
 
         Pointers in registers stay where they are: moving them costs more than it saves.
         """
         best = self.choice.for_access(pointer, layout.shape)
-        is_better = self._spreads(pointer, layout) and not self._spreads(pointer, best)
+        is_better = self._spreads(pointer, layout, least_bytes) and not self._spreads(pointer, best, least_bytes)
         return best if is_better and pointer in self.lazy else layout
 
-    def _spreads(self, pointer: Value, layout: Layout) -> bool:
+    def _spreads(self, pointer: Value, layout: Layout, least_bytes: int) -> bool:
         """Whether a warp's access in this layout touches much more than it needs: runs shorter than a sector."""
         info = self.choice.info.get(pointer)
         element = pointer.type.element  # type: ignore[union-attr]
@@ -320,7 +325,7 @@ class _Assign:
         vector = max(1, min(MAX_ACCESS_BYTES // size, info.contiguity[axis], info.divisibility[axis] // size))
         if contiguous_run(layout, axis, layout.num_registers) < min(SECTOR_BYTES // size, info.contiguity[axis]):
             return True
-        return contiguous_run(layout, axis, vector) < min(MAX_ACCESS_BYTES // size, info.contiguity[axis])
+        return contiguous_run(layout, axis, vector) < min(least_bytes // size, info.contiguity[axis])
 
     def visit_atomic_rmw(self, op: Op) -> None:
         pointer = op.operands[0]
