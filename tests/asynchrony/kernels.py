@@ -495,6 +495,31 @@ def values_in_and_out(src, dst, out, twice, n, B: tl.constexpr):
 
 
 @tle2cuda.jit
+def make_buffers(ring, src, n, B: tl.constexpr):
+    own = tle.gpu.alloc([B], tl.float32)
+    own.store(tl.load(src + tl.arange(0, B)))
+    slot = ring.slot(n % 2)
+    slot.store(own.load() * 2)
+    q = tle.pipe(capacity=1, data=tle.gpu.alloc([1, B], tl.float32))
+    w = q.writer()
+    filled = w.acquire(0)
+    filled.data.store(own.load() * 4)
+    w.commit(0)
+    return own, (slot, ring), q.reader(), filled, tle.gpu.local_ptr(own, (1,))
+
+
+@tle2cuda.jit
+def buffers_come_out(src, dst, n, B: tl.constexpr):
+    """Buffers, views, slots, pipes and pointers that the default partition made."""
+    ring = tle.gpu.alloc([2, B], tl.float32)
+    own, (slot, again), r, filled, second = tle.gpu.warp_specialize(
+        [(make_buffers, (ring, src, n, B)), (nothing, ())], [1], [24]
+    )
+    total = own.load() + slot.load() + filled.data.load() + r.wait(0).slot.data.load()
+    tl.store(dst + tl.arange(0, B), total + again.slot(n % 2).load() + tl.load(second))
+
+
+@tle2cuda.jit
 def part_of_work(dst, PART: tl.constexpr, B: tl.constexpr):
     i = PART * B + tl.arange(0, B)
     x = tl.cumsum(i, axis=0)

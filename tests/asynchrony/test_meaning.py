@@ -162,6 +162,12 @@ def test_values_go_in_and_come_out(number: int) -> None:
     check(kernels.values_in_and_out, [x, other, np.zeros(1, np.float32), other.copy(), number], want, B=B)
 
 
+@pytest.mark.parametrize("number", [1, 6])
+def test_buffers_and_pipes_come_out(number: int) -> None:
+    x = rows(1)[0]
+    check(kernels.buffers_come_out, [x, np.zeros_like(x), number], {1: 13 * x + x[1]}, B=B)
+
+
 def test_one_function_in_several_partitions() -> None:
     parts = np.arange(5 * B).reshape(5, B)
     want = np.cumsum(parts, axis=1) + parts.max(axis=1, keepdims=True)

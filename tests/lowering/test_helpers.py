@@ -127,6 +127,8 @@ USES = {
     "cp_async_edge": "__shared__ alignas(16) float box[4]; cp_async_edge<16>(box, f, i[0]); cp_async_edge<8>(box, f, 3ll);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
     "TensorMap": "static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);",
+    "EVICT_FIRST": "i[0] = EVICT_FIRST >> 52;",
+    "EVICT_LAST": "i[0] = EVICT_LAST >> 52;",
     "Descriptor": "static_assert(sizeof(Descriptor) == 8);",
 }
 

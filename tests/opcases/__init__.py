@@ -26,6 +26,7 @@ FAMILIES = (
     "dot",
     "block_pointers",
     "descriptors",
+    "tensor_copies",
     "asynchrony",
     "newer",
 )

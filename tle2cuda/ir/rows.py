@@ -281,6 +281,7 @@ _row(
     attrs={
         "name": maybe(TEXT),
         "alignment_bytes": maybe(POSITIVE),
+        "swizzle_bytes": maybe(choice_of(32, 64, 128)),
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),

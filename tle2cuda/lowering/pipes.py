@@ -14,7 +14,7 @@ from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
-from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS, TMA, WARPS
+from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS, WARPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,8 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
     _, stage, lap = op.operands
     if ref.empty is not None:
         state.comment(op.span)
-        # Where the copy engine alone fills stages, only the thread that asks for copies goes on to complete phases: another
-        # one that lagged two phases behind would take the newer phase for the older and wait for ever.
-        condition = state.first_thread().text if ref.op.attrs["transports"] == (TMA,) else ""
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
-        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op, condition)
+        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op)
 
 
 def emit_commit(state: State, op: Op) -> None:

@@ -18,11 +18,10 @@ from tle2cuda.ir.types import GLOBAL, I32, BufferType, PointerType, TileType
 from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, SECTOR_BYTES, LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
-SECTOR_BYTES = 32
 _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
@@ -288,7 +287,7 @@ class _Assign:
         if all(self.natural(v) is None for v in tiles):
             layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
         else:
-            layout = self.coalesced(pointer, self.pick(tiles), SECTOR_BYTES)
+            layout = self.coalesced(pointer, self.pick(tiles), is_store=True)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_cp_async(self, op: Op) -> None:
@@ -302,14 +301,16 @@ class _Assign:
         layout = blocked(shape, self.kernel.num_warps, order, sizes)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
-    def coalesced(self, pointer: Value, layout: Layout, least_bytes: int = MAX_ACCESS_BYTES) -> Layout:
+    def coalesced(self, pointer: Value, layout: Layout, is_store: bool = False) -> Layout:
         """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.
 
-        `least_bytes` side by side is what one access of a warp should touch.
-
+        A warp should touch 16 bytes side by side; a sector where it stores less than that from each lane.
         Pointers in registers stay where they are: moving them costs more than it saves.
         """
         best = self.choice.for_access(pointer, layout.shape)
+        least_bytes = MAX_ACCESS_BYTES
+        if is_store and layout.vector()[1] * element_bytes(pointer) < MAX_ACCESS_BYTES:
+            least_bytes = SECTOR_BYTES
         is_better = self._spreads(pointer, layout, least_bytes) and not self._spreads(pointer, best, least_bytes)
         return best if is_better and pointer in self.lazy else layout
 
@@ -552,6 +553,13 @@ class _Assign:
     def _worker(self, region: Region, warps: int) -> Region:
         task = replace(self.kernel, body=region, num_warps=warps)
         return _Assign(task, self).region(region, ())
+
+
+def element_bytes(pointer: Value) -> int:
+    """Bytes of what each pointer of a tile points to."""
+    element = pointer.type.element  # type: ignore[union-attr]
+    assert isinstance(element, PointerType)
+    return element.element.bytes
 
 
 def contiguous_run(layout: Layout, axis: int, vector: int) -> int:
