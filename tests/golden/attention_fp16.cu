@@ -1,6 +1,6 @@
 // attention.cu: emitted by tle2cuda from attention.py:15 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 32768 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 40960 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp16 align 16,
 //             length i32, scale fp32
@@ -157,6 +157,25 @@ __device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, con
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -166,16 +185,14 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    union {  // never alive at the same time
-        alignas(16) __half query_exchange[8192];  // scratch of attention.py:22
-        alignas(128) __half value_tile[4096];     // operand of attention.py:41: [64, 64], rows in 16-byte chunks, swizzled
-    };
+    alignas(128) __half query_tile[8192];     // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
     union {  // never alive at the same time
         alignas(128) __half key_tile[4096];       // operand of attention.py:31: [64, 64], columns in 16-byte chunks, swizzled
         alignas(16) __half exchange[8192];        // scratch of attention.py:44
     };
+    alignas(128) __half value_tile[4096];     // operand of attention.py:41: [64, 64], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 32768, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 40960, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -207,23 +224,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         query[run] = load_vector_nc_if<uint4>(rows < length, q + head + at, fill_vector<8>(__float2half(0.0f)));
     }
 
-    // query = tl.load(q + head + at, mask=rows[:, None] < length, other=0.0)        attention.py:22
+    // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x) = ...   attention.py:31
     #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__half, 4> packed;
-        #pragma unroll
-        for (int k = 0; k < 4; ++k)
-            packed[k] = query[run / 4 * 2 + k / 2][run % 4 * 2 + k % 2];
-        store_vector(&shared.query_exchange[thread / 16 % 2 * 4096 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + thread / 8 % 2 * 4 + run % 4 * 1024 + run / 4 * 256], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
-    Vector<__half, 2> query_2[32];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 4> unpacked = load_vector<4>(&shared.query_exchange[thread / 8 % 2 * 4096 + thread % 4 * 1024 + thread / 32 * 256 + ((thread % 4) ^ (thread / 8 % 4 * 4) ^ (run / 2)) * 8 + thread / 4 % 2 * 4 + run % 2 * 128]);
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) query_2[run + k / 2 * 16][k % 2] = unpacked[k];
-    }
+    for (int run = 0; run < 8; ++run)
+        store_vector(&shared.query_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], query[run]);
 
     // for start in range(0, end, BLOCK_N):                                          attention.py:27
     float total[4];
@@ -263,7 +267,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.key_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], key[run]);
-        __syncthreads();  // orders the accesses to the scratch `key_tile` and the scratch `value_tile` before it and after it
+        __syncthreads();  // orders the accesses to the scratch `query_tile`, the scratch `key_tile` and the scratch `value_tile` before it and after it
         Vector<float, 2> product[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run)
@@ -275,9 +279,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             unsigned query_part[2][4];  // rows of this warp
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                #pragma unroll
-                for (int piece = 0; piece < 4; ++piece)
-                    query_part[row][piece] = bit_cast<unsigned>(query_2[16 * row + 4 * step + piece]);
+                ldmatrix_x4(query_part[row], &shared.query_tile[thread / 32 * 2048 + 1024 * row + thread % 16 * 64 + ((2 * step) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
             unsigned key_part[4][4];  // columns of this warp, two fragments a time
             #pragma unroll
             for (int column = 0; column < 4; ++column)
@@ -426,19 +428,19 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows[:, ...   attention.py:44
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        Vector<__half, 4> packed_2;
+        Vector<__half, 4> packed;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) packed_2[k] = result[run + k / 2 * 16][k % 2];
-        store_vector(&shared.exchange[((thread % 4) ^ (thread / 8 * 4) ^ (run / 2)) * 8 + thread / 4 % 2 * 4 + 512 * run], packed_2);
+        for (int k = 0; k < 4; ++k) packed[k] = result[run + k / 2 * 16][k % 2];
+        store_vector(&shared.exchange[((thread % 4) ^ (thread / 8 * 4) ^ (run / 2)) * 8 + thread / 4 % 2 * 4 + 512 * run], packed);
     }
     __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> result_converted[8];
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 4> unpacked_2 = load_vector<4>(&shared.exchange[thread % 8 * 1024 + thread / 64 * 512 + ((thread / 16 % 4 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + thread / 8 % 2 * 4 + run / 4 * 128]);
+        const Vector<__half, 4> unpacked = load_vector<4>(&shared.exchange[thread % 8 * 1024 + thread / 64 * 512 + ((thread / 16 % 4 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + thread / 8 % 2 * 4 + run / 4 * 128]);
         #pragma unroll
         for (int k = 0; k < 4; ++k)
-            result_converted[run / 4 * 2 + k / 2][run % 4 * 2 + k % 2] = unpacked_2[k];
+            result_converted[run / 4 * 2 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
     }
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
@@ -447,6 +449,6 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:21
         const int at = rows * 64 + d;
         // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows ...  attention.py:44
-        if (rows < length) store_vector(out + head + at, result_converted[run]);
+        if (rows < length) store_narrow<uint4>(out + head + at, result_converted[run]);
     }
 }

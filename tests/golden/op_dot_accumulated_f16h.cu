@@ -67,6 +67,25 @@ __device__ __forceinline__ void mma_m16n8k16_f16_f16(Vector<__half, 2>* sums, co
     sums[1] = bit_cast<Vector<__half, 2>>(high);
 }
 
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -200,6 +219,6 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
         const int index = rows_3 * 64;
         const int at = index + cols;
         // tl.store(out + at, start + twice)                                               dot.py:53
-        store_vector(out + at, converted[run]);
+        store_narrow<uint4>(out + at, converted[run]);
     }
 }

@@ -29,6 +29,7 @@ FAMILIES = (
     "tensor_copies",
     "asynchrony",
     "newer",
+    "wrapping",
 )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _REGISTER_BYTES = 4
 _MOST_HELD = 64  # 32-bit registers of one operand that stays in registers over a loop
-_MOST_IN_LOOP = 168  # of such operands and the sums of all products together, of the 255 that a thread may have
+_MOST_IN_LOOP = 144  # of such operands and the sums of all products together, of the 255 that a thread may have
 
 
 def instruction_of(op: Op) -> MmaInstruction:
