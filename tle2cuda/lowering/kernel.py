@@ -219,7 +219,9 @@ def _qualifiers(kernel: Kernel) -> str:
     if kernel.cluster_size > 1:
         x, y, z = kernel.cluster_dims
         parts.append(f"__cluster_dims__({x}, {y}, {z})")
-    parts.append(f"__launch_bounds__({kernel.num_threads})")
+    # Registers move only in kernels that say how many every thread has at the start (PTX ISA, setmaxnreg).
+    moves = any(kernel.moves_registers(site) for site in kernel.specialisations)
+    parts.append(f"__launch_bounds__({kernel.num_threads}{', 1' if moves else ''})")
     return " ".join(parts)
 
 

@@ -19,16 +19,22 @@ from tle2cuda.lowering.state import Scope, State
 from tle2cuda.lowering.tasks import WARP_BARRIER, Task
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, Line
+from tle2cuda.targets import WARP_THREADS
 
 TEMPLATE = "specialize.cu.j2"
 DEFAULT_WARPS = "default_warps"
+ALL_WARPS = "all_warps"
 _MEMORY_ORDERS = ("atomic_rmw", "atomic_cas")  # whose lowering may meet without a barrier in the IR
+
+
+_WHO = {DEFAULT_WARPS: "the default warps", ALL_WARPS: "the CTA, wherever they come to it"}
 
 
 @dataclass(frozen=True, slots=True)
 class MeetingView:
     """A barrier of the whole CTA, and what it is for."""
 
+    function: str
     remark: str
 
 
@@ -90,6 +96,9 @@ def plan_tasks(state: State) -> int:
         return 1
     roots = Roots(kernel)
     number = 1
+    # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
+    state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
+    state.partition_barriers[state.all_warps_barrier] = (ALL_WARPS, 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
     for site in sites:
         names, warps = site.attrs["names"][1:], site.attrs["warps"][1:]
@@ -134,7 +143,7 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
     for function, (name, number, threads) in state.partition_barriers.items():
         if not re.search(rf"\b{function}\b", code):
             continue
-        who = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
+        who = _WHO.get(name, f"partition `{name}`")
         state.helper("named_barrier_sync")
         texts.append(
             f"// Barrier of the {threads} threads of {who}: hardware barrier {number}.\n"
@@ -152,10 +161,12 @@ def emit_warp_specialize(state: State, op: Op) -> None:
     registers = register_plan(state.kernel, op, workers)
     block = state.workers
     if op.attrs.get("sync_before"):
-        write(block, TEMPLATE, "meeting", MeetingView("what the default warps did in front"), op.span)
+        write(
+            block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "what the default warps did in front"), op.span
+        )
     _write_workers(state, block, workers, registers)
     if op.attrs.get("sync_behind"):
-        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+        write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _default(state, op, registers)
 
 
@@ -164,8 +175,8 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
     for line in registers.statements(state):
         statements.evaluate(block, line)
     ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
-    last_end = state.kernel.num_threads // 32
-    if len(ordered) == 1 and ordered[0].end == last_end:
+    last_end = state.kernel.num_threads // WARP_THREADS
+    if _is_alone(ordered, state.kernel):
         block.lines += _raised(bodies[ordered[0]], block.depth).lines
         return
     for position, worker in enumerate(ordered):
@@ -178,6 +189,11 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
         )
         write(block, TEMPLATE, "partition", view, body=bodies[worker])
     block.add("}")
+
+
+def _is_alone(workers: Sequence[Worker], kernel: Kernel) -> bool:
+    """Whether one partition has all worker warps, so that no branch is needed between them."""
+    return len(workers) == 1 and workers[0].end == kernel.num_threads // WARP_THREADS
 
 
 def _raised(block: Block, depth: int) -> Block:
@@ -214,7 +230,13 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
 def _default(state: State, op: Op, registers: RegisterPlan) -> None:
     block = state.block
     if op.attrs.get("sync_before"):
-        write(block, TEMPLATE, "meeting", MeetingView("the workers see what was done so far"), op.span)
+        write(
+            block,
+            TEMPLATE,
+            "meeting",
+            MeetingView(state.all_warps_barrier, "the workers see what was done so far"),
+            op.span,
+        )
     warps = state.kernel.num_warps
     who = "warp 0" if warps == 1 else f"warps 0 to {warps - 1}"
     write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
@@ -222,7 +244,7 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
         statements.evaluate(block, line)
     emit_ops(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
-        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+        write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)
 
 
@@ -244,7 +266,7 @@ def worker_branch(state: State, kernel: Kernel) -> Block:
     workers = [worker for site in sites for worker in state.worker_tasks[site]]
     if not workers:
         return block
-    only = workers[0] if len(workers) == 1 else None
-    remark = f"  // {only.task.name}: {_warps(only)}" if only is not None else ""
+    alone = len(workers) == 1 and _is_alone(workers, kernel)
+    remark = f"  // {workers[0].task.name}: {_warps(workers[0])}" if alone else ""
     write(block, TEMPLATE, "workers", WorkersView(state.warp, kernel.num_warps, remark), None, body=state.workers)
     return block

@@ -150,6 +150,7 @@ class State:
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
