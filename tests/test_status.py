@@ -75,8 +75,6 @@ def test_refused_functions_say_so(name: str) -> None:
 
 
 KERNELS: dict[str, tuple[str, str, str]] = {
-    "later_name": ("tl.store(p, tl.squeeze(p))", "*i32", "k.py:6:17: `tl` has no attribute `squeeze`"),
-    "atomic_poll": ("tl.atomic_poll(p, 1)", "*i32", "k.py:6:5: `tl` has no attribute `atomic_poll`"),
     "offsets": (
         "b = tle.gpu.alloc([64], tl.int32)\n    tle.gpu.copy(p, b, [64], [0])",
         "*i32",

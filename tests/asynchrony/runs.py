@@ -34,9 +34,10 @@ def run(
     grid: int | tuple[int, ...] = 1,
     num_warps: int = 4,
     after: Sequence[str] = ("partitions", "barriers"),
+    eager: bool = True,
     **constants: Any,
 ) -> list[list[Any]]:
-    """The arguments after each of several runs: as traced, in two orders, and after some passes."""
+    """The arguments after each of several runs: as traced, in two orders, after some passes, and in eager mode."""
     made = traced(kernel, args, num_warps, **constants)
     names = [argument.name for argument in made.args]
     passed = {p.name: value for p, value in zip(_run_time(kernel, constants), args, strict=True)}
@@ -44,6 +45,10 @@ def run(
     for version, seed in _versions(made, after):
         values = {name: copy.copy(value) for name, value in passed.items()}
         interpreter.run(version, grid, [_value(values, name) for name in names], seed=seed)
+        results.append(list(values.values()))
+    if eager:
+        values = {name: copy.copy(value) for name, value in passed.items()}
+        kernel.eager[grid if isinstance(grid, tuple) else (grid,)](**values, **constants, num_warps=num_warps)
         results.append(list(values.values()))
     return results
 

@@ -119,14 +119,22 @@ def test_numbers_are_conditions_by_being_nonzero(device, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("device", ["eager", "interpreter"])
-def test_while_takes_no_float(device, monkeypatch):
+@pytest.mark.parametrize(
+    ("language", "dtype", "message"),
+    [
+        ("3.6", np.float32, "bool, got scalar fp32"),
+        ("3.6", np.int32, "bool, got scalar i32"),
+        ("3.9", np.float32, "bool or an integer, got scalar fp32"),
+    ],
+)
+def test_while_takes_no_number(device, language, dtype, message, monkeypatch):
     monkeypatch.setenv("TLE2CUDA_DEVICE", device)
 
-    @tle2cuda.jit
+    @tle2cuda.jit(language=language)
     def kernel(x):
         value = tl.load(x)
         while value:
             value -= 1
 
-    with pytest.raises(DTypeMismatch, match=r"`while`: the condition must be bool or an integer, got scalar fp32"):
-        kernel[(1,)](np.ones(1, np.float32))
+    with pytest.raises(DTypeMismatch, match=f"`while`: the condition must be {message}"):
+        kernel[(1,)](np.ones(1, dtype))

@@ -47,7 +47,7 @@ class Chain:
     def source(self) -> str:
         body = "\n".join(f"    {line}" for line in self.lines)
         return (
-            f"@tle2cuda.jit\ndef k(x, out):\n    v = tl.load(x + tl.arange(0, {self.size}))\n{body}\n"
+            f'@tle2cuda.jit(language="3.9")\ndef k(x, out):\n    v = tl.load(x + tl.arange(0, {self.size}))\n{body}\n'
             f"    tl.store(out + tl.arange(0, {self.value.size}), tl.ravel(v))\n"
         )
 

@@ -67,7 +67,7 @@ static_assert(sizeof(Shared) <= 65792, "the launch contract gives the CTA this m
 extern "C" __global__ void __launch_bounds__(512)
 big_buffer(const long long* __restrict__ x, long long* out)
 {
-    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    extern __shared__ __align__(256) unsigned char shared_bytes[];
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 

@@ -46,8 +46,6 @@ buffer_views(const int* x, int* out)
 
     // for k in range(6):                                                               shared.py:70
     for (int k_ = 0; k_ < 6; ++k_) {
-        __syncthreads();  // orders the accesses to `ring` before it and after it
-
         // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -60,7 +58,6 @@ buffer_views(const int* x, int* out)
 
         // if k >= 2:                                                                   shared.py:73
         if (k_ >= 2) {
-            __syncthreads();  // orders the stores to `ring` before the loads of it
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
                 // tl.store(out + (k - 2) * N + i, ring.slot((k + 2) % 4).load())       shared.py:74

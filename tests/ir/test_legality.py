@@ -346,6 +346,15 @@ CASES = {
         "cp_async_wait {pending = 8}",
         "attribute pending is 8, not one of 0, 1, 2, 3, 4, 5, 6, 7",
     ),
+    "tensor_map": (
+        "%x = tensor_map %q {name = 'x', offset = '0', shape = ('n', '8'), strides = ('n * 4',), swizzle_bytes = 32,"
+        " padding = 'zero'} : tensor_map<i32[4, 8]>"
+        " tma_load %x, %zero, %zero, %line {rank = 2, block = (1, 8), padding = 'zero', completion = 'blocking'}"
+        " tma_store %line, %x, %zero, %zero {rank = 2, block = (1, 8), kind = 'add'}",
+        "%x = tensor_map %q {name = 'x', offset = '0', shape = ('n',), strides = ('n * 4',), swizzle_bytes = 0,"
+        " padding = 'zero'} : tensor_map<i32[4, 8]>",
+        "it has 1 extents and 1 strides for 2 dimensions",
+    ),
     "tma_load": (
         "tma_load %q, %n, %n, %h, %h, %zero, %one, %line, %bars, %one"
         " {rank = 2, block = (1, 8), padding = 'nan', completion = 'barrier'}"

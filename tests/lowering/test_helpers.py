@@ -63,6 +63,7 @@ USES = {
     "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
     "cluster_barrier_members": "__shared__ unsigned count; cluster_barrier_members<0x6u, 1, 2>(count);",
     "grid_sync": "grid_sync(reinterpret_cast<unsigned*>(i));",
+    "swizzled": "i[0] = swizzled<128, 4>(i[1], i[2]);",
     "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
     "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
     "shuffle_from": "d[0] = shuffle_from(d[1], 5);",

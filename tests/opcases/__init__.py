@@ -28,6 +28,7 @@ FAMILIES = (
     "descriptors",
     "async_pipes",
     "async_partitions",
+    "newer",
 )
 
 

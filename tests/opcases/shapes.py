@@ -59,7 +59,7 @@ def scalars_together(x, out):
     tl.store(out + 3 + tl.arange(0, 2), tl.interleave(second, first))
 
 
-@tle2cuda.jit
+@tle2cuda.jit(language="3.9")
 def cat_rows(x, out, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     rows, cols = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
     value = tl.load(x + rows * N + cols)

@@ -30,7 +30,7 @@ def sort_line(x, out, n, N: tl.constexpr):
         tl.store(out + part * n + i, value, mask=i < n)
 
 
-@tle2cuda.jit
+@tle2cuda.jit(language="3.9")
 def top_rows(x, out, K: tl.constexpr, LARGEST: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
     rows = tl.arange(0, M)[:, None]
     value = tl.load(x + rows * N + tl.arange(0, N)[None, :])

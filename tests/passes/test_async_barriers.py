@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
+from tests.analysis.helpers import KernelMaker
 from tests.passes.random_tasks import TILE, TaskMaker
 from tle2cuda.errors import SynchronizationError
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
-from tle2cuda.ir.types import I32, TileType
-from tle2cuda.passes import barriers, layouts, partitions, scratch
+from tle2cuda.ir.types import I32, BufferType, PointerType, TileType
+from tle2cuda.layout import blocked
+from tle2cuda.passes import barriers
+from tle2cuda.passes.pipeline import PASSES
 
 ADDED = ("barrier", "proxy_fence", "tma_store_wait", "cp_async_wait")
 SHOWN = (
@@ -18,12 +23,18 @@ SHOWN = (
 
 
 def ordered(maker: TaskMaker) -> Kernel:
-    return barriers.run(scratch.run(layouts.run(partitions.run(maker.kernel()))))
+    kernel = maker.kernel()
+    for each in PASSES:
+        kernel = importlib.import_module(f"tle2cuda.passes.{each.name}").run(kernel)
+        if each.name == "barriers":
+            return kernel
+    raise AssertionError("there is no pass of barriers")
 
 
 def names(region: Region) -> list[str]:
     """The operations that matter here; accesses to global memory are left out."""
-    return [op.name for op in region.ops if op.name in SHOWN and not _is_global(op)]
+    ops = [inner for op in region.ops for inner in (op.regions[0].ops if op.name == "fused" else (op,))]
+    return [op.name for op in ops if op.name in SHOWN and not _is_global(op)]
 
 
 def _is_global(op: Op) -> bool:
@@ -147,6 +158,26 @@ def test_each_wait_makes_known_what_landed() -> None:
     assert shown == ["cp_async_wait", "barrier", "load", "cp_async_wait", "barrier", "load"]
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_threads_that_load_what_they_copied_need_no_barrier(same: bool) -> None:
+    """Not in any slot of the ring: different slots have no bytes in common, in one element e is the same thread's."""
+    maker = KernelMaker(num_warps=2)
+    own = blocked((256,), 2, (0,), (4,))
+    other = own if same else blocked((256,), 2, (0,), (2,))
+    x = maker.argument("x", PointerType(I32), 16)
+    ring = maker.op("alloc", (), BufferType((2, 256), I32), name="ring")
+    with maker.loop(maker.constant(0), maker.constant(8), maker.constant(1)) as loop:
+        stage = maker.op("rem", (loop.params[0], maker.constant(2)), I32)
+        slot = maker.op("buffer_view", (ring, stage), BufferType((256,), I32), kind="slot")
+        pointers = maker.op("splat", (x,), TileType((256,), PointerType(I32), own))
+        maker.op("cp_async", (pointers, slot))
+        maker.op("cp_async_commit")
+        maker.op("cp_async_wait", pending=0)
+        maker.load(maker.whole(slot, other))
+    added = reasons(barriers.run(maker.kernel()), "barrier")
+    assert len(added) == (0 if same else 2)
+
+
 def test_no_thread_exits_with_copies_in_flight() -> None:
     maker = TaskMaker(2)
     maker.op("cp_async", (maker.row(maker.x, maker.constant(0)), maker.buffer("row")))
@@ -198,7 +229,7 @@ def test_a_slot_is_fenced_where_the_reader_has_the_engine_read_it() -> None:
     def produce(i) -> None:  # type: ignore[no-untyped-def]
         stage, lap = maker.stage(i, 2)
         (slot,) = maker.acquire(pipe, stage, lap)
-        maker.store(maker.whole(slot), maker.load(maker.row(maker.x, i)))
+        maker.store(maker.whole(slot))
         maker.op("pipe_commit", (pipe, stage, lap))
 
     def consume(i) -> None:  # type: ignore[no-untyped-def]

@@ -35,7 +35,17 @@ def simple_kernel() -> Kernel:
 
 def test_every_pass_says_why_it_stands_where_it_stands() -> None:
     names = [each.name for each in pipeline.PASSES]
-    assert names == ["canonicalise", "partitions", "pipes", "layouts", "scratch", "fuse", "barriers", "shared_map"]
+    assert names == [
+        "canonicalise",
+        "tensor_maps",
+        "partitions",
+        "pipes",
+        "layouts",
+        "scratch",
+        "fuse",
+        "barriers",
+        "shared_map",
+    ]
     assert all(each.reason for each in pipeline.PASSES)
 
 

@@ -31,6 +31,7 @@ from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, Effect, Roots,
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import SHARED, BufferType, TileType
+from tle2cuda.layout import Layout
 
 _VIEWS = frozenset(("buffer_view", "local_ptr", "ptr_add", "splat", "broadcast", "expand_dims", "reshape", "trans", "hint"))
 """Operations whose first operand says where a pointer or buffer comes from."""
@@ -114,8 +115,11 @@ class Memory:
         leaves: frozenset[Value] = frozenset()
         if pointer is not None and self._has_own_elements(pointer):
             assert isinstance(pointer.type, TileType)
-            key = (self.addresses.key(pointer), pointer.type.layout)
-            leaves = self.addresses.leaves(pointer)
+            place, leaves = self.addresses.element_key(pointer)
+            key = (place, pointer.type.layout)
+        elif effect.buffer is not None and (layout := _layout_of_copy(effect.op)) is not None:
+            place, leaves = self.addresses.buffer_key(effect.buffer)
+            key = (place, layout)
         origin = pointer if pointer is not None else effect.buffer
         slot = self.slot_of(origin) if origin is not None else None
         return Access(number, effect, self.name(root), bytes_, key, leaves, slot)
@@ -134,8 +138,7 @@ class Memory:
         """Whether each address of a pointer tile is used by exactly one thread."""
         if not isinstance(pointer.type, TileType) or pointer.type.layout is None:
             return False
-        _, lanes, warps = pointer.type.layout.free_bits()
-        return not lanes and not warps and self.addresses.is_injective(pointer)
+        return _has_one_holder(pointer.type.layout) and self.addresses.is_injective(pointer)
 
     def slot_of(self, value: Value) -> Slot | None:
         """The slot that a pointer or buffer surely leads into."""
@@ -209,6 +212,20 @@ class Memory:
         return offset if isinstance(offset, int) else None
 
 
+def _layout_of_copy(op: Op) -> Layout | None:
+    """Which thread copies which element of a buffer by `cp.async`; None when it is no such copy, or several do."""
+    if op.name != "cp_async" or not isinstance(op.operands[0].type, TileType):
+        return None
+    layout = op.operands[0].type.layout
+    return layout if layout is not None and _has_one_holder(layout) else None
+
+
+def _has_one_holder(layout: Layout) -> bool:
+    """Whether no two threads hold the same element."""
+    _, lanes, warps = layout.free_bits()
+    return not lanes and not warps
+
+
 _MARKS = frozenset((RELEASE, ARM, POLL))
 
 
@@ -261,7 +278,8 @@ def same_thread_elements(a: Access, b: Access) -> bool:
     A thread's own accesses stay in program order, so such accesses need no barrier. What is proved:
 
     1. The address tiles are equal element by element: their expressions are equal, and no back edge of a loop
-       on which they depend lies between them (the caller drops stale accesses).
+       on which they depend lies between them (the caller drops stale accesses). Or they are so within slots of one ring:
+       different slots have no byte in common.
     2. The layouts are equal: element e belongs to the same thread in both.
     3. No two threads hold copies of an element (no replicated lane or warp bits), so e belongs to one thread.
     4. The addresses are injective: a byte belongs to one element, hence to one thread.

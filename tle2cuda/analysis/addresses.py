@@ -95,6 +95,33 @@ class Addresses:
         affine = self.affine(pointer)
         return ("number", self.number(pointer)) if affine is None else affine
 
+    def element_key(self, pointer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """A key, and the leaves that it depends on: where it is the same, a byte in common is one element in common.
+
+        Slots of one ring count as the same: two of them are the same bytes or have none in common.
+        """
+        op = self._definitions.get(pointer)
+        affine = self.affine(pointer)
+        if op is None or op.name != "local_ptr" or affine is None:
+            return self.key(pointer), self.leaves(pointer)
+        place, leaves = self._place(op.operands[0])
+        leaves = leaves.union(*(self.leaves(index) for index in op.operands[1:]))
+        return (place, affine.constant, affine.terms, affine.strides), leaves
+
+    def buffer_key(self, buffer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """The element key of pointers to all of a buffer."""
+        assert isinstance(buffer.type, BufferType)
+        place, leaves = self._place(buffer)
+        return (place, 0, (), tuple(row_major_strides(buffer.type.shape))), leaves
+
+    def _place(self, buffer: Value) -> tuple[Hashable, frozenset[Value]]:
+        """A buffer, or the ring whose slot it is."""
+        op = self._definitions.get(buffer)
+        if op is None or op.name != "buffer_view" or op.attrs["kind"] != "slot":
+            return self.number(buffer), self.leaves(buffer)
+        ring = op.operands[0]
+        return ("slot of", self.number(ring)), self.leaves(ring)
+
     def number(self, value: Value) -> int:
         """A number that values of structurally equal expressions share."""
         found = self._numbers.get(value)

@@ -196,10 +196,10 @@ def interleave(a: Any, b: Any) -> Tile:
     return joined.reshaped((*shape[:-2], 2 * shape[-2]))
 
 
-def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> Tile:
+def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> Tile:
     """Two tiles one behind the other."""
     a, b = to_tile(input), to_tile(other)
     if a.dtype != b.dtype or len(a.shape) != len(b.shape) or not a.shape:
         raise ShapeMismatch(f"tl.cat: {describe(a)} and {describe(b)} do not go together")
-    axis = static_axis(dim, len(a.shape), "tl.cat")
+    axis = static_axis(dim or 0, len(a.shape), "tl.cat")
     return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype)

@@ -18,9 +18,11 @@ from tle2cuda.eager.operators import (
     mul_operator,
     pair,
     promote,
+    several,
     sub_operator,
     to_dtype,
 )
+from tle2cuda.eager.program import reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -84,9 +86,9 @@ def _propagates(mode: Any) -> bool:
 
 
 def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
-    a, b, dtype = pair(x, y, what, weak=False)
+    (a, b), dtype = several((x, y), what)
     # Triton 3.6 computes these of bfloat16 in float32.
-    if dtype.is_floating() and dtype.name == "bfloat16":
+    if dtype.name == "bfloat16" and not reads_3_9():
         a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
     common_shape(what, a, b)
     return Tile(extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan)), dtype)
@@ -107,12 +109,11 @@ def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
 @method
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
     """`tl.clamp` of floats."""
-    value, low, high = (numeric(v, "tl.clamp") for v in (x, min, max))
-    dtype = promote(promote(value.dtype, low.dtype, "tl.clamp"), high.dtype, "tl.clamp")
-    if dtype.name == "bfloat16":
+    (value, low, high), dtype = several((x, min, max), "tl.clamp")
+    if dtype.name == "bfloat16" and not reads_3_9():
         dtype = F32
     if not dtype.is_floating():
-        raise DTypeMismatch(f"tl.clamp takes floats, got {describe(value)}")
+        raise DTypeMismatch(f"tl.clamp takes floats, got {describe(to_tile(x))}")
     common_shape("tl.clamp", value, low, high)
     a, b, c = (to_dtype(v, dtype).data for v in (value, low, high))
     mode = _propagates(propagate_nan)
@@ -147,18 +148,17 @@ def cdiv(x: Any, div: Any) -> Any:
 
 def fma(x: Any, y: Any, z: Any) -> Tile:
     """`tl.fma`."""
-    values = [numeric(v, "tl.fma") for v in (x, y, z)]
-    dtype = promote(promote(values[0].dtype, values[1].dtype, "tl.fma"), values[2].dtype, "tl.fma")
+    values, dtype = several((x, y, z), "tl.fma")
     if not dtype.is_floating():
         raise DTypeMismatch(f"tl.fma takes floats, got {', '.join(describe(v) for v in values)}")
     common_shape("tl.fma", *values)
-    a, b, c = (to_dtype(v, dtype).data for v in values)
+    a, b, c = (v.data for v in values)
     if dtype.is_fp8():
         return Tile(round_to(fused(a, b, c, F32), dtype), dtype)
     return Tile(fused(a, b, c, dtype), dtype)
 
 
-def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> Tile:
+def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = None) -> Tile:
     """`tl.fdiv`."""
     a, b, dtype = pair(x, y, "tl.fdiv")
     if not dtype.is_floating():

@@ -15,6 +15,7 @@ from tle2cuda.eager.tensors import make_tensor_descriptor
 from tle2cuda.eager.values import Tile
 from tle2cuda.errors import KernelError, LaunchError, MeshError
 from tle2cuda.ir.types import DType
+from tle2cuda.levels import DEFAULT_LEVEL
 from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
@@ -29,6 +30,7 @@ def run(
     values: Sequence[Any],
     cluster_dims: Dim3 | None = None,
     num_warps: int = 4,
+    language: str = DEFAULT_LEVEL,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
 
@@ -39,6 +41,7 @@ def run(
         values: The run-time arguments, arrays as NumPy sees them.
         cluster_dims: Cluster shape asked for by the launch.
         num_warps: Warps of a CTA, which kernels may ask for.
+        language: Level of the language that the kernel is read by (`tle2cuda.levels`).
 
     Raises:
         KernelError: The kernel is at fault; the traceback ends in the user's line.
@@ -60,7 +63,7 @@ def run(
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
-    launch = Launch(extents, cluster, memory, num_warps)
+    launch = Launch(extents, cluster, memory, num_warps, language)
     function = session.function(fn)
 
     def run_program(program: Program) -> None:

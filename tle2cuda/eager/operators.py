@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager.numbers import MEMORY, VALUES, Array, convert, from_bits, round_to, to_bits, wide_dtype
+from tle2cuda.eager.program import reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -83,6 +84,19 @@ def pair(a: Any, b: Any, what: str, weak: bool = True, division: bool = False) -
     x, y = numeric(a, what), numeric(b, what)
     common = promote(x.dtype, y.dtype, what, division)
     return to_dtype(x, common), to_dtype(y, common), common
+
+
+def several(operands: tuple[Any, ...], what: str) -> tuple[list[Tile], DType]:
+    """Operands in their common dtype, and that. By the rules of 3.6 numbers are int32 or float32, by 3.9 they adapt."""
+    at_run_time = [numeric(x, what) for x in operands if not (is_number(x) and reads_3_9())]
+    adapting = [x for x in operands if is_number(x)] if at_run_time and reads_3_9() else []
+    dtypes = [x.dtype for x in at_run_time] or [numeric(x, what).dtype for x in operands]
+    common: DType = dtypes[0]
+    for dtype in dtypes[1:]:
+        common = promote(common, dtype, what)
+    for number in adapting:
+        common, _ = _beside(number, common, what, division=False)
+    return [number_as(x, common) if is_number(x) else to_dtype(numeric(x, what), common) for x in operands], common
 
 
 # -- conversion ---------------------------------------------------------------------------------------
@@ -269,7 +283,7 @@ def power(a: Any, b: Any) -> Any:
 def true_divide(a: Any, b: Any) -> Any:
     """``a / b`` in floats."""
     x, y, dtype = pair(a, b, "`/`", division=True)
-    if dtype.is_int():
+    if dtype.is_int() or (dtype.is_fp8() and reads_3_9()):
         x, y, dtype = to_dtype(x, F32), to_dtype(y, F32), F32
     common_shape("`/`", x, y)
     return divide_floats(x, y, dtype)
@@ -432,7 +446,7 @@ def _comparison(name: str, symbol: str, function: Callable[..., Any]) -> None:
     def compare(a: Any, b: Any) -> Any:
         if name in ("eq", "ne") and (a is None or b is None):
             return name == "ne"
-        x, y, _ = pair(a, b, f"`{symbol}`", weak=False)
+        x, y, _ = pair(a, b, f"`{symbol}`", weak=reads_3_9())
         common_shape(f"`{symbol}`", x, y)
         return Tile(function(x.data, y.data), BOOL)
 

@@ -6,9 +6,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import Deadlock, LaunchError
+from tle2cuda.levels import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
+    from tle2cuda.eager.partitions import Partitions
     from tle2cuda.eager.values import Tile
 
 _POLLS_BEFORE_GIVING_WAY = 256
@@ -30,6 +32,7 @@ class Program:
         self.buffers: list[Any] = []
         self.polls = 0
         self.waits_at: str = ""
+        self.partitions: Partitions | None = None
         self._allocated = 0
 
     def take_buffer_number(self) -> int:
@@ -64,7 +67,8 @@ class Program:
             self.polls += 1
             if self.polls >= _POLLS_BEFORE_GIVING_WAY:
                 self.polls = 0
-                self.launch.turns.give_way(self)
+                if self.partitions is None or not self.partitions.give_way():
+                    self.launch.turns.give_way(self)
 
     def note_change(self) -> None:
         """Notes that memory changed."""
@@ -72,6 +76,8 @@ class Program:
 
     def barrier(self, group: Any, size: int, what: str) -> None:
         """Waits until `size` programs have come to the barrier of `group`."""
+        if self.partitions is not None:
+            raise LaunchError(f"{what}: a partition alone cannot meet other programs", facts=self.facts())
         self.launch.turns.barrier(self, group, size, what)
 
 
@@ -83,12 +89,19 @@ class Launch:
         cluster: Cluster shape.
         memory: The arguments.
         num_warps: Warps of a CTA.
+        language: Level of the language that the kernel is read by (`tle2cuda.levels`).
     """
 
     def __init__(
-        self, grid: tuple[int, int, int], cluster: tuple[int, int, int], memory: Memory, num_warps: int = 4
+        self,
+        grid: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        memory: Memory,
+        num_warps: int = 4,
+        language: str = DEFAULT_LEVEL,
     ) -> None:
         self.num_warps = num_warps
+        self.language = language
         self.grid = grid
         self.cluster = cluster
         self.memory = memory
@@ -113,6 +126,12 @@ def current() -> Program:
     if program is None:
         raise LaunchError("functions of the language can be called only inside a kernel")
     return program
+
+
+def reads_3_9() -> bool:
+    """Whether the kernel that this thread runs is read by the rules of Triton 3.9, not 3.6."""
+    program: Program | None = getattr(_local, "program", None)
+    return program is not None and program.launch.language == "3.9"
 
 
 def enter(program: Program | None) -> None:

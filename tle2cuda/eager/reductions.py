@@ -10,6 +10,7 @@ import numpy as np
 from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
 from tle2cuda.eager.numbers import VALUES, Array, round_to
 from tle2cuda.eager.operators import sub_operator, to_dtype
+from tle2cuda.eager.program import reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
@@ -99,7 +100,7 @@ def _extreme(kind: str, input: Any, axis: Any, indices: Any, tie_left: Any, keep
 
 def _with_index(kind: str, x: Tile, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[Tile, Tile]:
     value = x
-    if x.dtype is BF16 or x.dtype.is_fp8():
+    if (x.dtype is BF16 and not reads_3_9()) or x.dtype.is_fp8():
         value = to_dtype(x, F32)
     elif x.dtype is BOOL:
         value = to_dtype(x, I32)
@@ -259,7 +260,7 @@ def _scanned(function: Any, x: Tile, axis: int, reverse: Any) -> Tile:
 
 
 def _scan_dtype(dtype: DType) -> DType:
-    return F32 if dtype is BF16 else _summed_dtype(dtype)
+    return F32 if dtype is BF16 and not reads_3_9() else _summed_dtype(dtype)
 
 
 @method
@@ -278,7 +279,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> Tile:
     x = _tile(input, "tl.cumprod")
     position = static_axis(axis, len(x.shape), "tl.cumprod")
     wide = x
-    if x.dtype is BF16 or x.dtype.is_fp8():
+    if (x.dtype is BF16 and not reads_3_9()) or x.dtype.is_fp8():
         wide = to_dtype(x, F32)
     elif x.dtype is BOOL:
         wide = to_dtype(x, I32)
@@ -346,11 +347,11 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
 
 
 @method
-def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> Tile:
+def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> Tile:
     """`tl.topk`: the `k` largest, largest first."""
     value, axis = _along(x, dim, "tl.topk")
     count = static_int(k, "tl.topk: k")
-    return Tile(np.take(_ordered(value, axis, descending), range(count), axis), value.dtype)
+    return Tile(np.take(_ordered(value, axis, descending is None or descending), range(count), axis), value.dtype)
 
 
 @method

@@ -18,9 +18,11 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from tle2cuda.eager.operators import logical_and, logical_not, logical_or
+from tle2cuda.eager.program import reads_3_9
 from tle2cuda.eager.values import Tile, decay, describe
 from tle2cuda.errors import ConstexprRequired, DTypeMismatch
 from tle2cuda.frontend.source import source_of
+from tle2cuda.ir.types import BOOL
 
 _PREFIX = "_tle2cuda_"
 
@@ -75,6 +77,20 @@ class _Rewriter(ast.NodeTransformer):
         for right in node.values[1:]:
             result = self._two(node, result, right)
         return result
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """``a < b < c`` is ``a < (t := b) and t < c``, as tiles cannot be asked for their truth."""
+        if len(node.ops) == 1 or self.comprehensions:
+            return self.generic_visit(node)
+        parts: list[ast.expr] = []
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            self.temporaries += 1
+            name = f"{_PREFIX}{self.temporaries}"
+            named = ast.copy_location(ast.NamedExpr(ast.copy_location(ast.Name(name, ast.Store()), right), right), right)
+            parts.append(ast.copy_location(ast.Compare(left, [op], [named]), node))
+            left = ast.copy_location(ast.Name(name, ast.Load()), right)
+        return self.visit_BoolOp(ast.copy_location(ast.BoolOp(ast.And(), parts), node))
 
     def _two(self, node: ast.BoolOp, left: ast.expr, right: ast.expr) -> ast.expr:
         """``combine(t, right) if is_tile(t := left) else (t and right)``: the right side of constants stays lazy."""
@@ -166,11 +182,14 @@ def _all(value: Any) -> Any:
 
 
 def _loop_condition(value: Any) -> Any:
-    if isinstance(value, Tile) and not value.is_pointer and value.dtype.is_floating():
-        raise DTypeMismatch(
-            f"`while`: the condition must be bool or an integer, got {describe(value)}",
-            help="compare it with something, such as x != 0.0",
-        )
+    """Triton 3.6 tests bool alone, 3.9 integers too."""
+    if isinstance(value, Tile) and (value.is_pointer or value.dtype is not BOOL):
+        if value.is_pointer or not value.dtype.is_int() or not reads_3_9():
+            allowed = "bool or an integer" if reads_3_9() else "bool"
+            raise DTypeMismatch(
+                f"`while`: the condition must be {allowed}, got {describe(value)}",
+                help="compare it with something, such as x != 0",
+            )
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tle2cuda.eager.memory import Region, load, store
 from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import floor_divide, remainder, to_dtype
+from tle2cuda.eager.partitions import complete_copy
 from tle2cuda.eager.program import Program, current
 from tle2cuda.eager.values import Tile, as_dtype, describe, is_number, method, number_as, static_int, to_tile
 from tle2cuda.errors import (
@@ -228,7 +229,13 @@ def copy(
     """`tle.gpu.copy` between tiles of pointers, or descriptors, and buffers."""
     if hasattr(src, "load_tile") or hasattr(dst, "load_tile"):
         _copy_descriptor(src, dst, offsets)
+        if barrier is not None:
+            if not isinstance(dst, Buffer):
+                raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
+            complete_copy(barrier, dst.offsets.size * dst.dtype.bytes)
         return
+    if barrier is not None:
+        raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
     if isinstance(src, Buffer) == isinstance(dst, Buffer):
         raise InvalidArgument("Invalid copy combination: one side must be a buffer, the other a tile of pointers")
     if isinstance(dst, Buffer):
@@ -244,7 +251,7 @@ def _copy_descriptor(src: Any, dst: Any, offsets: Any) -> None:
     if isinstance(dst, Buffer):
         store(local_ptr(dst), src.load_tile(offsets).reshaped(tuple(dst.shape)))
     else:
-        dst.store_tile(offsets, load(local_ptr(src)))
+        dst.store_tile(offsets, load(local_ptr(src)).reshaped(tuple(dst.block_shape)))
 
 
 def async_commit_group() -> None:

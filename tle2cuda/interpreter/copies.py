@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from tle2cuda.interpreter.handles import BufferHandle
 from tle2cuda.interpreter.synchronisation import Misuse
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.tma import tensor_copy
-from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType, TileType
+from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType, TensorMapType, TileType
+from tle2cuda.runtime.tensor_maps import expression
 
 if TYPE_CHECKING:
     from tle2cuda.interpreter.compiler import Compiler, Frame
@@ -88,22 +89,65 @@ class _Box:
         pointers: _Array = handle.offsets[self.window] + np.uint64(handle.address)
         return pointers.reshape(self.block)
 
+    def description(self, frame: Frame) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """First element, extents and strides of the tensor."""
+        if not self.extents:  # a tensor map says it all
+            made: tuple[int, tuple[int, ...], tuple[int, ...]] = frame[self.base]
+            return made
+        extents, strides = (tuple(int(frame[slot]) for slot in slots) for slots in (self.extents, self.strides))
+        return int(frame[self.base]), extents, strides
+
     def in_tensor(self, frame: Frame) -> tuple[_Array, _Array]:
         """Pointers to the elements in global memory, and which of them exist."""
         element = np.zeros(self.block, np.int64)
         exists = np.ones(self.block, np.bool_)
         rank = len(self.block)
+        base, extents, strides = self.description(frame)
         for axis, count in enumerate(self.block):
-            extent, stride, offset = (int(frame[s[axis]]) for s in (self.extents, self.strides, self.offsets))
+            extent, stride, offset = extents[axis], strides[axis], int(frame[self.offsets[axis]])
             index = np.arange(offset, offset + count, dtype=np.int64).reshape([-1 if a == axis else 1 for a in range(rank)])
             exists &= (index >= 0) & (index < extent)
             element += index * stride
-        pointers = np.uint64(frame[self.base]) + (element * self.element.bytes).view(np.uint64)
+        pointers = np.uint64(base) + (element * self.element.bytes).view(np.uint64)
         return pointers, exists
 
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(extent for extent in shape if extent > 1)
+
+
+class _Arguments(Mapping[str, int]):
+    """The integer arguments of a kernel by name, in a frame."""
+
+    def __init__(self, frame: Frame, slots: Mapping[str, int]) -> None:
+        self.frame, self.slots = frame, slots
+
+    def __getitem__(self, name: str) -> int:
+        return int(self.frame[self.slots[name]])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.slots)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+def _tensor_map(compiler: Compiler, op: Op) -> Steps:
+    """What the launcher would encode, as `_Box.description` gives it."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorMapType)
+    size = type_.element.bytes
+    result, base = compiler.slots_of((op.result, op.operands[0]))
+    slots = {argument.name: compiler.slot(argument.value) for argument in compiler.kernel.args}
+    offset = expression(op.attrs["offset"])
+    shape, strides = (tuple(map(expression, op.attrs[name])) for name in ("shape", "strides"))
+
+    def make(frame: Frame) -> None:
+        values = _Arguments(frame, slots)
+        extents, steps = (tuple(text(values) for text in texts) for texts in (shape, strides))
+        frame[result] = (int(frame[base]) + offset(values) * size, extents, (*steps, 1))
+
+    yield False, make
 
 
 def _tma_load(compiler: Compiler, op: Op) -> Steps:
@@ -154,6 +198,7 @@ def _tma_store(compiler: Compiler, op: Op) -> Steps:
 
 COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "cp_async": _cp_async,
+    "tensor_map": _tensor_map,
     "tma_load": _tma_load,
     "tma_store": _tma_store,
 }

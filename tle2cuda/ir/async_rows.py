@@ -18,6 +18,7 @@ from tle2cuda.ir.kinds import (
     PIPE,
     POINTER,
     POSITIVE,
+    TENSOR,
     TEXT,
     TEXTS,
     Kind,
@@ -105,9 +106,23 @@ _row(
     **_EFFECT,
 )
 _row(
+    "tensor_map",
+    "pointer argument -> tensor map, encoded by the launcher",
+    (POINTER,),
+    async_rules.check_tensor_map,
+    attrs={
+        "name": TEXT,
+        "offset": TEXT,
+        "shape": TEXTS,
+        "strides": TEXTS,
+        "swizzle_bytes": choice_of(0, 32, 64, 128),
+        "padding": choice("zero", "nan"),
+    },
+)
+_row(
     "tma_load",
     "base, `rank` each of extents, strides, i32 offsets, buffer [, barriers, i32 index] ->",
-    (POINTER,),
+    (TENSOR,),
     async_rules.check_tensor_copy,
     variadic=ANY,
     attrs={
@@ -125,7 +140,7 @@ _row(
 _row(
     "tma_store",
     "buffer, base, `rank` each of extents, strides, i32 offsets ->",
-    (BUFFER, POINTER),
+    (BUFFER, TENSOR),
     async_rules.check_tensor_copy,
     variadic=ANY,
     attrs={**_BOX, "kind": choice(*STORE_KINDS)},

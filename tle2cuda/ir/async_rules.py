@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tle2cuda.ir.kinds import BARRIERS, BOOLEAN, BUFFER, I32_SCALAR, INT_SCALAR, Kind
+from tle2cuda.ir.kinds import BARRIERS, BOOLEAN, BUFFER, I32_SCALAR, INT_SCALAR, TENSOR, Kind
 from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.rules import expect, need, value_operands, yields
 from tle2cuda.ir.tma import num_operands, tensor_copy
@@ -13,12 +13,15 @@ from tle2cuda.ir.types import (
     BufferType,
     PipeType,
     PointerType,
+    TensorMapType,
     TileType,
     element_of,
     shape_of,
 )
 
 _MOST_BLOCK_EXTENT = 2**16
+_MOST_DIMENSIONS = 5
+_MOST_BOX_EXTENT = 256
 
 
 def check_alloc_barriers(op: Op) -> None:
@@ -63,10 +66,7 @@ def check_tensor_copy(op: Op) -> None:
     count = len(value_operands(op))
     need(count == num_operands(op), f"it has {count} operands instead of {num_operands(op)}")
     copy = tensor_copy(op)
-    need(
-        isinstance(copy.base.type, PointerType) and copy.base.type.space == GLOBAL,
-        f"the base is {copy.base.type}, not a pointer to global memory",
-    )
+    _kind(copy.base, TENSOR, "the base")
     for what, values in (("an extent", copy.extents), ("a stride", copy.strides)):
         for value in values:
             _kind(value, INT_SCALAR, what)
@@ -76,7 +76,7 @@ def check_tensor_copy(op: Op) -> None:
     buffer = copy.buffer_type
     need(not buffer.remote, "the buffer is remote")
     base = copy.base.type
-    assert isinstance(base, PointerType)
+    assert isinstance(base, (PointerType, TensorMapType))
     need(base.element is buffer.element, f"the element type changes from {base} to {buffer}")
     block = op.attrs["block"]
     need(len(block) == rank, f"its block {block} has not rank {rank}")
@@ -87,6 +87,19 @@ def check_tensor_copy(op: Op) -> None:
         _kind(copy.barriers, BARRIERS, "the barrier")
         _kind(copy.index, I32_SCALAR, "the index of the barrier")
     expect(op)
+
+
+def check_tensor_map(op: Op) -> None:
+    """What the host encodes: expressions over arguments, a box of the tensor's rank."""
+    need(len(op.results) == 1 and isinstance(op.results[0].type, TensorMapType), "its result is no tensor map")
+    made, base = op.results[0].type, op.operands[0].type
+    assert isinstance(made, TensorMapType) and isinstance(base, PointerType)
+    need(base.space == GLOBAL, f"{base} is no pointer to global memory")
+    rank = len(made.box)
+    need(1 <= rank <= _MOST_DIMENSIONS, f"it has {rank} dimensions")
+    counts = (len(op.attrs["shape"]), len(op.attrs["strides"]))
+    need(counts == (rank, rank - 1), f"it has {counts[0]} extents and {counts[1]} strides for {rank} dimensions")
+    need(all(0 < extent <= _MOST_BOX_EXTENT for extent in made.box), f"its box is {made.box}")
 
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle2cuda.ir.types import (
+    GLOBAL,
     I32,
     SHARED,
     BarrierType,
@@ -14,6 +15,7 @@ from tle2cuda.ir.types import (
     DType,
     PipeType,
     PointerType,
+    TensorMapType,
     TileType,
     Type,
     element_of,
@@ -43,7 +45,7 @@ class Attr:
     optional: bool = False
 
 
-DATA_TYPES = (DType, PointerType, TileType, BufferType, BarrierType, PipeType)
+DATA_TYPES = (DType, PointerType, TileType, BufferType, BarrierType, PipeType, TensorMapType)
 
 
 def is_plain_data(value: Any) -> bool:
@@ -94,6 +96,10 @@ I32_SCALAR = Kind("an i32 scalar", _scalar(lambda d: d is I32))
 BUFFER = Kind("a buffer", lambda type_: isinstance(type_, BufferType))
 BARRIERS = Kind("an array of barriers", lambda type_: isinstance(type_, BarrierType))
 PIPE = Kind("a pipe", lambda type_: isinstance(type_, PipeType))
+TENSOR = Kind(
+    "a pointer to global memory or a tensor map",
+    lambda type_: isinstance(type_, TensorMapType) or (isinstance(type_, PointerType) and type_.space == GLOBAL),
+)
 BUFFER_OR_POINTER = Kind(
     "a buffer or a pointer to shared memory",
     lambda type_: (

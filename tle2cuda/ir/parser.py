@@ -12,7 +12,17 @@ from tle2cuda.errors import IRError
 from tle2cuda.ir.nodes import Argument, Kernel, Op, Region, Value
 from tle2cuda.ir.printer import Opaque
 from tle2cuda.ir.span import UNKNOWN, Span
-from tle2cuda.ir.types import GLOBAL, BarrierType, BufferType, DType, PipeType, PointerType, TileType, Type
+from tle2cuda.ir.types import (
+    GLOBAL,
+    BarrierType,
+    BufferType,
+    DType,
+    PipeType,
+    PointerType,
+    TensorMapType,
+    TileType,
+    Type,
+)
 
 _REGION_WORDS = ("do", "then", "else", "before")
 _TOKEN = re.compile(
@@ -142,6 +152,8 @@ class _Parser:
             return BarrierType(count)
         if self.accept("pipe"):
             return self.pipe()
+        if self.accept("tensor_map"):
+            return self.tensor_map()
         element: DType | PointerType
         if self.accept("*"):
             pointee = self.dtype()
@@ -171,6 +183,14 @@ class _Parser:
             self.fail("a type")
         self.position += 1
         return dtype
+
+    def tensor_map(self) -> TensorMapType:
+        self.expect("<")
+        element = self.dtype()
+        self.expect("[")
+        box = tuple(self.listed("]", self.integer))
+        self.expect(">")
+        return TensorMapType(element, box)
 
     def buffer(self) -> BufferType:
         self.expect("<")

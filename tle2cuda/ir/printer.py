@@ -23,7 +23,7 @@ from typing import Any
 from tle2cuda.ir.kinds import DATA_TYPES
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.span import UNKNOWN, Span
-from tle2cuda.ir.types import BarrierType, BufferType, PipeType, PointerType, TileType, Type
+from tle2cuda.ir.types import BarrierType, BufferType, PipeType, PointerType, TensorMapType, TileType, Type
 
 REGION_KEYWORDS = {"if": ("then", "else"), "while": ("before", "do")}
 """Words before each region of an operation; all others say `do`."""
@@ -64,7 +64,7 @@ def print_type(type_: Type) -> str:
     if isinstance(type_, PipeType):
         fields = (f"{name}: {print_type(field)}" for name, field in type_.fields)
         return f"pipe<{', '.join((str(type_.capacity), *fields))}>"
-    if isinstance(type_, (PointerType, BarrierType)):
+    if isinstance(type_, (PointerType, BarrierType, TensorMapType)):
         return str(type_)
     return type_.short
 

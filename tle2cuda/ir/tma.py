@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.rules import value_operands
-from tle2cuda.ir.types import BufferType
+from tle2cuda.ir.types import BufferType, TensorMapType
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +14,9 @@ class TensorCopy:
     """A `tma_load` or `tma_store`.
 
     Attributes:
-        base: Pointer to the first element of the tensor.
-        extents: Extent of each dimension, in elements; i32 or i64.
-        strides: Stride of each dimension, in elements; i32 or i64.
+        base: Pointer to the first element of the tensor, or the tensor map that says it all.
+        extents: Extent of each dimension, in elements; i32 or i64; none with a tensor map.
+        strides: Stride of each dimension, in elements; i32 or i64; none with a tensor map.
         offsets: Where the box begins, in elements; i32.
         buffer: The shared memory that is filled or read.
         barriers: Array of the mbarrier that a load completes on; None without one.
@@ -44,9 +44,15 @@ class TensorCopy:
         return (self.base, *self.extents, *self.strides)
 
 
+def has_map(op: Op) -> bool:
+    """Whether a tensor map describes the tensor."""
+    return any(isinstance(value.type, TensorMapType) for value in op.operands[:2])
+
+
 def num_operands(op: Op) -> int:
     """How many operands a tensor copy has, as its attributes say."""
-    return 2 + 3 * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") in ("barrier", "pipe") else 0)
+    parts = 1 if has_map(op) else 3
+    return 2 + parts * int(op.attrs["rank"]) + (2 if op.attrs.get("completion") in ("barrier", "pipe") else 0)
 
 
 def tensor_copy(op: Op) -> TensorCopy:
@@ -56,6 +62,10 @@ def tensor_copy(op: Op) -> TensorCopy:
     if op.name == "tma_store":
         operands = (*operands[1:], operands[0])
     base, rest = operands[0], operands[1:]
-    extents, strides, offsets, rest = rest[:rank], rest[rank : 2 * rank], rest[2 * rank : 3 * rank], rest[3 * rank :]
+    extents: tuple[Value, ...] = ()
+    strides: tuple[Value, ...] = ()
+    if not has_map(op):
+        extents, strides, rest = rest[:rank], rest[rank : 2 * rank], rest[2 * rank :]
+    offsets, rest = rest[:rank], rest[rank:]
     barriers, index = rest[1:] if len(rest) == 3 else (None, None)
     return TensorCopy(base, extents, strides, offsets, rest[0], barriers, index)

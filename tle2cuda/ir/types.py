@@ -325,18 +325,34 @@ class PipeType:
         return f"pipe<{self.capacity}>"
 
 
-Handle = BufferType | BarrierType | PipeType
+@dataclass(frozen=True, slots=True)
+class TensorMapType:
+    """What the copy engine knows of a tensor in global memory, and the box that one copy of it moves.
+
+    Attributes:
+        element: Element type.
+        box: Extents of a box, the contiguous dimension last.
+    """
+
+    element: DType
+    box: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"tensor_map<{self.element.short}[{', '.join(map(str, self.box))}]>"
+
+
+Handle = BufferType | BarrierType | PipeType | TensorMapType
 Type = DType | PointerType | TileType | Handle
 
 
 def is_handle(type_: Type) -> bool:
-    """Whether values of this type stand for something in shared memory and hold no data of their own."""
-    return isinstance(type_, (BufferType, BarrierType, PipeType))
+    """Whether values of this type stand for something in memory and hold no data of their own."""
+    return isinstance(type_, (BufferType, BarrierType, PipeType, TensorMapType))
 
 
 def element_of(type_: Type) -> Element:
     """Element type of a scalar, pointer, tile or buffer."""
-    if isinstance(type_, (TileType, BufferType)):
+    if isinstance(type_, (TileType, BufferType, TensorMapType)):
         return type_.element
     if isinstance(type_, (BarrierType, PipeType)):
         raise TypeError(f"{type_} has no elements")

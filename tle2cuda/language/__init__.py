@@ -111,6 +111,7 @@ from tle2cuda.ops.math import (
     sqrt_rn,
 )
 from tle2cuda.ops.memory import load, store
+from tle2cuda.ops.newer import atomic_load, atomic_poll, atomic_store, expect_zero, squeeze, to_tensor, unsqueeze
 from tle2cuda.ops.program import num_programs, program_id, swizzle2d
 from tle2cuda.ops.random import (
     pair_uniform_to_normal,
@@ -186,9 +187,12 @@ __all__ = [
     "atomic_add",
     "atomic_and",
     "atomic_cas",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_poll",
+    "atomic_store",
     "atomic_xchg",
     "atomic_xor",
     "bfloat16",
@@ -219,6 +223,7 @@ __all__ = [
     "exp",
     "exp2",
     "expand_dims",
+    "expect_zero",
     "extra",
     "fdiv",
     "flip",
@@ -292,6 +297,7 @@ __all__ = [
     "split",
     "sqrt",
     "sqrt_rn",
+    "squeeze",
     "standard",
     "static_assert",
     "static_print",
@@ -305,6 +311,7 @@ __all__ = [
     "tensor_descriptor",
     "tensor_descriptor_type",
     "tle",
+    "to_tensor",
     "topk",
     "trans",
     "tuple",
@@ -314,6 +321,7 @@ __all__ = [
     "uint64",
     "uint_to_uniform_float",
     "umulhi",
+    "unsqueeze",
     "view",
     "where",
     "xor_sum",

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
 
-_READS = ("load", "cp_async")
-_WRITES = ("store", "atomic_rmw", "atomic_cas")
-_REPEATED = ("for", "while", "warp_specialize")
-"""Operations in which what stands behind a write may run in front of it: again, or in another partition."""
+_WRITES = ("store", "atomic_rmw", "atomic_cas", "tma_store")
+_READS = ("load", "cp_async", "tma_load")
+_REPEATED = ("for", "while", "warp_specialize")  # what one of their regions writes may come before what any of them reads
+
+
+def _pointer(op: Op) -> Value:
+    """What an access goes through: a pointer, or a tensor map."""
+    return tensor_copy(op).base if op.name in ("tma_load", "tma_store") else op.operands[0]
 
 
 class GlobalAccess:
@@ -59,7 +64,7 @@ class GlobalAccess:
         return dirty
 
     def _access(self, op: Op, dirty: bool) -> None:
-        arguments = self._arguments(op.operands[0])
+        arguments = self._arguments(_pointer(op))
         if op.name in _WRITES:
             if arguments is None:
                 self.anything_written = True
@@ -81,6 +86,8 @@ class GlobalAccess:
 
     @staticmethod
     def _is_global(op: Op) -> bool:
+        if op.name in ("tma_load", "tma_store"):
+            return True
         element = element_of(op.operands[0].type)
         return isinstance(element, PointerType) and element.space == GLOBAL
 

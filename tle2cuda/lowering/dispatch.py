@@ -30,6 +30,7 @@ from tle2cuda.lowering import (
     sort,
     specialize,
     tiles,
+    tma,
 )
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import operation
@@ -63,6 +64,9 @@ _EMITTERS: dict[str, Emitter] = {
     "gather": gather.emit_gather,
     "sort": sort.emit_sort,
     "tile_to_scalar": shape.emit_tile_to_scalar,
+    "tma_load": tma.emit_load,
+    "tma_store": tma.emit_store,
+    "tma_store_wait": tma.emit_store_wait,
     "alloc_barriers": mbarriers.emit_alloc,
     "mbarrier_wait": mbarriers.emit_wait,
     "mbarrier_arrive": mbarriers.emit_arrive,
@@ -98,7 +102,7 @@ def emit_op(state: State, op: Op) -> None:
 
 
 def _emit(state: State, op: Op) -> None:
-    if op.name in ("yield", "condition", "assume"):
+    if op.name in ("yield", "condition", "assume", "tensor_map"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used

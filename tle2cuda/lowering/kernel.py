@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.effects import WRITE, Roots, effects
-from tle2cuda.ir.nodes import Kernel, walk
+from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch, distributed, mbarriers, specialize
+from tle2cuda.lowering import control, dispatch, distributed, mbarriers, specialize, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -24,9 +24,10 @@ from tle2cuda.lowering.state import State
 from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
-from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
+from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
+DYNAMIC_SHARED_ALIGNMENT_BYTES = 128  # of dynamic shared memory, at least
 
 
 class Lowered(NamedTuple):
@@ -62,6 +63,7 @@ class PrologueView:
     """What a body uses, for `prologue.cu.j2`."""
 
     dynamic_shared: bool = False
+    alignment_bytes: int = DYNAMIC_SHARED_ALIGNMENT_BYTES
     static_shared: bool = False
     only_written: bool = False
     cluster: bool = False
@@ -82,6 +84,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     shared_bytes = memory_map.total_bytes
     access = state.access
     parameters = _bind_arguments(state, access)
+    maps = [tma.bind_map(state, op) for op in _tensor_maps(kernel)]
     mbarriers.number_named_barriers(state, specialize.plan_tasks(state))
     with meeting_at(state.task.barrier):
         _emit_body(state)
@@ -90,12 +93,13 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     if state.uses_cluster or state.uses_grid:
         state.includes.add("cooperative_groups.h")
-    prologue = _prologue(state, bool(members) and not dynamic, dynamic)
+    prologue = _prologue(state, bool(members) and not dynamic, dynamic, memory_map.alignment_bytes)
     text, places, ops = render([*prologue.lines, *state.block.lines])
     functions = specialize.barrier_functions(state, [*prologue.lines, *state.block.lines])
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
+    parameters += maps
     file = KernelFile(
         name=contract.kernel_name,
         function=kernel.name,
@@ -125,6 +129,8 @@ def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
     for argument in state.kernel.args:
         value = argument.value
         name = state.names.fresh(value.name or "argument")
+        if not _is_passed(state, value):
+            continue
         type_ = state.declare_type(value.type)
         if isinstance(value.type, PointerType):
             const = "const " if access.is_const(value) else ""
@@ -135,6 +141,17 @@ def _bind_arguments(state: State, access: GlobalAccess) -> list[str]:
             parameters.append(f"const {type_} {name}")
         state.scalars[value] = C(name)
     return parameters
+
+
+def _is_passed(state: State, argument: Value) -> bool:
+    """Whether an argument is a parameter: what only tensor maps are made of stays on the host."""
+    users = state.uses.get(argument, [])
+    read_by_maps = {name for op in _tensor_maps(state.kernel) for name in tma.map_arguments(op)}
+    return any(op.name != "tensor_map" for op in users) or argument.name not in read_by_maps
+
+
+def _tensor_maps(kernel: Kernel) -> list[Op]:
+    return [op for op in kernel.body.ops if op.name == "tensor_map"]
 
 
 def _emit_body(state: State) -> None:
@@ -154,13 +171,14 @@ def _emit_body(state: State) -> None:
             distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
 
 
-def _prologue(state: State, static_shared: bool, dynamic_shared: bool) -> Block:
+def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment_bytes: int) -> Block:
     """What the body opens with, and the blank line behind it."""
     # Index terms may cancel out after they asked for the thread, so the text decides.
     code = [line.text.partition("//")[0] for line in state.block.lines]
     thread = state.uses_thread and any(re.search(r"\bthread\b", text) for text in code)
     view = PrologueView(
         dynamic_shared,
+        max(alignment_bytes, DYNAMIC_SHARED_ALIGNMENT_BYTES) if dynamic_shared else DYNAMIC_SHARED_ALIGNMENT_BYTES,
         static_shared,
         static_shared and _only_writes_shared(state.kernel),
         state.uses_cluster,
@@ -245,7 +263,11 @@ def _header(kernel: Kernel, contract: LaunchContract, shared_bytes: int) -> list
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
     lines.append(f"launch    {_launch(kernel, contract)}")
-    lines += _listed("args      ", [_argument(a) for a in contract.args])
+    arguments = [_argument(a) for a in contract.args if a.is_passed]
+    if arguments or not contract.tensor_maps:
+        lines += _listed("args      ", arguments)
+    for number, made in enumerate(contract.tensor_maps):
+        lines += _listed("          " if number else "maps      ", _map_lines(made))
     if contract.constants:
         lines += _listed("constants ", [f"{name} = {text}" for name, text in contract.constants])
     return lines
@@ -268,6 +290,18 @@ def _argument(arg: ArgSpec) -> str:
     if arg.divisibility > 1:
         text += f" align {arg.divisibility}" if arg.kind == "pointer" else f" divisible by {arg.divisibility}"
     return text
+
+
+def _map_lines(made: TensorMapSpec) -> list[str]:
+    """What the host encodes: ``a_map fp16 box 64 x 32 of a: shape M x K, strides K, 1``."""
+    first = made.base if made.offset_elems == "0" else f"{made.base} + {made.offset_elems}"
+    shape, strides = f"shape ({', '.join(made.shape)})", f"strides ({', '.join((*made.strides, '1'))})"
+    items = [f"{made.name} of {first}: {made.dtype}", shape, strides, f"box ({', '.join(map(str, made.box))})"]
+    if made.swizzle_bytes:
+        items.append(f"{made.swizzle_bytes}-byte swizzle")
+    if made.padding == "nan":
+        items.append("NaN outside")
+    return items
 
 
 def _listed(label: str, items: list[str]) -> list[str]:
@@ -309,12 +343,13 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
                 dtype.short,
                 argument.divisibility,
                 pointer and access.is_const(argument.value),
+                _is_passed(state, argument.value),
             )
         )
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
-    min_arch = "sm_90" if kernel.cluster_size > 1 else "sm_70"
+    min_arch = "sm_90" if kernel.cluster_size > 1 or _tensor_maps(kernel) else "sm_70"
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
@@ -330,6 +365,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
         shared_static_bytes=0 if dynamic else shared_bytes,
         dynamic_shared_bytes=shared_bytes if dynamic else 0,
         scratch=scratch,
+        tensor_maps=tuple(tma.map_spec(state, op) for op in _tensor_maps(kernel)),
         min_arch=min_arch,
     )
 

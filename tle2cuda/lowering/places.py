@@ -8,7 +8,7 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import CHOICES, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import PointerType, element_of
-from tle2cuda.lowering.cexpr import ADD, MUL, PRIMARY, UNARY, Affine, C, Expr, binary, ternary
+from tle2cuda.lowering.cexpr import ADD, MUL, PRIMARY, UNARY, Affine, C, Expr, binary, deps_of, ternary
 from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.state import BufferRef, State, affine
 
@@ -192,6 +192,8 @@ class Places:
         indices = [
             affine(i).plus(affine(s)) if not _is_zero(s) else i for i, s in zip(place.indices, ref.starts, strict=True)
         ]
+        if ref.swizzle_bytes:
+            return self._swizzled_element(ref, indices)
         texts = [self.text(i) for i in indices]
         deps = frozenset().union(*(t.deps for t in texts)) if texts else frozenset()
         if not ref.flat:
@@ -202,6 +204,17 @@ class Places:
             text = self.text(part) if part is not None else self._scaled(self.text(index), stride)
             flat = text if flat is None else binary("+", ADD, flat, text)
         return C(f"{ref.text}[{flat.text if flat is not None else 0}]", PRIMARY, deps)
+
+    def _swizzled_element(self, ref: BufferRef, indices: list[Expr]) -> C:
+        """`tile[panel][row][swizzled<128, float>(row, column)]`: as the copy engine stores rows."""
+        *outer, row, column = (self.text(i) for i in indices)
+        deps = deps_of(*outer, row, column)
+        if ref.has_panels:
+            columns = ref.panel_columns
+            outer.append(C(f"{column.at(MUL)} / {columns}", MUL))
+            column = C(f"{column.at(MUL)} % {columns}", MUL)
+        place = f"{self.state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>({row.text}, {column.text})"
+        return C(ref.text + "".join(f"[{t.text}]" for t in (*outer, row, C(place))), PRIMARY, deps)
 
     def _scaled(self, text: C, stride: int) -> C:
         return text if stride == 1 else C(f"{text.at(MUL)} * {stride}", MUL, text.deps)

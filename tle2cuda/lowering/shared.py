@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
@@ -64,7 +64,10 @@ def bind_buffers(state: State) -> SharedMap:
             state.helper("Barrier")
             continue
         starts = (Affine(),) * len(entry.shape)
-        state.buffers[entry.root] = BufferRef(text, entry.shape, starts, strides=row_major_strides(entry.shape))
+        ref = BufferRef(text, entry.shape, starts, strides=row_major_strides(entry.shape))
+        if swizzle_bytes := state.definitions[entry.root].attrs.get("swizzle_bytes"):
+            ref = replace(ref, swizzle_bytes=int(swizzle_bytes), element_bytes=entry.element.bytes)
+        state.buffers[entry.root] = ref
         state.include_for(entry.element)
         groups = state.definitions[entry.root].attrs.get("member_groups")
         if groups:
@@ -76,13 +79,13 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
     """The members of the `Shared` struct by offset, once the body is written and their types are known."""
     members: list[Member] = []
     for entry in memory_map.entries:
-        extents = "".join(f"[{extent}]" for extent in entry.shape)
-        own_type = state.member_types.get(entry.root)
         if entry.kind == "barriers":
-            comment = _purpose(state.definitions[entry.root])
-            several = extents if entry.shape != (1,) else ""
-            members.append(Member(f"Barrier {entry.name}{several}", entry.alignment_bytes, comment, None))
+            extents = f"[{entry.shape[0]}]" if entry.shape != (1,) else ""
+            place = _purpose(state.definitions[entry.root])
+            members.append(Member(f"Barrier {entry.name}{extents}", entry.alignment_bytes, place, None))
             continue
+        extents = "".join(f"[{extent}]" for extent in _stored_extents(state.buffers[entry.root]))
+        own_type = state.member_types.get(entry.root)
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
         comment = _purpose(state.definitions[entry.root])
         members.append(Member(declaration, entry.alignment_bytes, comment, entry.union_group))
@@ -90,10 +93,22 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
 
 
 def _purpose(op: Op) -> str:
-    """Comment of a member: where it was allocated, or what needs it."""
+    """Comment of a member: where it was allocated, or what needs it, and how it is stored."""
     if op.attrs.get("scratch"):
         return f"scratch of {op.span.short()}" if op.span.line else "scratch"
-    return op.span.short() if op.span.line else ""
+    place = op.span.short() if op.span.line else ""
+    swizzle_bytes = op.attrs.get("swizzle_bytes")
+    if not swizzle_bytes:
+        return place
+    return f"{place}; {swizzle_bytes}-byte swizzle" if place else f"{swizzle_bytes}-byte swizzle"
+
+
+def _stored_extents(ref: BufferRef) -> tuple[int, ...]:
+    """Extents of the member: rows longer than the swizzle are cut into panels."""
+    if not ref.has_panels:
+        return ref.shape
+    *outer, rows, columns = ref.shape
+    return (*outer, columns // ref.panel_columns, rows, ref.panel_columns)
 
 
 def emit_alloc(state: State, op: Op) -> None:
@@ -103,7 +118,7 @@ def emit_alloc(state: State, op: Op) -> None:
     type_ = op.result.type
     assert isinstance(type_, BufferType)
     ref = state.buffers[op.result]
-    pointer = f"reinterpret_cast<{type_.element.cuda}*>({ref.text})" if len(type_.shape) > 1 else ref.text
+    pointer = f"reinterpret_cast<{type_.element.cuda}*>({ref.text})" if len(_stored_extents(ref)) > 1 else ref.text
     state.comment(op.span)
     state.thread()
     view = ZeroView(pointer, type_.element.cuda, type_.num_elements, state.task.num_threads)
@@ -124,7 +139,7 @@ def emit_view(state: State, op: Op) -> None:
         starts = list(source.starts)
         starts[axis] = affine(starts[axis]).plus(Affine(start))
         shape = tuple(type_.shape)
-        state.buffers[result] = BufferRef(source.text, shape, tuple(starts), source.flat, source.strides)
+        state.buffers[result] = replace(source, shape=shape, starts=tuple(starts))
     elif kind in ("reshape", "alias"):
         state.buffers[result] = _retyped(state, op, source, type_)
     else:
@@ -146,7 +161,8 @@ def slot_of(state: State, source: BufferRef, stage: Value) -> BufferRef:
         step = Affine(0, ((C(text) if text.isidentifier() else C(f"({text})"), source.strides[0]),))
         moved = f"({source.text} + {step.to_c(state.index_names).text})"
         return BufferRef(moved, source.shape[1:], source.starts[1:], True, source.strides[1:])
-    return BufferRef(f"{source.text}[{text}]", source.shape[1:], source.starts[1:], strides=source.strides[1:])
+    shape, starts, strides = source.shape[1:], source.starts[1:], source.strides[1:]
+    return replace(source, text=f"{source.text}[{text}]", shape=shape, starts=starts, strides=strides)
 
 
 def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> BufferRef:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
+from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.nodes import Kernel, Op, Value
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
@@ -79,6 +81,8 @@ class BufferRef:
         starts: First index along each extent, for sub-slices.
         flat: True when `text` is a pointer and indices must be linearised row-major.
         strides: Row-major strides in elements of the storage, for flat buffers.
+        swizzle_bytes: Span of the swizzle under which rows are stored, in panels of so many bytes; 0 for none.
+        element_bytes: Size of an element of a swizzled buffer.
     """
 
     text: str
@@ -86,6 +90,18 @@ class BufferRef:
     starts: tuple[Expr, ...]
     flat: bool = False
     strides: tuple[int, ...] = ()
+    swizzle_bytes: int = 0
+    element_bytes: int = 0
+
+    @property
+    def panel_columns(self) -> int:
+        """Columns of a row of the storage."""
+        return self.swizzle_bytes // self.element_bytes if self.swizzle_bytes else self.shape[-1]
+
+    @property
+    def has_panels(self) -> bool:
+        """Whether rows are longer than the swizzle, so that an index of the panel stands in front of the row's."""
+        return bool(self.swizzle_bytes) and self.shape[-1] > self.panel_columns
 
 
 def cuda_type(type_: Type) -> str:
@@ -152,6 +168,7 @@ class State:
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
+        self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}
@@ -170,6 +187,11 @@ class State:
         self._last_comment: tuple[str, int] | None = None
         self.index_constants: set[str] = set()  # named elements of lazy tiles, which may turn out not to be needed
         self.index_names = {K: "k", RUN: "run", THREAD: "thread"}
+
+    @functools.cached_property
+    def roots(self) -> Roots:
+        """Where the kernel's buffers and barriers come from."""
+        return Roots(self.kernel)
 
     # ---- text -------------------------------------------------------------------------------------------------------
 

@@ -139,7 +139,7 @@ def source_comment(span: Span, depth: int) -> str:
     return f"{text:<{max(room, 0)}}  {place}"
 
 
-BARRIERS = re.compile(r"__sync(threads|warp)\(\);|cluster|grid|\w+_barrier\(\);")
+BARRIERS = re.compile(r"(__syncthreads|__syncwarp)\(\);|cluster|grid|\w+_barrier\(\);")
 LONG_GROUP_LINES = 4
 
 
@@ -209,7 +209,7 @@ def render(lines: list[Line]) -> Rendered:
 
 # Statements at which all threads meet that run them, whatever the kernel's cluster does.
 MEETINGS = re.compile(
-    r"(__sync(threads|warp)\(\)|\w+_barrier\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
+    r"((__syncthreads|__syncwarp)\(\)|\w+_barrier\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
     r"cluster_barrier_members<[^;]*);"
 )
 

@@ -28,6 +28,7 @@ from tle2cuda.ops.core import (
     to_tensor,
     unwrap,
 )
+from tle2cuda.ops.level import only_in_3_9
 from tle2cuda.ops.numerics import (
     Array,
     as_values,
@@ -396,20 +397,27 @@ def fma(x: Any, y: Any, z: Any) -> tensor:
 
 
 @builtin
-def fdiv(x: Any, y: Any, ieee_rounding: Any = False) -> tensor:
+def fdiv(x: Any, y: Any, ieee_rounding: Any = False, approx: Any = None) -> tensor:
     """``x / y`` of floats in their common dtype, at most 2 ulp off in float32.
 
     Args:
         x: Tile, scalar or number.
         y: As `x`.
         ieee_rounding: Round correctly; ignored by the rules of Triton 3.6, where `tl.div_rn` does so.
+        approx: Permits a result that is further off, which is not made use of. Only by the rules of Triton 3.9.
 
     Raises:
         DTypeMismatch: An operand is no float.
+        InvalidArgument: `ieee_rounding` and `approx`.
+        NotSupported: `approx` by the rules of Triton 3.6.
 
     Example:
         ``inverse = tl.fdiv(1.0, total)``
     """
+    if core.static_value(approx, "tl.fdiv: approx") is not None:
+        only_in_3_9("tl.fdiv: approx")
+        if core.static_bool(approx, "tl.fdiv: approx") and core.static_bool(ieee_rounding, "tl.fdiv: ieee_rounding"):
+            raise InvalidArgument("tl.fdiv: ieee_rounding and approx contradict each other")
     exact = core.static_bool(ieee_rounding, "tl.fdiv: ieee_rounding") and builder.reads_3_9()
     a, b = binary_operands(x, y, "tl.fdiv", weak=True)
     if not core.dtype_of(a).is_floating():

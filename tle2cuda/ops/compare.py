@@ -99,12 +99,27 @@ def condition(x: Any, what: str) -> tensor:
         value = emit_value("tile_to_scalar", (value,), value.element, ())
     if value.element is BOOL:
         return value
-    if what == "`while`" and not value.is_pointer and core.dtype_of(value).is_floating():
-        raise DTypeMismatch(
-            f"{what}: the condition must be bool or an integer, got {core.describe_type(value)}",
-            help="compare it with something, such as x != 0.0",
-        )
+    if what == "`while`":
+        _check_loop(value, what)
     return core.cast(value, BOOL)
+
+
+def _check_loop(value: tensor, what: str) -> None:
+    """A `while` tests bool; by the rules of Triton 3.9 integers too.
+
+    Raises:
+        DTypeMismatch: Anything else.
+    """
+    is_integer = not value.is_pointer and core.dtype_of(value).is_int()
+    if is_integer and reads_3_9():
+        return
+    allowed = "bool or an integer" if reads_3_9() else "bool"
+    advice = "x != 0.0" if not value.is_pointer and not is_integer else "x != 0"
+    level = ', or read the kernel by the rules of Triton 3.9 (language="3.9")' if is_integer else ""
+    raise DTypeMismatch(
+        f"{what}: the condition must be {allowed}, got {core.describe_type(value)}",
+        help=f"compare it with something, such as {advice}{level}",
+    )
 
 
 def _scalar_required(value: tensor, what: str) -> DTypeMismatch:

@@ -23,7 +23,9 @@ from tle2cuda.ops.core import (
     tensor,
     tensor_member,
     to_tensor,
+    unwrap,
 )
+from tle2cuda.ops.level import only_in_3_9
 from tle2cuda.ops.shape import expand_dims, reshape
 
 
@@ -131,24 +133,29 @@ def interleave(a: Any, b: Any) -> tensor:
 
 @builtin
 @tensor_member
-def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = 0) -> tensor:
+def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> tensor:
     """Two tiles one behind the other along an axis.
 
     Args:
         input: Tile.
         other: Tile of the same shape and dtype.
         can_reorder: Allows another order, which is never used.
-        dim: Axis.
+        dim: Axis, the first when None. Only by the rules of Triton 3.9.
 
     Raises:
         InvalidType: A scalar.
         DTypeMismatch: The dtypes differ.
+        NotSupported: `dim` by the rules of Triton 3.6.
         ShapeMismatch: The shapes differ.
 
     Example:
         ``both = tl.cat(left, right, can_reorder=True)``
     """
     static_bool(can_reorder, "tl.cat: can_reorder")
+    if unwrap(dim) is None:
+        dim = 0
+    else:
+        only_in_3_9("tl.cat: dim")
     x, y = to_tensor(input), to_tensor(other)
     for operand in (x, y):
         if not operand.dims:

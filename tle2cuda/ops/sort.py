@@ -23,6 +23,7 @@ from tle2cuda.ops.core import (
     to_tensor,
     unwrap,
 )
+from tle2cuda.ops.level import only_in_3_9
 from tle2cuda.ops.numerics import Array, as_values, widen
 
 
@@ -65,24 +66,29 @@ def sort(x: Any, dim: Any = None, descending: Any = False) -> tensor:
 
 @builtin
 @tensor_member
-def topk(x: Any, k: Any, dim: Any = None, descending: Any = True) -> tensor:
+def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> tensor:
     """The `k` greatest elements along an axis, greatest first; NaN as in `sort`.
 
     Args:
         x: Tile of numbers of any dtype.
         k: How many, a power of two up to the extent.
         dim: Axis, the last when None.
-        descending: False gives the `k` least elements, least first.
+        descending: False gives the `k` least elements, least first. Only by the rules of Triton 3.9.
 
     Raises:
         InvalidType: A scalar or a tile of pointers.
         InvalidArgument: No such axis, or `k` does not fit.
+        NotSupported: `descending` by the rules of Triton 3.6.
 
     Example:
         ``best = tl.topk(scores, 8)``
     """
     what = "tl.topk"
     value, axis = _operand(x, dim, what)
+    if unwrap(descending) is None:
+        descending = True
+    else:
+        only_in_3_9(f"{what}: descending")
     count = static_int(k, f"{what}: k")
     extent = value.dims[axis]
     if count < 1 or count > extent or count & (count - 1):

@@ -37,7 +37,7 @@ from tle2cuda.ir.types import (
     with_shape,
 )
 
-_ALLOCATIONS = frozenset(("alloc", "alloc_barriers", "pipe"))
+_ALLOCATIONS = frozenset(("alloc", "alloc_barriers", "pipe", "tensor_map"))
 _CLONED = (
     ELEMENTWISE
     | SHAPE

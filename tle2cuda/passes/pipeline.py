@@ -6,9 +6,9 @@ import importlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tle2cuda.errors import InternalError, InvalidArgument, KernelError, NotSupported
+from tle2cuda.errors import InternalError, InvalidArgument, KernelError
 from tle2cuda.ir.legality import verify
-from tle2cuda.ir.nodes import Kernel, walk
+from tle2cuda.ir.nodes import Kernel
 
 TRACE = "trace"
 """Names, among the dumps, the kernel as the front end made it."""
@@ -29,6 +29,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("tensor_maps", "before partitions and layouts: copies that no tensor map serves become loads and stores"),
     Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
@@ -37,10 +38,6 @@ PASSES: tuple[Pass, ...] = (
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
     Pass("shared_map", "last: overlays scratch where barriers already keep uses apart, which costs nothing"),
 )
-
-
-UNFINISHED = frozenset(("tma_load", "tma_store", "tma_store_wait"))
-"""Operations that the interpreter runs and the lowering does not know yet."""
 
 
 def pass_names() -> tuple[str, ...]:
@@ -70,7 +67,6 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
         kernel = _run_one(each.name, kernel)
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
-    _refuse_unfinished(kernel)
     return kernel, dumps
 
 
@@ -89,16 +85,6 @@ def _run_one(name: str, kernel: Kernel) -> Kernel:
         raise InternalError(f"internal error in pass {name}: {type(error).__name__}: {text}", kernel.span) from error
     assert isinstance(result, Kernel)
     return result
-
-
-def _refuse_unfinished(kernel: Kernel) -> None:
-    for op in walk(kernel.body):
-        if op.name in UNFINISHED:
-            raise NotSupported(
-                f"`{op.name}` is not supported yet in emitted CUDA",
-                op.span,
-                help="run the kernel with TLE2CUDA_DEVICE=interpreter",
-            )
 
 
 def _verified(kernel: Kernel, maker: str) -> None:

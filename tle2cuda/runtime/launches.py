@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tle2cuda.compiler import EmittedKernel, emit_specialized, trace_specialized
 from tle2cuda.errors import ArgumentError, DeviceCodeError, ToolchainError
+from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
@@ -223,7 +224,9 @@ class HostLaunch:
 
             settings = self.settings
             values = self.pick(values)
-            eager.run(self.kernel.fn, grid, self.bound.specialization, values, settings.cluster_dims, settings.num_warps)
+            language = self.kernel.language or default_level()
+            specialization, cluster = self.bound.specialization, settings.cluster_dims
+            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language)
             return self
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place

@@ -14,11 +14,12 @@ import importlib
 import inspect
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, KernelWarning
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
@@ -206,16 +207,24 @@ def parameters_of(
     return tuple(result)
 
 
+def _warn(message: str) -> None:
+    """Warns of what Triton ignores; kernels of packages have such leftovers."""
+    warnings.warn(message, KernelWarning, stacklevel=2)
+
+
 def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str) -> frozenset[str]:
+    """The parameters that an option names; a warning for what is none."""
     resolved = set()
     for item in wanted:
         if isinstance(item, str):
             if item not in names:
-                raise ArgumentError(f"{option} names {item!r}, which is not a parameter", help=_nearest(item, names))
+                hint = f"; {guess}" if (guess := _nearest(item, names)) else ""
+                _warn(f"{option} names {item!r}, which is not a parameter{hint}")
+                continue
             resolved.add(item)
+        elif not -len(names) <= item < len(names):
+            _warn(f"{option} has index {item}; the kernel has {len(names)} parameters")
         else:
-            if not -len(names) <= item < len(names):
-                raise ArgumentError(f"{option} has index {item}; the kernel has {len(names)} parameters")
             resolved.add(names[item])
     return frozenset(resolved)
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "../include/tle2cuda_emulator/numerics.h"
@@ -320,6 +321,14 @@ T combined_integers(unsigned kind, T old, T operand, T compare)
     return operand;  // exchange
 }
 
+// 16-bit floats: reductions know their minimum and maximum, in which a number wins against NaN.
+double combined_floats(unsigned kind, double old, double operand)
+{
+    if (kind == ATOMIC_MIN) return std::fmin(old, operand);
+    if (kind == ATOMIC_MAX) return std::fmax(old, operand);
+    return old + operand;
+}
+
 }  // namespace
 
 uint64_t combined(unsigned kind, unsigned type, uint64_t old, uint64_t operand, uint64_t compare)
@@ -339,8 +348,8 @@ uint64_t combined(unsigned kind, unsigned type, uint64_t old, uint64_t operand, 
         case TYPE_U16: return combined_integers(kind, as<uint16_t>(old), as<uint16_t>(operand), as<uint16_t>(compare));
         case TYPE_F32: return bits_of(as<float>(old) + as<float>(operand));
         case TYPE_F64: return bits_of(as<double>(old) + as<double>(operand));
-        case TYPE_F16: return Half::round(Half::value(as<uint16_t>(old)) + Half::value(as<uint16_t>(operand)));
-        case TYPE_BF16: return Bfloat16::round(Bfloat16::value(as<uint16_t>(old)) + Bfloat16::value(as<uint16_t>(operand)));
+        case TYPE_F16: return Half::round(combined_floats(kind, Half::value(as<uint16_t>(old)), Half::value(as<uint16_t>(operand))));
+        case TYPE_BF16: return Bfloat16::round(combined_floats(kind, Bfloat16::value(as<uint16_t>(old)), Bfloat16::value(as<uint16_t>(operand))));
     }
     return operand;
 }

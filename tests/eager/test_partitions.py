@@ -1,0 +1,124 @@
+"""Partitions, barriers and pipes in eager mode: what cannot be, and what a debugger sees."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.asynchrony import kernels
+from tle2cuda.errors import Deadlock, InterpreterError
+from tle2cuda.language import tle
+
+THREADS: list[str] = []
+
+
+def note_thread() -> None:
+    THREADS.append(threading.current_thread().name)
+
+
+@tle2cuda.jit
+def say(turn, other):
+    note_thread()
+    tle.gpu.barrier_arrive(other, phaseIdx=0)
+    tle.gpu.barrier_wait(turn, phaseIdx=0)
+    note_thread()
+
+
+@tle2cuda.jit
+def two_that_talk(x):
+    bars = tle.gpu.alloc_barriers(2)
+    tle.gpu.warp_specialize([(say, (bars[0], bars[1])), (say, (bars[1], bars[0]))], [1], [24])
+
+
+def test_the_first_partition_runs_in_the_callers_thread() -> None:
+    THREADS.clear()
+    two_that_talk.eager[(2,)](np.zeros(1, np.int32))
+    here = threading.current_thread().name
+    assert [here, "partition say", "partition say", here] * 2 == THREADS
+    assert not [t for t in threading.enumerate() if t.name == "partition say" and not t.daemon]
+
+
+@tle2cuda.jit
+def wait_forever(bar):
+    tle.gpu.barrier_wait(bar, phaseIdx=0)
+
+
+@tle2cuda.jit
+def waits_in_vain(x):
+    bar = tle.gpu.alloc_barrier()
+    tle.gpu.warp_specialize([(kernels.nothing, ()), (wait_forever, (bar,))], [1], [24])
+
+
+def test_a_deadlock_names_the_partition() -> None:
+    with pytest.raises(Deadlock, match=r"partition `wait_forever` waits in vain for phase 0 of barrier 0") as caught:
+        waits_in_vain.eager[(1,)](np.zeros(1, np.int32))
+    assert "partition `nothing` waits for the other partitions to end" in str(caught.value)
+
+
+@tle2cuda.jit
+def fail(x):
+    tl.store(x + 100, 1)
+
+
+@tle2cuda.jit
+def fails_in_a_worker(x):
+    bar = tle.gpu.alloc_barrier()
+    tle.gpu.warp_specialize([(wait_forever, (bar,)), (fail, (x,))], [1], [24])
+
+
+@tle2cuda.jit
+def fails_in_the_first(x):
+    bar = tle.gpu.alloc_barrier()
+    tle.gpu.warp_specialize([(wait_and_fail, (bar, x)), (wait_forever, (bar,))], [1], [24])
+
+
+@tle2cuda.jit
+def wait_and_fail(bar, x):
+    tl.store(x + 100, 1)
+
+
+@pytest.mark.parametrize("kernel", [fails_in_a_worker, fails_in_the_first])
+def test_a_fault_in_one_partition_ends_all(kernel: tle2cuda.JitFunction) -> None:
+    with pytest.raises(InterpreterError, match="accesses element 100"):
+        kernel.eager[(1,)](np.zeros(1, np.int32))
+
+
+@tle2cuda.jit
+def poll(flag, out):
+    while tl.load(flag) == 0:
+        pass
+    tl.store(out, 5)
+
+
+@tle2cuda.jit
+def polls_another_partition(out):
+    box = tle.gpu.alloc([1], tl.int32)
+    flag = tle.gpu.local_ptr(box, (0,))
+    tl.store(flag, 0)
+    tle.gpu.warp_specialize([(poll, (flag, out)), (kernels.write_mark, (flag,))], [1], [24])
+
+
+def test_a_partition_may_poll_what_another_one_writes() -> None:
+    out = np.zeros(1, np.int32)
+    polls_another_partition.eager[(1,)](out)
+    assert out[0] == 5
+    from tests.asynchrony.runs import run
+
+    for got in run(polls_another_partition, [np.zeros(1, np.int32)], after=()):
+        assert got[0][0] == 5
+
+
+@tle2cuda.jit
+def skips_a_round(x):
+    ring = tle.gpu.alloc([2, 8], tl.float32)
+    w = tle.pipe(capacity=2, data=ring).writer()
+    w.commit(2)
+
+
+def test_rounds_are_used_in_order() -> None:
+    with pytest.raises(InterpreterError, match="round 1 of stage 0 is committed out of order"):
+        skips_a_round.eager[(1,)](np.zeros(1, np.int32))

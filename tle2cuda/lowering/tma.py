@@ -1,0 +1,263 @@
+"""Tensor copies: one thread issues them, the copy engine moves the boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import scratch_operands
+from tle2cuda.ir.tma import TensorCopy, tensor_copy
+from tle2cuda.ir.types import TensorMapType
+from tle2cuda.layout.tensor_boxes import Boxes, boxes, buffer_axes
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.cexpr import Affine, C
+from tle2cuda.lowering.mbarriers import barrier_address
+from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.state import BufferRef, State, affine
+from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block, barrier_remark
+from tle2cuda.runtime.contract import TensorMapSpec
+from tle2cuda.runtime.tensor_maps import expression_names
+
+TEMPLATE = "tma.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadView:
+    """What announces a load, for `tma.cu.j2`.
+
+    Attributes:
+        barrier: The mbarrier that it completes on.
+        arrives: Bytes that the one arrival announces; 0 when something else arrives.
+        adds: Bytes that are announced without an arrival; 0 for none.
+    """
+
+    barrier: str
+    arrives: int = 0
+    adds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WaitView:
+    """The wait for a load, for `tma.cu.j2`: its mbarrier, the parity, and the variable that keeps it, if one does."""
+
+    barrier: str
+    parity: str
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerView:
+    """A wait of the thread that issues copies, for `tma.cu.j2`: what selects it, the call, and a trailing comment."""
+
+    condition: str
+    call: str
+    remark: str
+
+
+# ---- tensor maps ----------------------------------------------------------------------------------------------------
+
+
+def bind_map(state: State, op: Op) -> str:
+    """Name a tensor map; returns the kernel's parameter."""
+    name = state.names.fresh(op.attrs["name"])
+    state.tensor_maps[op.result] = name
+    state.helper("TensorMap")
+    return f"const __grid_constant__ TensorMap {name}"
+
+
+def map_spec(state: State, op: Op) -> TensorMapSpec:
+    """What the launch contract says of a tensor map."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorMapType)
+    return TensorMapSpec(
+        name=state.tensor_maps[op.result],
+        dtype=type_.element.short,
+        base=op.operands[0].name,
+        shape=op.attrs["shape"],
+        strides=op.attrs["strides"],
+        box=type_.box,
+        offset_elems=op.attrs["offset"],
+        swizzle_bytes=op.attrs["swizzle_bytes"],
+        padding=op.attrs["padding"],
+        source=op.span.short() if op.span.line else "",
+    )
+
+
+def map_arguments(op: Op) -> set[str]:
+    """Names of the arguments that a tensor map is made of."""
+    texts = (op.attrs["offset"], *op.attrs["shape"], *op.attrs["strides"])
+    return {op.operands[0].name, *(name for text in texts for name in expression_names(text))}
+
+
+# ---- copies ---------------------------------------------------------------------------------------------------------
+
+
+def emit_load(state: State, op: Op) -> None:
+    """`if (thread == 0) { expect bytes; tma_load_2d(...); }`, and the wait where the load blocks."""
+    copy = tensor_copy(op)
+    completion = op.attrs["completion"]
+    if completion == "blocking":
+        (private,) = scratch_operands(op)
+        barrier = barrier_address(state, private, None)
+    else:
+        assert copy.barriers is not None
+        barrier = barrier_address(state, copy.barriers, copy.index)
+    state.comment(op.span)
+    function, hint = _load_function(state, op)
+    body = Block(state.block.depth + 1)
+    with state.names.scope(), state.writing_to(body):
+        announced = _announced(state, op, copy, barrier)
+        if announced.arrives or announced.adds:
+            write(body, TEMPLATE, "announce", announced, op.span)
+        _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, &{_map(state, copy)}, {barrier}, {at}{hint})")
+    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+    if completion == "blocking":
+        _emit_wait(state, op, barrier)
+
+
+def _announced(state: State, op: Op, copy: TensorCopy, barrier: str) -> LoadView:
+    moved_bytes = _moved_bytes(op, copy)
+    completion = op.attrs["completion"]
+    if completion == "pipe":
+        stage_bytes = int(op.attrs.get("stage_bytes") or 0)
+        adds = moved_bytes if op.attrs.get("adds_bytes") else 0
+        view = LoadView(barrier, stage_bytes, adds)
+    else:
+        view = LoadView(barrier, moved_bytes if completion == "blocking" else _expected_bytes(state, op, copy))
+    if view.arrives:
+        state.helper("mbarrier_expect_bytes")
+    if view.adds:
+        state.helper("mbarrier_add_bytes")
+    return view
+
+
+def _moved_bytes(op: Op, copy: TensorCopy) -> int:
+    block: tuple[int, ...] = op.attrs["block"]
+    return math.prod(block) * copy.buffer_type.element.bytes
+
+
+def _expected_bytes(state: State, op: Op, copy: TensorCopy) -> int:
+    """Bytes that a copy announces on a barrier of the user's: what that was allocated for."""
+    assert copy.barriers is not None
+    found: set[object] = set()
+    for root in state.roots.of(copy.barriers):
+        made = state.definitions.get(root) if root is not None else None
+        found.add(made.attrs.get("expect_bytes") if made is not None else None)
+    expected = found.pop() if len(found) == 1 else None
+    if not isinstance(expected, int):
+        raise InternalError("a tensor copy completes on barriers that do not agree in their bytes", op.span)
+    return expected
+
+
+def _load_function(state: State, op: Op) -> tuple[str, str]:
+    """The helper of a load, and its trailing arguments."""
+    rank = op.attrs["rank"]
+    mask = op.attrs.get("multicast")
+    if mask:
+        return state.helper(f"tma_load_multicast_{rank}d"), f", {mask}"
+    policy = {"evict_first": "EVICT_FIRST", "evict_last": "EVICT_LAST"}.get(op.attrs.get("eviction") or "")
+    if policy:
+        return state.helper(f"tma_load_hinted_{rank}d"), f", {state.helper(policy)}"
+    return state.helper(f"tma_load_{rank}d"), ""
+
+
+def _emit_wait(state: State, op: Op, barrier: str) -> None:
+    """Every thread waits; the parity is that of the execution, which a variable keeps in loops."""
+    state.helper("mbarrier_wait")
+    outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
+    variable = ""
+    if outer is not None:
+        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase")
+        block = state.scopes[outer - 1].block
+        statements.started(block, "unsigned", variable, "0", op.span)
+    write(state.block, TEMPLATE, "wait", WaitView(barrier, variable or "0", variable), op.span)
+
+
+def emit_store(state: State, op: Op) -> None:
+    """`if (thread == 0) { tma_store_2d(...); tma_store_commit(); }`; waits are operations of their own."""
+    copy = tensor_copy(op)
+    kind, rank = op.attrs["kind"], op.attrs["rank"]
+    function = state.helper(f"tma_store_{rank}d" if kind == "store" else f"tma_reduce_{kind}_{rank}d")
+    state.comment(op.span)
+    body = Block(state.block.depth + 1)
+    with state.names.scope(), state.writing_to(body):
+        _emit_boxes(state, op, copy, lambda place, at: f"{function}(&{_map(state, copy)}, {place}, {at})")
+        statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
+    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+
+
+def _map(state: State, copy: TensorCopy) -> str:
+    return state.tensor_maps[copy.base]
+
+
+def _emit_boxes(state: State, op: Op, copy: TensorCopy, call: Callable[[str, str], str]) -> None:
+    """The call for each box, in loops where there are several; `call` spells it for a place and coordinates."""
+    type_ = copy.buffer_type
+    ref = state.buffers[copy.buffer]
+    made = boxes(type_.shape, type_.element.bytes, ref.swizzle_bytes)
+    if made is None:
+        raise InternalError(f"no boxes for {type_}", op.span)
+    names = [state.names.fresh("panel" if step.is_panel else "part") for step in made.steps]
+    place = _place(state, ref, made, names)
+    at = ", ".join(reversed(_coordinates(state, op, copy, made, names)))
+    body = Block(state.block.depth + len(names))
+    statements.evaluate(body, call(place, at), op.span)
+    loops = [(name, step.count) for name, step in zip(names, made.steps, strict=True)]
+    statements.loop_nest(state.block, loops, body, op.span, short=True)
+
+
+def _coordinates(state: State, op: Op, copy: TensorCopy, made: Boxes, names: Sequence[str]) -> list[str]:
+    """Where in the tensor a box begins, in the order of the language."""
+    found = []
+    for offset, axis in zip(copy.offsets, buffer_axes(op.attrs["block"], copy.buffer_type.shape), strict=True):
+        start = affine(_index(state, offset))
+        for step, name in zip(made.steps, names, strict=True):
+            if step.axis == axis:
+                start = start.plus(Affine(0, ((C(name), step.step),)))
+        found.append(start.to_c(state.index_names).text)
+    return found
+
+
+def _index(state: State, value: Value) -> C | Affine:
+    op = state.definitions.get(value)
+    if op is not None and op.name == "constant":
+        return Affine(int(op.attrs["value"]))
+    return scalar_text(state, value)
+
+
+def _place(state: State, ref: BufferRef, made: Boxes, names: Sequence[str]) -> str:
+    """Pointer to where a box goes in the buffer."""
+    named = [(C(name), step) for name, step in zip(names, made.steps, strict=True)]
+    if ref.flat:
+        first = Affine()
+        for start, stride in zip(ref.starts, ref.strides, strict=True):
+            first = first.plus(affine(start).times(stride))
+        offset = first.plus(Affine(0, tuple((name, step.stride_elems) for name, step in named)))
+        text = offset.to_c(state.index_names).text
+        return ref.text if offset.constant == 0 else f"{ref.text} + {text}"
+    indices = []
+    for axis, start in enumerate(ref.starts):
+        steps = tuple((name, step.step) for name, step in named if step.axis == axis and not step.is_panel)
+        indices.append(affine(start).plus(Affine(0, steps)))
+    if ref.has_panels:
+        panels = tuple((name, 1) for name, step in named if step.is_panel)
+        indices.insert(len(indices) - 2, Affine(0, panels))
+    while indices and indices[-1].constant == 0:
+        indices.pop()
+    text = ref.text + "".join(f"[{index.to_c(state.index_names).text}]" for index in indices)
+    return f"&{text}" if len(indices) == len(ref.starts) + ref.has_panels else text
+
+
+# ---- waits -----------------------------------------------------------------------------------------------------------
+
+
+def emit_store_wait(state: State, op: Op) -> None:
+    """The thread that issued stores waits until they have read shared memory, or are complete."""
+    helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
+    state.comment(op.span)
+    view = IssuerView(state.first_thread().text, f"{state.helper(helper)}()", barrier_remark(op))
+    write(state.block, TEMPLATE, "issuer", view, op.span)

@@ -1,0 +1,186 @@
+"""Describe tensors to the copy engine: equal descriptions become one tensor map, which the launcher encodes.
+
+A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
+compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, and for
+element types that the engine cannot treat as asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tle2cuda.analysis.argument_expressions import ArgumentExpressions
+from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter, definitions
+from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
+from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
+from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.passes import canonicalise
+from tle2cuda.passes.dead_code import remove_dead_code
+from tle2cuda.passes.pointer_copies import by_pointers
+from tle2cuda.targets import parse_target
+
+# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor).
+_ORDERED = (I32, U32, I64, U64, F16, BF16)
+_BITS = (I32, U32, I64, U64)
+_REDUCED = {
+    "add": (I32, U32, U64, F16, BF16, F32),
+    "min": _ORDERED,
+    "max": _ORDERED,
+    "and": _BITS,
+    "or": _BITS,
+    "xor": _BITS,
+}
+_HAVE_NAN = (F16, BF16, F32, F64)  # whose NaN the engine can fill in (CUDA driver API, CUtensorMapFloatOOBfill)
+_MOST_COPIES = 64  # of one tile; beyond, loads and stores are as good
+
+
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """What tensor maps are told apart by."""
+
+    argument: Value
+    offset: str
+    shape: tuple[str, ...]
+    strides: tuple[str, ...]
+    element: DType
+    box: tuple[int, ...]
+    swizzle_bytes: int
+    padding: str
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Give every tensor copy its tensor map, or replace it."""
+    copies = [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and not has_map(op)]
+    if not copies:
+        return kernel
+    planned = _Planner(kernel, copies)
+    rewritten = _Rewrite(kernel, planned).run()
+    rewritten = remove_dead_code(rewritten)
+    return canonicalise.run(rewritten) if planned.is_partial else rewritten
+
+
+class _Planner:
+    """Which copies a tensor map serves, and which map."""
+
+    def __init__(self, kernel: Kernel, copies: list[Op]) -> None:
+        self.kernel = kernel
+        self.definitions = definitions(kernel.body)
+        self.expressions = ArgumentExpressions(kernel)
+        self.views = BufferViews(kernel)
+        has_tma = parse_target(kernel.target).has("tma")
+        self.found: dict[Op, _Description] = {}
+        self.spans: dict[_Description, Op] = {}
+        for op in copies:
+            described = self._describe(op) if has_tma else None
+            if described is not None:
+                self.found[op] = described
+                self.spans.setdefault(described, op)
+        self.is_partial = len(self.found) < len(copies)
+        self.names = dict(self._names())
+        self.allocations = {alloc for op in self.found for alloc in self.views.allocations(tensor_copy(op).buffer) or ()}
+
+    def _describe(self, op: Op) -> _Description | None:
+        copy = tensor_copy(op)
+        element = copy.buffer_type.element
+        padding = str(op.attrs.get("padding", "zero"))
+        if padding == "nan" and element not in _HAVE_NAN:
+            return None
+        kind = op.attrs.get("kind", "store")
+        if kind != "store" and element not in _REDUCED[kind]:
+            return None
+        swizzle_bytes = self._swizzle_bytes(copy)
+        moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
+        if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
+            return None
+        base = self.expressions.pointer(copy.base)
+        shape = [self.expressions.integer(value) for value in copy.extents]
+        strides = [self.expressions.integer(value) for value in copy.strides]
+        if base is None or None in shape or None in strides or strides[-1] != "1":
+            return None
+        argument, offset = base
+        texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
+        return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
+
+    def _swizzle_bytes(self, copy: TensorCopy) -> int:
+        allocations = self.views.allocations(copy.buffer) or ()
+        return max((int(alloc.attrs.get("swizzle_bytes") or 0) for alloc in allocations), default=0)
+
+    def _is_engines(self, copy: TensorCopy) -> bool:
+        """Whether the engine can fill or read the buffer: known allocations, one dense and aligned piece."""
+        view = self.views.view(copy.buffer)
+        if self.views.allocations(copy.buffer) is None or copy.buffer_type.logical_shape is not None:
+            return False
+        return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
+
+    def _names(self) -> Iterator[tuple[_Description, str]]:
+        """A name for each map: the argument's, less what says that it is a pointer."""
+        taken = {argument.name for argument in self.kernel.args}
+        for description in self.spans:
+            stem = re.sub(r"(_base)?(_ptr|_desc|_descriptor)?$", "", description.argument.name)
+            name, number = f"{stem}_map", 2
+            while name in taken:
+                name, number = f"{stem}_map{number}", number + 1
+            taken.add(name)
+            yield description, name
+
+
+class _Rewrite(Rewriter):
+    def __init__(self, kernel: Kernel, planned: _Planner) -> None:
+        super().__init__()
+        self.source = kernel
+        self.planned = planned
+        self.maps: dict[_Description, Value] = {}
+
+    def run(self) -> Kernel:
+        """Maps stand in front of everything else: they are parameters of the kernel."""
+        made = [self._made(description, op) for description, op in self.planned.spans.items()]
+        body = self.region(self.source.body)
+        return replace(self.source, body=Region(body.params, (*made, *body.ops)))
+
+    def _made(self, description: _Description, first: Op) -> Op:
+        name = self.planned.names[description]
+        maker = self.planned.definitions.get(tensor_copy(first).base)
+        attrs = {
+            "name": name,
+            "offset": description.offset,
+            "shape": description.shape,
+            "strides": description.strides,
+            "swizzle_bytes": description.swizzle_bytes,
+            "padding": description.padding,
+        }
+        type_ = TensorMapType(description.element, description.box)
+        span = maker.span if maker is not None and maker.span.line else first.span
+        op = make_op("tensor_map", (description.argument,), (type_,), attrs, span=span, names=(name,))
+        self.maps[description] = op.result
+        return op
+
+    def visit(self, op: Op) -> None:
+        if op.name == "alloc" and op in self.planned.allocations:
+            self.emit(replace(op, attrs=MappingProxyType({**op.attrs, "alignment_bytes": _alignment_bytes(op)})))
+        elif op.name not in ("tma_load", "tma_store") or has_map(op):
+            self.copy(op)
+        elif op in self.planned.found:
+            self._with_map(op, self.maps[self.planned.found[op]])
+        else:
+            for made in by_pointers(self.source, replace(op, operands=tuple(self[v] for v in op.operands))):
+                self.emit(made)
+
+    def _with_map(self, op: Op, made: Value) -> None:
+        copy = tensor_copy(replace(op, operands=tuple(self[v] for v in op.operands)))
+        if op.name == "tma_store":
+            operands: tuple[Value, ...] = (copy.buffer, made, *copy.offsets)
+        else:
+            completion = (copy.barriers, copy.index) if copy.barriers is not None and copy.index is not None else ()
+            operands = (made, *copy.offsets, copy.buffer, *completion)
+        self.emit(replace(op, operands=operands))
+
+
+def _alignment_bytes(alloc: Op) -> int:
+    """What the engine asks of a buffer: the pattern of a swizzle repeats every eight rows."""
+    swizzle_bytes = int(alloc.attrs.get("swizzle_bytes") or 0)
+    return max(COPY_ALIGNMENT_BYTES, 8 * swizzle_bytes, alloc.attrs.get("alignment_bytes") or 0)
