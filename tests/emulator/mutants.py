@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.emulator.async_mutants import CHANGES
+from tests.emulator.pipe_mutants import CHANGES as PIPE_CHANGES
 from tests.emulator.subjects import subject
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator.translate import with_twins
@@ -97,6 +98,9 @@ def _asynchronous() -> Iterator[Mutant]:
     for name, changes in CHANGES.items():
         for fault, replacements, equivalent in changes():
             yield Mutant(f"async_{name}", fault, tuple(Edit(*one) for one in replacements), equivalent)
+    for name, changes in PIPE_CHANGES.items():
+        for fault, replacements, equivalent in changes():
+            yield Mutant(name, fault, tuple(Edit(*one) for one in replacements), equivalent)
 
 
 def _swap(old: str, new: str, nth: int = 1, of: int = 1) -> tuple[Edit, ...]:

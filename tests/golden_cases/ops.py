@@ -96,7 +96,7 @@ SHOWN = (
     "shared_big",
     # Pipes, partitions and their barriers.
     "pipe_ring_2_9_4",
-    "pipe_row_sums_float16_508_2",
+    "pipe_row_sums_float16_496_2",
     "pipe_row_sums_int8_500_2",
     "pipe_two_readers_2",
     "pipe_closed_7_2",

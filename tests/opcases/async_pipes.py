@@ -371,6 +371,7 @@ for dtype, columns, capacity, workers in (
     (np.float32, 256, 3, 4),
     (np.float32, 250, 2, 2),
     (np.float16, 512, 4, 4),
+    (np.float16, 496, 2, 4),
     (np.float16, 508, 2, 4),
     (np.float16, 505, 2, 4),
     (np.int8, 500, 2, 1),

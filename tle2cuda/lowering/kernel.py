@@ -25,6 +25,7 @@ from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
+from tle2cuda.targets import parse_target
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
 DYNAMIC_SHARED_ALIGNMENT_BYTES = 128  # of dynamic shared memory, at least
@@ -104,7 +105,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         name=contract.kernel_name,
         function=kernel.name,
         source=kernel.span.short(),
-        header=tuple(_header(kernel, contract, shared_bytes)),
+        header=tuple(_header(state, contract, shared_bytes)),
         includes=tuple(_includes(state)),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=(*helper_texts(state.helpers), *functions, *(text for _, text in state.functions.values())),
@@ -256,13 +257,15 @@ def _wrapped(name: str, parameters: list[str]) -> str:
     return ("\n" + indent).join(lines)
 
 
-def _header(kernel: Kernel, contract: LaunchContract, shared_bytes: int) -> list[str]:
-    cluster = ""
+def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[str]:
+    kernel, cluster = state.kernel, ""
     if kernel.cluster_size > 1:
         cluster = f", clusters of {kernel.cluster_dims}"
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
     lines.append(f"launch    {_launch(kernel, contract)}")
+    for number, site in enumerate(kernel.specialisations):
+        lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))
     arguments = [_argument(a) for a in contract.args if a.is_passed]
     if arguments or not contract.tensor_maps:
         lines += _listed("args      ", arguments)
@@ -349,7 +352,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
-    min_arch = "sm_90" if kernel.cluster_size > 1 or _tensor_maps(kernel) else "sm_70"
+    min_arch = _oldest(kernel)
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
@@ -368,6 +371,16 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
         tensor_maps=tuple(tma.map_spec(state, op) for op in _tensor_maps(kernel)),
         min_arch=min_arch,
     )
+
+
+def _oldest(kernel: Kernel) -> str:
+    """The oldest architecture that the text compiles for."""
+    names = {op.name for op in walk(kernel.body)}
+    if kernel.cluster_size > 1 or _tensor_maps(kernel):
+        return "sm_90"
+    if "alloc_barriers" in names:  # waits are spelled for the target
+        return "sm_90" if parse_target(kernel.target).has("mbarrier_tx") else "sm_80"
+    return "sm_80" if "cp_async" in names else "sm_70"
 
 
 def _number(target: str) -> int:

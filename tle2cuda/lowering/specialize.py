@@ -132,8 +132,16 @@ def _meets(region: Region, roots: Roots) -> bool:
     return any(
         op.name in _MEMORY_ORDERS or any(isinstance(step, CtaBarrier) for step in steps(op, roots))
         for op in walk_task(region)
-        if op.name != "warp_specialize"
+        if op.name not in ("warp_specialize", "named_barrier")
     )
+
+
+def partitions(state: State, site: Op) -> list[str]:
+    """Who runs what, for the header: `produce on warps 0 to 3`."""
+    count = state.kernel.num_warps
+    default = Task(site.attrs["names"][0], 0, count)
+    tasks = [default, *(worker.task for worker in state.worker_tasks[site])]
+    return [f"{task.name} on {_warps(task)}" for task in tasks]
 
 
 def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
@@ -184,7 +192,7 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
         view = PartitionView(
             name=worker.task.name,
             condition="" if is_last else f"{state.warp} < {worker.end}",
-            warps=_warps(worker),
+            warps=_warps(worker.task),
             is_first=position == 0,
         )
         write(block, TEMPLATE, "partition", view, body=bodies[worker])
@@ -202,8 +210,8 @@ def _raised(block: Block, depth: int) -> Block:
     return raised
 
 
-def _warps(worker: Worker) -> str:
-    first, last = worker.task.first_warp, worker.end - 1
+def _warps(task: Task) -> str:
+    first, last = task.first_warp, task.first_warp + task.num_warps - 1
     return f"warp {first}" if first == last else f"warps {first} to {last}"
 
 
@@ -237,8 +245,7 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
             MeetingView(state.all_warps_barrier, "the workers see what was done so far"),
             op.span,
         )
-    warps = state.kernel.num_warps
-    who = "warp 0" if warps == 1 else f"warps 0 to {warps - 1}"
+    who = _warps(Task("", 0, state.kernel.num_warps))
     write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
     for line in registers.of_default(state):
         statements.evaluate(block, line)
@@ -267,6 +274,6 @@ def worker_branch(state: State, kernel: Kernel) -> Block:
     if not workers:
         return block
     alone = len(workers) == 1 and _is_alone(workers, kernel)
-    remark = f"  // {workers[0].task.name}: {_warps(workers[0])}" if alone else ""
+    remark = f"  // {workers[0].task.name}: {_warps(workers[0].task)}" if alone else ""
     write(block, TEMPLATE, "workers", WorkersView(state.warp, kernel.num_warps, remark), None, body=state.workers)
     return block
