@@ -16,9 +16,8 @@ from tle2cuda.language import tle
 
 @tle2cuda.jit
 def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
-    """Rows of one part: it is read once, and given back before it is reduced. The weights stay in registers."""
+    """Rows of one part: it is read once, and given back before it is reduced."""
     col = tl.arange(0, PART)
-    scale = tl.load(weight + col, mask=col < cols, other=0.0)
     place = reader.cursor(0)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         # What lies behind the row's end has arrived as zeros.
@@ -26,8 +25,9 @@ def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART
         reader.release(place)
         place = place.advance()
         rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)
-        normed = value * rstd * scale.to(tl.float32)
-        tl.store(out + row.to(tl.int64) * out_stride + col, normed, mask=col < cols)
+        # Held over all rows, the weights would cost the registers of another CTA; the L1 cache holds them as well.
+        scale = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
+        tl.store(out + row.to(tl.int64) * out_stride + col, value * rstd * scale, mask=col < cols)
 
 
 @tle2cuda.jit
