@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.analysis.tasks import walk_task
-from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.effects import CtaBarrier, Roots, steps
-from tle2cuda.ir.nodes import Kernel, Op, Region
+from tle2cuda.ir.nodes import Kernel, Op, Region, walk
+from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.control import assign_all, emit_ops
 from tle2cuda.lowering.names import ascii_identifier
@@ -19,6 +20,7 @@ from tle2cuda.lowering.state import Scope, State
 from tle2cuda.lowering.tasks import WARP_BARRIER, Task
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, Line
+from tle2cuda.passes.pipes import ELECTED
 from tle2cuda.targets import WARP_THREADS
 
 TEMPLATE = "specialize.cu.j2"
@@ -61,6 +63,13 @@ class DefaultView:
 
     name: str
     warps: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneThreadView:
+    """What one thread alone does: the condition that selects it."""
+
+    condition: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +219,29 @@ def _raised(block: Block, depth: int) -> Block:
     return raised
 
 
+_BY_ONE_THREAD = frozenset(
+    """
+    constant program_id num_programs cluster_rank load store for while if yield condition assume buffer_view local_ptr
+    pipe_acquire tma_load tma_store tma_store_wait proxy_fence mbarrier_wait mbarrier_arrive
+    """.split()
+)
+"""Operations of which all threads of a partition would do the same, or one thread all, with a scalar operand at most."""
+
+
+def is_for_one_thread(region: Region) -> bool:
+    """Whether a partition does nothing but tell the copy engine what to do, with what scalars it takes."""
+    ops = list(walk(region))
+    return any(op.name in ("tma_load", "tma_store") for op in ops) and all(map(_may_be_alone, ops))
+
+
+def _may_be_alone(op: Op) -> bool:
+    if any(is_tile(value) for value in (*op.operands, *op.results)) or (scratch_operands(op) and op.name != "tma_load"):
+        return False
+    if op.name in ("pipe_commit", "pipe_close"):
+        return set(op.attrs["arrivals"]) <= {ELECTED}
+    return op.name in _BY_ONE_THREAD or op.name in ELEMENTWISE
+
+
 def _warps(task: Task) -> str:
     first, last = task.first_warp, task.first_warp + task.num_warps - 1
     return f"warp {first}" if first == last else f"warps {first} to {last}"
@@ -220,9 +252,13 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
     block = Block(depth=3)
     scopes, described, uses_thread = state.scopes, state.described, state.uses_thread
     state.scopes, state.described, state.uses_thread = [], set(), False
-    with state.run_by(worker.task), state.writing_to(block), state.names.scope():
-        state.scopes.append(Scope(block, state.names.depth, False, {}))
+    task = replace(worker.task, is_single=is_for_one_thread(worker.region))
+    inner = Block(depth=4) if task.is_single else block
+    with state.run_by(task), state.writing_to(inner), state.names.scope():
+        state.scopes.append(Scope(inner, state.names.depth, False, {}))
         emit_ops(state, worker.region.body)
+    if task.is_single:
+        write(block, TEMPLATE, "one_thread", OneThreadView(f"threadIdx.x == {task.first_thread}"), body=inner)
     uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
     state.scopes, state.described, state.uses_thread = scopes, described, uses_thread
     whole = Block(depth=3)
@@ -249,7 +285,12 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
     write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
     for line in registers.of_default(state):
         statements.evaluate(block, line)
-    emit_ops(state, op.regions[0].body)
+    if not op.results and is_for_one_thread(op.regions[0]):
+        with state.run_by(replace(state.task, is_single=True)), state.nested() as inner:
+            emit_ops(state, op.regions[0].body)
+        write(block, TEMPLATE, "one_thread", OneThreadView("threadIdx.x == 0"), body=inner)
+    else:
+        emit_ops(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)

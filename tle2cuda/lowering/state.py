@@ -206,7 +206,9 @@ class State:
         return C("thread")
 
     def first_thread(self) -> C:
-        """Condition that selects one thread of the task."""
+        """Condition that selects one thread of the task, `true` where it is alone."""
+        if self.task.is_single:
+            return C("true")
         return binary("==", EQUALITY, self.thread(), C("0"))
 
     def comment(self, span: Span, block: Block | None = None) -> None:

@@ -114,9 +114,17 @@ def emit_load(state: State, op: Op) -> None:
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
         _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, &{_map(state, copy)}, {barrier}, {at}{hint})")
-    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+    _by_one_thread(state, op, body)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
+
+
+def _by_one_thread(state: State, op: Op, body: Block) -> None:
+    """What one thread of the task does; without a condition where no other one is there."""
+    if state.task.is_single:
+        state.block.splice(body, state.block.depth)
+    else:
+        write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
 
 
 def _announced(state: State, op: Op, copy: TensorCopy, barrier: str) -> LoadView:
@@ -187,7 +195,7 @@ def emit_store(state: State, op: Op) -> None:
     with state.names.scope(), state.writing_to(body):
         _emit_boxes(state, op, copy, lambda place, at: f"{function}(&{_map(state, copy)}, {place}, {at})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
-    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+    _by_one_thread(state, op, body)
 
 
 def _map(state: State, copy: TensorCopy) -> str:
@@ -259,5 +267,6 @@ def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
     state.comment(op.span)
-    view = IssuerView(state.first_thread().text, f"{state.helper(helper)}()", barrier_remark(op))
+    condition = "" if state.task.is_single else state.first_thread().text
+    view = IssuerView(condition, f"{state.helper(helper)}()", barrier_remark(op))
     write(state.block, TEMPLATE, "issuer", view, op.span)
