@@ -13,6 +13,7 @@ from tle2cuda.interpreter.requests import Blocked, Waiting
 from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier, Pipe
 from tle2cuda.interpreter.tasks import Task, run_tasks, waits_alone
 from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BarrierType
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _named_barrier(compiler: Compiler, op: Op) -> Steps:
 
 
 def _pipe(compiler: Compiler, op: Op) -> Steps:
-    fields, out = compiler.slots_of(op.operands), compiler.slot(op.results[0])
+    fields, out = compiler.slots_of(value_operands(op)), compiler.slot(op.results[0])
     given = op.attrs.get("name") or op.results[0].name
     name = f"pipe `{given}`" if given else "the pipe"
     capacity, one_shot = op.attrs["capacity"], op.attrs["one_shot"]
