@@ -14,14 +14,6 @@ for _case in cases().values():
     GROUPS.setdefault(f"{_case.family}-{_case.kernel.fn.__name__}", []).append(_case)
 NAMES = sorted(GROUPS)
 
-# Operations of asynchrony whose kernels are in tests/emulator and tests/ir.
-IN_OTHER_TESTS = frozenset(
-    """
-    alloc_barriers mbarrier_wait mbarrier_arrive named_barrier proxy_fence cp_async cp_async_commit cp_async_wait tensor_map
-    tma_load tma_store tma_store_wait pipe pipe_acquire pipe_commit pipe_close pipe_wait pipe_release warp_specialize
-    """.split()
-)
-
 
 def _report(problems: list[str]) -> None:
     if problems:
@@ -76,7 +68,7 @@ def test_every_op_of_the_ir_is_met() -> None:
     from tle2cuda.ir.rows import ROWS
 
     met = {op.name for case in cases().values() for op in walk(case.emit().kernel_ir.body)}
-    assert set(ROWS) - IN_OTHER_TESTS - met == set()
+    assert set(ROWS) - met == set()
 
 
 def test_a_wrong_element_is_shown() -> None:

@@ -294,7 +294,86 @@ def several_stages_at_once(src, dst, n, B: tl.constexpr):
             r.release(k + j)
 
 
+@tle2cuda.jit
+def behind_an_early_return(src, dst, n, B: tl.constexpr):
+    """A pipe that is made behind a return which is taken at run time."""
+    k = n
+    if n > 5:
+        if n > 100:
+            return
+        k = n + 0
+    ring = tle.gpu.alloc([2, B], dtype=tl.float32)
+    p = tle.pipe(capacity=2, data=ring)
+    w, r = p.writer(), p.reader()
+    for i in range(k):
+        move_row((w, (r,)), src, dst, i, B)
+
+
+@tle2cuda.jit
+def cursors_of_branches(src, dst, n, B: tl.constexpr):
+    """Cursors that some iterations move by two, some not at all."""
+    ring = tle.gpu.alloc([3, B], dtype=tl.float32)
+    p = tle.pipe(capacity=3, data=ring)
+    w, r = p.writer(), p.reader()
+    filled, used = w.cursor(0), r.cursor(0)
+    i = 0
+    while i < n:
+        if i % 2 == 0:
+            fill_slot(w.acquire(filled), src + i * B, B)
+            w.commit(filled)
+            filled = filled.advance()
+            if i + 1 < n:
+                fill_slot(w.acquire(filled), src + (i + 1) * B, B)
+                w.commit(filled)
+                filled = filled.advance()
+        tl.store(dst + i * B + tl.arange(0, B), r.wait(used).slot.data.load() + 1)
+        r.release(used)
+        used = used.advance()
+        i += 1
+
+
+@tle2cuda.jit
+def slots_of_the_last_iteration(src, dst, n, B: tl.constexpr):
+    """What `wait` returned is handed on from one iteration to the next."""
+    ring = tle.gpu.alloc([2, B], dtype=tl.float32)
+    p = tle.pipe(capacity=2, data=ring)
+    w, r = p.writer(), p.reader()
+    fill_slot(w.acquire(0), src, B)
+    w.commit(0)
+    got = r.wait(0)
+    for k in range(n):
+        if k + 1 < n:
+            fill_slot(w.acquire(k + 1), src + (k + 1) * B, B)
+            w.commit(k + 1)
+        tl.store(dst + k * B + tl.arange(0, B), got.slot.data.load() + 1)
+        r.release(k)
+        if k + 1 < n:
+            got = r.wait(k + 1)
+
+
 # -- barriers --------------------------------------------------------------------------------------
+
+
+@tle2cuda.jit
+def give_named(buffer, ready, B: tl.constexpr):
+    buffer.store(tl.arange(0, B) * 3)
+    tle.gpu.barrier_arrive(ready)
+
+
+@tle2cuda.jit
+def take_named(buffer, ready, out, B: tl.constexpr):
+    tle.gpu.barrier_wait(ready)
+    tl.store(out + tl.arange(0, B), buffer.load() + 1)
+
+
+@tle2cuda.jit
+def named_barrier_of_workers(out, B: tl.constexpr):
+    """Two workers meet at a named barrier that does not concern the default partition."""
+    ready = tle.gpu.alloc_barrier(arrive_count=96)
+    buffer = tle.gpu.alloc([B], tl.int32)
+    tle.gpu.warp_specialize(
+        [(nothing, ()), (give_named, (buffer, ready, B)), (take_named, (buffer, ready, out, B))], [1, 2], [24, 24]
+    )
 
 
 @tle2cuda.jit
@@ -416,6 +495,31 @@ def values_in_and_out(src, dst, out, twice, n, B: tl.constexpr):
 
 
 @tle2cuda.jit
+def make_buffers(ring, src, n, B: tl.constexpr):
+    own = tle.gpu.alloc([B], tl.float32)
+    own.store(tl.load(src + tl.arange(0, B)))
+    slot = ring.slot(n % 2)
+    slot.store(own.load() * 2)
+    q = tle.pipe(capacity=1, data=tle.gpu.alloc([1, B], tl.float32))
+    w = q.writer()
+    filled = w.acquire(0)
+    filled.data.store(own.load() * 4)
+    w.commit(0)
+    return own, (slot, ring), q.reader(), filled, tle.gpu.local_ptr(own, (1,))
+
+
+@tle2cuda.jit
+def buffers_come_out(src, dst, n, B: tl.constexpr):
+    """Buffers, views, slots, pipes and pointers that the default partition made."""
+    ring = tle.gpu.alloc([2, B], tl.float32)
+    own, (slot, again), r, filled, second = tle.gpu.warp_specialize(
+        [(make_buffers, (ring, src, n, B)), (nothing, ())], [1], [24]
+    )
+    total = own.load() + slot.load() + filled.data.load() + r.wait(0).slot.data.load()
+    tl.store(dst + tl.arange(0, B), total + again.slot(n % 2).load() + tl.load(second))
+
+
+@tle2cuda.jit
 def part_of_work(dst, PART: tl.constexpr, B: tl.constexpr):
     i = PART * B + tl.arange(0, B)
     x = tl.cumsum(i, axis=0)
@@ -446,6 +550,26 @@ def results_of_workers_are_visible(mark, out):
     box = tle.gpu.alloc([1], tl.int32)
     tle.gpu.warp_specialize([(nothing, ()), (write_mark, (tle.gpu.local_ptr(box, (0,)),))], [1], [24])
     tl.store(out, tl.load(tle.gpu.local_ptr(box, (0,))))
+
+
+@tle2cuda.jit
+def specialised_behind_a_return(src, dst, n, B: tl.constexpr):
+    if n > 100:
+        return
+    ring = tle.gpu.alloc([2, B], dtype=tl.float32)
+    p = tle.pipe(capacity=2, data=ring)
+    tle.gpu.warp_specialize([(produce, (p.writer(), src, n, B)), (consume, (p.reader(), dst, n, B))], [4], [168])
+
+
+@tle2cuda.jit
+def add_one(src, dst, B: tl.constexpr):
+    tl.store(dst + tl.arange(0, B), tl.load(src + tl.arange(0, B)) + 1)
+
+
+@tle2cuda.jit
+def specialised_in_a_loop(src, dst, n, B: tl.constexpr):
+    for k in range(n):
+        tle.gpu.warp_specialize([(nothing, ()), (add_one, (src + k * B, dst + k * B, B))], [1], [24])
 
 
 # -- copies ----------------------------------------------------------------------------------------

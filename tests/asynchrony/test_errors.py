@@ -22,6 +22,15 @@ def f(a):
 
 
 @tle2cuda.jit
+def choose(a, b, n):
+    if n > 3:
+        c = a
+    else:
+        c = b
+    return c
+
+
+@tle2cuda.jit
 def k(x, h, n, out):
     ring = tle.gpu.alloc([2, 64], tl.float32)
     bars = tle.gpu.alloc_barriers(num_barriers=2)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.asynchrony import kernels
-from tests.asynchrony.runs import check, run
+from tests.asynchrony.runs import check, run, traced
+from tle2cuda.errors import NotSupported
 from tle2cuda.passes import pipeline
 
 B = 64
@@ -107,7 +108,26 @@ def test_stages_filled_by_any_mix(capacity: int, count: int) -> None:
     check(kernels.mixed_transports, args, {2: head(want, count)}, B=B, C=capacity)
 
 
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("name", ["behind_an_early_return", "cursors_of_branches", "slots_of_the_last_iteration"])
+def test_ends_cursors_and_slots_cross_control_flow(name: str, count: int) -> None:
+    x = rows(count)
+    check(getattr(kernels, name), [x, np.zeros_like(x), count], {1: head(x + 1, count)}, B=B)
+
+
+def test_what_stands_in_a_loop_or_branch_is_not_specialised_in_cuda() -> None:
+    x = rows(2)
+    for kernel, where in ((kernels.specialised_behind_a_return, "branch"), (kernels.specialised_in_a_loop, "loop")):
+        check(kernel, [x, np.zeros_like(x), 2], {1: x + 1}, after=(), B=B)
+        with pytest.raises(NotSupported, match=f"warp_specialize inside of a {where} is not supported in emitted CUDA"):
+            pipeline.run(traced(kernel, [x, x, 2], B=B))
+
+
 # -- barriers --------------------------------------------------------------------------------------
+
+
+def test_a_named_barrier_may_concern_some_partitions_only() -> None:
+    check(kernels.named_barrier_of_workers, [np.zeros(B, np.int32)], {0: np.arange(B) * 3 + 1}, B=B)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
@@ -140,6 +160,12 @@ def test_values_go_in_and_come_out(number: int) -> None:
     x, other = rows(1)[0], np.zeros(B, np.float32)
     want = {1: (x + 1) * number * 3 + number + 1, 2: np.array([x.sum() * np.float32(0.5) + B]), 3: x * 2}
     check(kernels.values_in_and_out, [x, other, np.zeros(1, np.float32), other.copy(), number], want, B=B)
+
+
+@pytest.mark.parametrize("number", [1, 6])
+def test_buffers_and_pipes_come_out(number: int) -> None:
+    x = rows(1)[0]
+    check(kernels.buffers_come_out, [x, np.zeros_like(x), number], {1: 13 * x + x[1]}, B=B)
 
 
 def test_one_function_in_several_partitions() -> None:

@@ -143,3 +143,15 @@ def test_histogram(monkeypatch: pytest.MonkeyPatch, n: int, bins: int) -> None:
     values, counts = RNG.integers(-2, bins + 2, n).astype(np.int32), np.zeros(bins, np.int32)
     count(values, counts, block=128, num_warps=2)
     np.testing.assert_array_equal(counts, count_reference(values, bins))
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_lanes_that_lag_miss_no_phase(monkeypatch: pytest.MonkeyPatch, stages: int) -> None:
+    """Only one lane of a writer goes on to complete phases; the others must not wait for one that is long over."""
+    runs = tuple(launch.RunOptions("random", seed, delivery="random") for seed in range(50))
+    monkeypatch.setattr("tests.emulator.test_asynchronous_kernels.RUNS", runs)
+    two_ctas(monkeypatch, persistent_rows)
+    x = floats((24, 64), np.float16)
+    out = np.zeros_like(x)
+    persistent_softmax_rows(x, out, stages=stages, num_warps=1)
+    np.testing.assert_allclose(out, softmax_reference(x), rtol=1e-3, atol=1e-6)

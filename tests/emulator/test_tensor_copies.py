@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.tensor_copies import BoxCopy, array_of
+from tests.opcases import cases
 from tle2cuda.emulator import emulate
 from tle2cuda.emulator.toolchain import find_compiler
 
@@ -67,3 +68,12 @@ def test_elements_outside_are_nan(dtype: str) -> None:
 )
 def test_reductions(kind: str, dtype: str) -> None:
     check(BoxCopy(dtype, (4, 16), kind=kind), (6, 19), (1, 2), (-1, 3))
+
+
+@pytest.mark.parametrize("name", ["tensor_turn_f32", "tensor_turn_and_store_f16"])
+def test_transposes_have_no_bank_conflicts(name: str) -> None:
+    case = cases()[name]
+    emitted = case.emit()
+    assert "swizzled<" in emitted.source
+    counters = emulate(emitted, case.grid, case.inputs(), detect="counters").counters
+    assert counters.shared_loads.bank_conflicts == counters.shared_stores.bank_conflicts == 0

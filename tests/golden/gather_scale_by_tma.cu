@@ -164,7 +164,7 @@ gather_scale(const int* index, const float* scale, __half* out, const int count,
             // slot = writer.acquire(k)                                           gather_scale.py:21
             const int stage = k_ & 3;
             const int lap = k_ >> 2;
-            mbarrier_wait(&shared.gathered_empty[stage], (lap + 1) & 1);
+            if (thread == 0) mbarrier_wait(&shared.gathered_empty[stage], (lap + 1) & 1);
 
             // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
             const int row = load_if(first_2 < count, index + first_2, -1);

@@ -1,6 +1,6 @@
 // block_matmul.cu: emitted by tle2cuda from block_pointers.py:66 (block_matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 7168 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32, N i32, K i32
 //   constants BM = 32, BN = 32, BK = 32
@@ -8,6 +8,20 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
 
 // Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
 // (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
@@ -40,16 +54,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
-// each thread for itself.
-template <typename T, int N, typename Stored>
-__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
+// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
 {
-    const Vector<Stored, N> stored = load_vector<N>(pointer);
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
-    return result;
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -61,11 +72,11 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half left_tile[32][40];     // scratch of block_pointers.py:75
-    alignas(16) __half right_tile[32][40];    // scratch of block_pointers.py:75
+    alignas(128) __half left_tile[1024];      // operand of block_pointers.py:75: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half right_tile[1024];     // operand of block_pointers.py:75: [32, 32], columns in 16-byte chunks, swizzled
     alignas(16) __half exchange[1024];        // scratch of block_pointers.py:79
 };
-static_assert(sizeof(Shared) <= 7168, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -94,10 +105,12 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
     const long long cols_left = N_wide - col_wide;
 
     // for _ in range(0, K, BK):                                                block_pointers.py:72
-    float acc[8];
+    Vector<float, 2> acc[4];
     #pragma unroll
-    for (int run = 0; run < 8; ++run)
-        acc[run] = 0.0f;
+    for (int run = 0; run < 4; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            acc[run][k] = 0.0f;
     int a_ptr_col = 0;
     int b_ptr_row = 0;
     for (int step = 0; step < K; step += 32) {
@@ -133,27 +146,20 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
         // acc = tl.dot(left, right, acc)                                       block_pointers.py:75
         #pragma unroll
         for (int run = 0; run < 8; ++run)
-            shared.left_tile[thread / 32 + 4 * run][thread % 32] = left[run];
+            shared.left_tile[((thread / 64 * 8) ^ thread ^ (run % 2 * 16)) + 128 * run] = left[run];
         #pragma unroll
         for (int run = 0; run < 8; ++run)
-            shared.right_tile[thread / 32 + 4 * run][thread % 32] = right[run];
-        __syncthreads();  // `left` and `right` are in shared memory
-        #pragma unroll 4
-        for (int k_ = 0; k_ < 32; k_ += 4) {
-            Vector<float, 4> right_part[4];  // the columns of this thread
+            shared.right_tile[((thread / 64 * 8) ^ thread ^ (run % 2 * 16)) + 128 * run] = right[run];
+        __syncthreads();  // orders the accesses to the scratch `left_tile` and the scratch `right_tile` before it and after it
+        #pragma unroll
+        for (int step_2 = 0; step_2 < 2; ++step_2) {
+            unsigned left_part[4];  // rows of this warp
+            ldmatrix_x4(left_part, &shared.left_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step_2) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+            unsigned right_part[4];  // columns of this warp, two fragments a time
+            ldmatrix_x4(right_part, &shared.right_tile[thread / 16 % 4 * 256 + thread % 8 * 32 + ((2 * step_2) ^ (thread / 2 % 4) ^ (thread / 8 % 2)) * 8]);
             #pragma unroll
-            for (int column = 0; column < 4; ++column)
-                right_part[column] = load_vector_as<float, 4>(&shared.right_tile[8 * column + thread % 8][k_]);
-            #pragma unroll
-            for (int row_2 = 0; row_2 < 2; ++row_2) {
-                const Vector<float, 4> left_part = load_vector_as<float, 4>(&shared.left_tile[16 * row_2 + thread / 8][k_]);
-                #pragma unroll
-                for (int step_2 = 0; step_2 < 4; ++step_2) {
-                    #pragma unroll
-                    for (int column = 0; column < 4; ++column)
-                        acc[4 * row_2 + column] += left_part[step_2] * right_part[column][step_2];
-                }
-            }
+            for (int column = 0; column < 2; ++column)
+                mma_m16n8k16_f32_f16(&acc[2 * column], left_part, &right_part[column % 2 * 2]);
         }
 
         // a_ptr = tl.advance(a_ptr, (0, BK))                                   block_pointers.py:76
@@ -161,13 +167,14 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
         // b_ptr = tl.advance(b_ptr, (BK, 0))                                   block_pointers.py:77
         b_ptr_row += 32;
     }
-    __half acc_2[8];
+    Vector<__half, 2> acc_2[4];
 
-    // tile [32, 32]: row = thread / 8 + run / 4 * 16, column = thread % 8 + run % 4 * 8;  run < 8
+    // tile [32, 32]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8 + k;  run < 4, k < 2
     #pragma unroll
-    for (int run = 0; run < 8; ++run) {
+    for (int run = 0; run < 4; ++run) {
         // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))           block_pointers.py:79
-        acc_2[run] = __float2half(acc[run]);
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
 
     // tl.store(c_ptr, acc.to(tl.float16), boundary_check=(0, 1))               block_pointers.py:79
@@ -175,16 +182,16 @@ block_matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half*
     for (int run = 0; run < 4; ++run) {
         Vector<__half, 2> packed;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) packed[k] = acc_2[run + 4 * k];
-        store_vector(&shared.exchange[(thread ^ (8 * run)) * 2 + 256 * run], packed);
+        for (int k = 0; k < 2; ++k) packed[k] = acc_2[run / 2 * 2 + k][run % 2];
+        store_vector(&shared.exchange[thread / 32 % 2 * 512 + ((thread / 32 * 16) ^ (thread % 32) ^ (4 * run)) * 2 + 128 * run], packed);
     }
     __syncthreads();  // the whole tile is in shared memory
     __half acc_converted[8];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        const Vector<__half, 2> unpacked = load_vector<2>(&shared.exchange[thread / 8 % 4 * 256 + ((thread / 32 * 8) ^ (thread % 32)) * 2 + 64 * run]);
+        const Vector<__half, 2> unpacked = load_vector<2>(&shared.exchange[thread / 8 % 4 * 256 + thread % 2 * 128 + ((thread % 2) ^ (thread / 8 % 4 * 2) ^ (thread / 32) ^ (4 * run)) * 8 + thread / 2 % 4 * 2]);
         #pragma unroll
-        for (int k = 0; k < 2; ++k) acc_converted[run + 4 * k] = unpacked[k];
+        for (int k = 0; k < 2; ++k) acc_converted[run / 2 * 4 + run % 2 + 2 * k] = unpacked[k];
     }
     #pragma unroll
     for (int run = 0; run < 8; ++run) {

@@ -1,6 +1,6 @@
-// accumulated.cu: emitted by tle2cuda from dot.py:42 (accumulated). Do not edit.
+// accumulated.cu: emitted by tle2cuda from dot.py:44 (accumulated). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 13312 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, out *fp16 align 16
 //   constants M = 32, N = 64, K = 32, OUT = float16
@@ -8,6 +8,28 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements, each transposed on the way: lane l passes row l % 8 of matrix l / 8, and gets of each
+// matrix elements 2 * (l % 4) and the next one of column l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -25,16 +47,24 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
-// each thread for itself.
-template <typename T, int N, typename Stored>
-__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
 {
-    const Vector<Stored, N> stored = load_vector<N>(pointer);
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
     return result;
+}
+
+// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 throughout. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k16_f16_f16(Vector<__half, 2>* sums, const unsigned* a, const unsigned* b)
+{
+    unsigned low = bit_cast<unsigned>(sums[0]), high = bit_cast<unsigned>(sums[1]);
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+                 : "+r"(low), "+r"(high) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    sums[0] = bit_cast<Vector<__half, 2>>(low);
+    sums[1] = bit_cast<Vector<__half, 2>>(high);
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -46,12 +76,10 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half x_tile[32][40];        // scratch of dot.py:49
-    alignas(16) __half y_tile[32][64];        // scratch of dot.py:49
-    alignas(16) __half x_tile_2[32][40];      // scratch of dot.py:50
-    alignas(16) __half y_tile_2[32][64];      // scratch of dot.py:50
+    alignas(128) __half x_tile[1024];         // operand of dot.py:51: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half y_tile[2048];         // operand of dot.py:51: [32, 64], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 13312, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -62,118 +90,94 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:44
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:46
     const int rows = thread / 4;
     const int rows_2 = thread % 4 * 8;
-    // x = tl.load(a + rows[:, None] * K + k[None, :])                                     dot.py:46
+    // x = tl.load(a + rows[:, None] * K + k[None, :])                                     dot.py:48
     const Vector<__half, 8> x = load_vector<8>(a + rows * 32 + rows_2);
     Vector<__half, 8> y[2];
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:44
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:46
     const int cols = thread % 8 * 8;
     // tile [32, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 2, k < 8
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:44
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
         const int rows_3 = thread / 8 + 16 * run;
-        // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:47
+        // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:49
         y[run] = load_vector<8>(b + rows_3 * 64 + cols);
     }
-    Vector<__half, 4> start[4];
-    const int cols_2 = thread / 64 * 32 + thread % 8 * 4;
+    Vector<__half, 2> start[8];
 
-    // tile [32, 64]: row = thread / 8 % 8 + 8 * run, column = thread / 64 * 32 + thread % 8 * 4 + k;  run < 4, k < 4
+    // tile [32, 64]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:44
-        const int rows_3 = thread / 8 % 8 + 8 * run;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:45
+    for (int run = 0; run < 8; ++run) {
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
+        const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
+        const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8;
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
         const int at = rows_3 * 64 + cols_2;
-        // start = tl.load(c + at)                                                         dot.py:48
-        start[run] = load_vector<4>(c + at);
+        // start = tl.load(c + at)                                                         dot.py:50
+        start[run] = load_vector<2>(c + at);
     }
 
-    // once = tl.dot(x, y, start, out_dtype=OUT)                                           dot.py:49
-    store_vector(&shared.x_tile[thread / 4][thread % 4 * 8], x);
+    // once = tl.dot(x, y, start, out_dtype=OUT)                                           dot.py:51
+    store_vector(&shared.x_tile[(thread ^ (thread / 8 % 4)) * 8], x);
     #pragma unroll
     for (int run = 0; run < 2; ++run)
-        store_vector(&shared.y_tile[thread / 8 + 16 * run][thread % 8 * 8], y[run]);
-    __syncthreads();  // `x` and `y` are in shared memory
-    Vector<__half, 4> once[4];
+        store_vector(&shared.y_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], y[run]);
+    __syncthreads();  // orders the accesses to the scratch `x_tile` and the scratch `y_tile` before it and after it
+    Vector<__half, 2> once[8];
     #pragma unroll
-    for (int run = 0; run < 4; ++run)
+    for (int run = 0; run < 8; ++run)
         #pragma unroll
-        for (int k = 0; k < 4; ++k)
+        for (int k = 0; k < 2; ++k)
             once[run][k] = start[run][k];
-    float once_sums[16];
     #pragma unroll
-    for (int run = 0; run < 16; ++run) once_sums[run] = __half2float(once[run / 4][run % 4]);
-    #pragma unroll 4
-    for (int k_ = 0; k_ < 32; k_ += 4) {
-        Vector<float, 4> y_part[4];  // the columns of this thread
+    for (int step = 0; step < 2; ++step) {
+        unsigned x_part[4];  // rows of this warp
+        ldmatrix_x4(x_part, &shared.x_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+        unsigned y_part[2][4];  // columns of this warp, two fragments a time
         #pragma unroll
-        for (int step = 0; step < 4; ++step)
-            y_part[step] = load_vector_as<float, 4>(&shared.y_tile[k_ + step][thread / 64 * 32 + thread % 8 * 4]);
+        for (int column = 0; column < 2; ++column)
+            ldmatrix_x4_trans(y_part[column], &shared.y_tile[1024 * step + thread % 16 * 64 + ((2 * column) ^ (thread / 32 % 2 * 4) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
         #pragma unroll
-        for (int row = 0; row < 4; ++row) {
-            const Vector<float, 4> x_part = load_vector_as<float, 4>(&shared.x_tile[8 * row + thread / 8 % 8][k_]);
-            #pragma unroll
-            for (int step = 0; step < 4; ++step) {
-                #pragma unroll
-                for (int column = 0; column < 4; ++column)
-                    once_sums[4 * row + column] += x_part[step] * y_part[step][column];
-            }
-        }
+        for (int column = 0; column < 4; ++column)
+            mma_m16n8k16_f16_f16(&once[2 * column], x_part, &y_part[column / 2][column % 2 * 2]);
     }
+    Vector<__half, 2> product[8];
     #pragma unroll
-    for (int run = 0; run < 16; ++run) once[run / 4][run % 4] = __float2half(once_sums[run]);
-    Vector<__half, 4> product[4];
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                   dot.py:50
+    for (int run = 0; run < 8; ++run) {
+        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                   dot.py:52
         #pragma unroll
-        for (int k = 0; k < 4; ++k) product[run][k] = once[run][k] * __float2half(2.0f);
+        for (int k = 0; k < 2; ++k) product[run][k] = once[run][k] * __float2half(2.0f);
     }
 
-    // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                       dot.py:50
-    store_vector(&shared.x_tile_2[thread / 4][thread % 4 * 8], x);
+    // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                       dot.py:52
     #pragma unroll
-    for (int run = 0; run < 2; ++run)
-        store_vector(&shared.y_tile_2[thread / 8 + 16 * run][thread % 8 * 8], y[run]);
-    __syncthreads();  // `x` and `y` are in shared memory
-    float product_sums[16];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) product_sums[run] = __half2float(product[run / 4][run % 4]);
-    #pragma unroll 4
-    for (int k_ = 0; k_ < 32; k_ += 4) {
-        Vector<float, 4> y_part[4];  // the columns of this thread
+    for (int step = 0; step < 2; ++step) {
+        unsigned x_part[4];  // rows of this warp
+        ldmatrix_x4(x_part, &shared.x_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+        unsigned y_part[2][4];  // columns of this warp, two fragments a time
         #pragma unroll
-        for (int step = 0; step < 4; ++step)
-            y_part[step] = load_vector_as<float, 4>(&shared.y_tile_2[k_ + step][thread / 64 * 32 + thread % 8 * 4]);
+        for (int column = 0; column < 2; ++column)
+            ldmatrix_x4_trans(y_part[column], &shared.y_tile[1024 * step + thread % 16 * 64 + ((2 * column) ^ (thread / 32 % 2 * 4) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
         #pragma unroll
-        for (int row = 0; row < 4; ++row) {
-            const Vector<float, 4> x_part = load_vector_as<float, 4>(&shared.x_tile_2[8 * row + thread / 8 % 8][k_]);
-            #pragma unroll
-            for (int step = 0; step < 4; ++step) {
-                #pragma unroll
-                for (int column = 0; column < 4; ++column)
-                    product_sums[4 * row + column] += x_part[step] * y_part[step][column];
-            }
-        }
+        for (int column = 0; column < 4; ++column)
+            mma_m16n8k16_f16_f16(&product[2 * column], x_part, &y_part[column / 2][column % 2 * 2]);
     }
     #pragma unroll
-    for (int run = 0; run < 16; ++run) product[run / 4][run % 4] = __float2half(product_sums[run]);
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // tl.store(out + at, start + twice)                                               dot.py:51
-        Vector<__half, 4> out_value;
+    for (int run = 0; run < 8; ++run) {
+        // tl.store(out + at, start + twice)                                               dot.py:53
+        Vector<__half, 2> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) out_value[k] = start[run][k] + product[run][k];
+        for (int k = 0; k < 2; ++k) out_value[k] = start[run][k] + product[run][k];
 
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:44
-        const int rows_3 = thread / 8 % 8 + 8 * run;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:45
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
+        const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
+        const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8;
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
         const int at = rows_3 * 64 + cols_2;
-        // tl.store(out + at, start + twice)                                               dot.py:51
+        // tl.store(out + at, start + twice)                                               dot.py:53
         store_vector(out + at, out_value);
     }
 }

@@ -1,6 +1,6 @@
-// attention.cu: emitted by tle2cuda from dot.py:98 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 9728 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp32 align 16, n i32,
 //             scale fp32
@@ -9,6 +9,16 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
+{
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
+    return result;
+}
 
 // Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
 __device__ __forceinline__ float divide_approx(float a, float b)
@@ -76,6 +86,28 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
     return value;
 }
 
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements, each transposed on the way: lane l passes row l % 8 of matrix l / 8, and gets of each
+// matrix elements 2 * (l % 4) and the next one of column l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
 // The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
 __device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
@@ -90,18 +122,6 @@ template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
-}
-
-// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
-// each thread for itself.
-template <typename T, int N, typename Stored>
-__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
-{
-    const Vector<Stored, N> stored = load_vector<N>(pointer);
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
-    return result;
 }
 
 // Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
@@ -120,6 +140,15 @@ __device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const 
     return otherwise;
 }
 
+// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -129,12 +158,18 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half query_tile[32][40];    // scratch of dot.py:109
-    alignas(16) __half key_tile[32][40];      // scratch of dot.py:109
-    alignas(16) __half weight_tile[32][40];   // scratch of dot.py:116
-    alignas(16) __half value_tile[32][32];    // scratch of dot.py:116
+    union {  // never alive at the same time
+        alignas(16) __half query_exchange[1024];  // scratch of dot.py:103
+        alignas(16) float max_slots[64];          // scratch of dot.py:113
+        alignas(128) __half weight_tile[1024];    // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
+    };
+    union {  // never alive at the same time
+        alignas(128) __half key_tile[1024];       // operand of dot.py:111: [32, 32], columns in 16-byte chunks, swizzled
+        alignas(16) float sum_slots[64];          // scratch of dot.py:116
+    };
+    alignas(128) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 9728, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -145,181 +180,206 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:100
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
     const int pid_x = blockIdx.x;
     const int d = thread / 4;
     const int rows = pid_x * 32 + d;
     const int d_2 = thread % 4 * 8;
 
-    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:101
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
     const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
+    Vector<__half, 8> packed;
+    #pragma unroll
+    for (int k = 0; k < 8; ++k) packed[k] = query[k];
+    store_vector(&shared.query_exchange[(thread ^ (thread / 8 % 4)) * 8], packed);
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<__half, 2> query_2[8];
+    #pragma unroll
+    for (int run = 0; run < 8; ++run) {
+        const Vector<__half, 2> unpacked = load_vector<2>(&shared.query_exchange[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256]);
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) query_2[run][k] = unpacked[k];
+    }
 
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:105
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
     float total[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         total[run] = 0.0f;
-    Vector<float, 4> acc[2];
+    Vector<float, 2> acc[4];
     #pragma unroll
-    for (int run = 0; run < 2; ++run)
+    for (int run = 0; run < 4; ++run)
         #pragma unroll
-        for (int k = 0; k < 4; ++k)
+        for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
     float largest[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
     for (int start = 0; start < n; start += 32) {
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:106
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
         const int cols = start + d;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:107
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         const int index = cols * 32;
         const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:108
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
         const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
 
-        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:109
-        store_vector(&shared.query_tile[thread / 4][thread % 4 * 8], query);
-        store_vector(&shared.key_tile[thread / 4][thread % 4 * 8], key);
-        __syncthreads();  // `query` and `key` are in shared memory
-        float product[8];
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
+        store_vector(&shared.key_tile[(thread ^ (thread / 8 % 4)) * 8], key);
+        __syncthreads();  // orders the stores to the scratch `key_tile` before the loads of it
+        Vector<float, 2> product[4];
         #pragma unroll
-        for (int run = 0; run < 8; ++run)
-            product[run] = 0.0f;
-        #pragma unroll 4
-        for (int k_3 = 0; k_3 < 32; k_3 += 4) {
-            Vector<float, 4> key_part[4];  // the columns of this thread
+        for (int run = 0; run < 4; ++run)
             #pragma unroll
-            for (int column = 0; column < 4; ++column)
-                key_part[column] = load_vector_as<float, 4>(&shared.key_tile[8 * column + thread % 8][k_3]);
+            for (int k = 0; k < 2; ++k)
+                product[run][k] = 0.0f;
+        #pragma unroll
+        for (int step = 0; step < 2; ++step) {
+            unsigned query_part[4];  // rows of this warp
             #pragma unroll
-            for (int row = 0; row < 2; ++row) {
-                const Vector<float, 4> query_part = load_vector_as<float, 4>(&shared.query_tile[16 * row + thread / 8][k_3]);
-                #pragma unroll
-                for (int step = 0; step < 4; ++step) {
-                    #pragma unroll
-                    for (int column = 0; column < 4; ++column)
-                        product[4 * row + column] += query_part[step] * key_part[column][step];
-                }
+            for (int piece = 0; piece < 4; ++piece)
+                query_part[piece] = bit_cast<unsigned>(query_2[4 * step + piece]);
+            unsigned key_part[4];  // columns of this warp, two fragments a time
+            ldmatrix_x4(key_part, &shared.key_tile[thread / 16 % 4 * 256 + thread % 8 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 8 % 2)) * 8]);
+            #pragma unroll
+            for (int column = 0; column < 2; ++column)
+                mma_m16n8k16_f32_f16(&product[2 * column], query_part, &key_part[column % 2 * 2]);
+        }
+        Vector<float, 2> score[4];
+
+        // tile [32, 32]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8 + k;  run < 4, k < 2
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
+            const int d_3 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
+
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
+            const int cols_2 = start + d_3;
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const float score_2 = product[run][k] * scale;
+
+                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
+                score[run][k] = cols_2 + k < n ? score_2 : -infinity();
             }
         }
-        float score[8];
 
-        // tile [32, 32]: row = thread / 8 + run / 4 * 16, column = thread % 8 + run % 4 * 8;  run < 8
-        #pragma unroll
-        for (int run = 0; run < 8; ++run) {
-            const float score_2 = product[run] * scale;
-
-            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:100
-            const int d_3 = thread % 8 + run % 4 * 8;
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:106
-            const int cols_2 = start + d_3;
-            // score = tl.where(cols[None, :] < n, score, float("-inf"))                  dot.py:110
-            score[run] = cols_2 < n ? score_2 : -infinity();
-        }
-
-        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:111
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:113
         float score_max[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            score_max[run] = score[4 * run];
+            score_max[run] = score[run][0];
             #pragma unroll
-            for (int k = 1; k < 4; ++k) score_max[run] = fmaxf(score_max[run], score[4 * run + k]);
-            score_max[run] = lanes_all_reduce<7>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
+            for (int k = 1; k < 4; ++k)
+                score_max[run] = fmaxf(score_max[run], score[run + k / 2 * 2][k % 2]);
+            score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            if (thread % 4 == 0) shared.max_slots[thread / 32 % 2 * 32 + thread / 64 * 16 + thread / 4 % 8 + 8 * run] = score_max[run];
+        __syncthreads();  // the partial results of all warps are in their slots
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            score_max[run] = shared.max_slots[thread / 64 * 16 + thread / 4 % 8 + 8 * run];
+            #pragma unroll
+            for (int part = 1; part < 2; ++part)
+                score_max[run] = fmaxf(score_max[run], shared.max_slots[thread / 64 * 16 + thread / 4 % 8 + 8 * run + 32 * part]);
         }
         float now[2];
         float share[2];
 
-        // tile [32]: element = thread / 8 + 16 * run;  run < 2
+        // tile [32]: element = thread / 64 * 16 + thread / 4 % 8 + 8 * run;  run < 2
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
 
-            // share = tl.exp(largest - now)                                              dot.py:112
+            // share = tl.exp(largest - now)                                              dot.py:114
             share[run] = __expf(largest[run] - now[run]);
         }
-        float weight[8];
+        Vector<float, 2> weight[4];
         #pragma unroll
-        for (int run = 0; run < 8; ++run) {
-            // weight = tl.exp(score - now[:, None])                                      dot.py:113
-            weight[run] = __expf(score[run] - now[run / 4]);
+        for (int run = 0; run < 4; ++run) {
+            // weight = tl.exp(score - now[:, None])                                      dot.py:115
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) weight[run][k] = __expf(score[run][k] - now[run % 2]);
         }
         float product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // total = total * share + tl.sum(weight, 1)                                  dot.py:114
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:116
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                      dot.py:114
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:116
         float weight_sum[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             weight_sum[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 4; ++k) weight_sum[run] += weight[4 * run + k];
-            weight_sum[run] = lanes_all_reduce<7>(weight_sum[run], [](float a, float b) { return a + b; });
+            for (int k = 0; k < 4; ++k) weight_sum[run] += weight[run + k / 2 * 2][k % 2];
+            weight_sum[run] = lanes_all_reduce<3>(weight_sum[run], [](float a, float b) { return a + b; });
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            if (thread % 4 == 0) shared.sum_slots[thread / 32 % 2 * 32 + thread / 64 * 16 + thread / 4 % 8 + 8 * run] = weight_sum[run];
+        __syncthreads();  // the partial results of all warps are in their slots
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum[run] = shared.sum_slots[thread / 64 * 16 + thread / 4 % 8 + 8 * run];
+            #pragma unroll
+            for (int part = 1; part < 2; ++part)
+                weight_sum[run] += shared.sum_slots[thread / 64 * 16 + thread / 4 % 8 + 8 * run + 32 * part];
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             total[run] = product_2[run] + weight_sum[run];
         }
-
-        // tile [32, 32]: row = thread / 8 + 16 * run, column = thread % 8 * 4 + k;  run < 2, k < 4
+        Vector<__half, 2> weight_2[4];
         #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // acc = acc * share[:, None]                                                 dot.py:115
+        for (int run = 0; run < 4; ++run) {
             #pragma unroll
-            for (int k = 0; k < 4; ++k) acc[run][k] = acc[run][k] * share[run];
-        }
-        __half weight_2[8];
-        #pragma unroll
-        for (int run = 0; run < 8; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:116
-            weight_2[run] = __float2half(weight[run]);
-        }
-
-        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:116
-        #pragma unroll
-        for (int run = 0; run < 8; ++run)
-            shared.weight_tile[thread / 8 + run / 4 * 16][thread % 8 + run % 4 * 8] = weight_2[run];
-        store_vector(&shared.value_tile[thread / 4][thread % 4 * 8], value);
-        __syncthreads();  // the left operand and `value` are in shared memory
-        #pragma unroll 4
-        for (int k_3 = 0; k_3 < 32; k_3 += 4) {
-            Vector<float, 4> value_part[4];  // the columns of this thread
-            #pragma unroll
-            for (int step = 0; step < 4; ++step)
-                value_part[step] = load_vector_as<float, 4>(&shared.value_tile[k_3 + step][thread % 8 * 4]);
-            #pragma unroll
-            for (int row = 0; row < 2; ++row) {
-                const Vector<float, 4> a_part = load_vector_as<float, 4>(&shared.weight_tile[16 * row + thread / 8][k_3]);
-                #pragma unroll
-                for (int step = 0; step < 4; ++step) {
-                    #pragma unroll
-                    for (int column = 0; column < 4; ++column)
-                        acc[row][column] += a_part[step] * value_part[step][column];
-                }
+            for (int k = 0; k < 2; ++k) {
+                // acc = acc * share[:, None]                                             dot.py:117
+                acc[run][k] = acc[run][k] * share[run % 2];
+                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:118
+                weight_2[run][k] = __float2half(weight[run][k]);
             }
+        }
+
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
+        #pragma unroll
+        for (int run = 0; run < 4; ++run)
+            store_vector(&shared.weight_tile[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 32 % 2 * 2) ^ (thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256], weight_2[run]);
+        store_vector(&shared.value_tile[(thread ^ (thread / 8 % 4)) * 8], value);
+        __syncthreads();  // orders the accesses to the scratch `weight_tile` and the scratch `value_tile` before it and after it
+        #pragma unroll
+        for (int step = 0; step < 2; ++step) {
+            unsigned a_part[4];  // rows of this warp
+            ldmatrix_x4(a_part, &shared.weight_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+            unsigned value_part[4];  // columns of this warp, two fragments a time
+            ldmatrix_x4_trans(value_part, &shared.value_tile[512 * step + thread % 16 * 32 + ((thread / 2 % 4) ^ (thread / 16 % 4)) * 8]);
+            #pragma unroll
+            for (int column = 0; column < 2; ++column)
+                mma_m16n8k16_f32_f16(&acc[2 * column], a_part, &value_part[column % 2 * 2]);
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run)
             largest[run] = now[run];
     }
-
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:100
-    const int d_4 = thread % 8 * 4;
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:118
-        Vector<float, 4> out_value;
+    for (int run = 0; run < 4; ++run) {
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        Vector<float, 2> out_value;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) out_value[k] = divide_approx(acc[run][k], total[run]);
+        for (int k = 0; k < 2; ++k) out_value[k] = divide_approx(acc[run][k], total[run % 2]);
 
-        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:100
-        const int d_3 = thread / 8 + 16 * run;
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
+        const int d_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int rows_2 = pid_x * 32 + d_3;
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:118
+        const int d_4 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
+
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
         if (rows_2 < n) store_vector(out + rows_2 * 32 + d_4, out_value);
     }
 }

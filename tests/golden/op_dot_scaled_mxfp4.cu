@@ -1,6 +1,6 @@
-// scaled_product.cu: emitted by tle2cuda from dot.py:134 (scaled_product). Do not edit.
+// scaled_product.cu: emitted by tle2cuda from dot.py:136 (scaled_product). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6976 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6272 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *u8 align 16, a_scale *u8 align 16, b *u8 align 16, b_scale *u8 align 16,
 //             out *fp32 align 16
@@ -22,6 +22,27 @@ __device__ __forceinline__ To bit_cast(const From& value)
     return result;
 }
 
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Two matrices: lane l passes row l % 8 of matrix l / 8 % 2 (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x2(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(words[0]), "=r"(words[1]) : "r"(shared_address(row)) : "memory");
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -38,16 +59,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Load N neighbours as values of another type; the pointer is aligned to min(16, N * sizeof(Stored)) bytes. Called by
-// each thread for itself.
-template <typename T, int N, typename Stored>
-__device__ __forceinline__ Vector<T, N> load_vector_as(const Stored* pointer)
+// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, bfloat16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k16_f32_bf16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
 {
-    const Vector<Stored, N> stored = load_vector<N>(pointer);
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = static_cast<T>(stored[k]);
-    return result;
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 // A NaN.
@@ -87,13 +105,13 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:152
-        alignas(16) __nv_bfloat16 a_tile[32][72];  // scratch of dot.py:152
+        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:154
+        alignas(128) __nv_bfloat16 a_tile[2048];  // operand of dot.py:154: [32, 64], rows in 16-byte chunks, swizzled
     };
-    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:152
-    alignas(16) __nv_bfloat16 b_tile[16][72];  // scratch of dot.py:152
+    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:154
+    alignas(128) __nv_bfloat16 b_tile[1024];  // operand of dot.py:154: [64, 16], columns in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 6976, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6272, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -105,34 +123,32 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:141
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:143
     const int rows = thread / 4;
     const int rows_2 = thread % 4 * 8;
     const Vector<unsigned char, 8> x = load_vector<8>(a + rows * 32 + rows_2);
     const int rows_3 = thread / 4;
 
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:142
-    const int index = rows_3 * 16;
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:144
     const int cols = thread % 4 * 4;
-    const Vector<unsigned char, 4> y = load_vector<4>(b + index + cols);
-
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:141
+    const Vector<unsigned char, 4> y = load_vector<4>(b + rows_3 * 16 + cols);
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:143
     const int rows_4 = thread / 2 % 32;
-    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:143
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:145
     const int groups = thread % 2;
-    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:146
+    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:148
     const unsigned char xs = *(a_scale + rows_4 * 2 + groups);
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:142
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:144
     const int cols_2 = thread / 2 % 16;
-    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:149
+    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:151
     const unsigned char ys = *(b_scale + cols_2 * 2 + groups);
 
-    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:152
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:154
     Vector<__nv_bfloat16, 8> value_2;
     Vector<__nv_bfloat16, 8> value_4;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:152
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:154
         const unsigned short x_wide = static_cast<unsigned short>(x[k]);
         const unsigned short shifted = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 7) << 9);
         const unsigned short shifted_2 = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 8) << 12);
@@ -150,7 +166,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     for (int k = 0; k < 4; ++k) {
         const unsigned short y_wide = static_cast<unsigned short>(y[k]);
 
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:152
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:154
         const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
         const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
         const __half value_5 = bit_cast<__half>(static_cast<unsigned short>(shifted_6 | shifted_7));
@@ -220,32 +236,37 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         Vector<__nv_bfloat16, 8> packed;
         #pragma unroll
         for (int k = 0; k < 8; ++k) packed[k] = chosen[8 * run + k];
-        store_vector(&shared.a_tile[thread / 4][thread % 4 * 16 + 8 * run], packed);
+        store_vector(&shared.a_tile[((2 * thread) ^ (thread / 4 % 8) ^ run) * 8], packed);
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run)
-        store_vector(&shared.b_tile[thread % 4 * 4 + run][thread / 4 * 2], chosen_2[run]);
-    __syncthreads();  // the left operand and the right one are in shared memory
-    Vector<float, 4> product_3;
+        store_vector(&shared.b_tile[thread % 4 * 256 + ((thread % 2 * 16) ^ (thread / 4) ^ (4 * run)) * 2 + 64 * run], chosen_2[run]);
+    __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+    Vector<float, 2> product_3[2];
     #pragma unroll
-    for (int k = 0; k < 4; ++k)
-        product_3[k] = 1.0f;
-    #pragma unroll 4
-    for (int k_ = 0; k_ < 64; k_ += 4) {
-        Vector<float, 4> b_part[4];  // the columns of this thread
+    for (int run = 0; run < 2; ++run)
         #pragma unroll
-        for (int column = 0; column < 4; ++column)
-            b_part[column] = load_vector_as<float, 4>(&shared.b_tile[thread % 4 * 4 + column][k_]);
-        const Vector<float, 4> a_part = load_vector_as<float, 4>(&shared.a_tile[thread / 4][k_]);
-        #pragma unroll
-        for (int step = 0; step < 4; ++step) {
-            #pragma unroll
-            for (int column = 0; column < 4; ++column) product_3[column] += a_part[step] * b_part[column][step];
-        }
+        for (int k = 0; k < 2; ++k)
+            product_3[run][k] = 1.0f;
+    #pragma unroll
+    for (int step = 0; step < 4; ++step) {
+        unsigned a_part[4];  // rows of this warp
+        ldmatrix_x4(a_part, &shared.a_tile[thread / 64 * 1024 + thread % 16 * 64 + ((2 * step) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
+        unsigned b_part[2];  // columns of this warp
+        ldmatrix_x2(b_part, &shared.b_tile[thread / 32 % 2 * 512 + thread % 8 * 64 + ((2 * step) ^ (thread % 8) ^ (thread / 8 % 2)) * 8]);
+        mma_m16n8k16_f32_bf16(product_3, a_part, b_part);
     }
 
-    // at = rows[:, None] * N + cols[None, :]                                             dot.py:150
-    const int at = index + cols;
-    // tl.store(out + at, product)                                                        dot.py:153
-    store_vector(out + at, product_3);
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:144
+    const int cols_3 = thread / 32 % 2 * 8 + thread % 4 * 2;
+    // tile [32, 16]: row = thread / 64 * 16 + thread / 4 % 8 + 8 * run, column = thread / 32 % 2 * 8 + thread % 4 * 2 + k;  run < 2, k < 2
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])    dot.py:143
+        const int rows_5 = thread / 64 * 16 + thread / 4 % 8 + 8 * run;
+        // at = rows[:, None] * N + cols[None, :]                                         dot.py:152
+        const int at = rows_5 * 16 + cols_3;
+        // tl.store(out + at, product)                                                    dot.py:155
+        store_vector(out + at, product_3[run]);
+    }
 }

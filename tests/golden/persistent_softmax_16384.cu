@@ -198,7 +198,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             int place_lap_2 = place_lap;
             for (int part = 0; part < 2; ++part) {
                 // slot = writer.acquire(place)                                persistent_rows.py:37
-                mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
+                if (thread == 0) mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
 
                 // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:41
                 if (thread == 0) {

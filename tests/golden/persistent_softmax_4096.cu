@@ -193,7 +193,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         int place_lap = 0;
         for (int row = pid_x; row < rows; row += num_programs_x) {
             // slot = writer.acquire(place)                                    persistent_rows.py:37
-            mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
+            if (thread == 0) mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
 
             // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row ...  persistent_rows.py:41
             if (thread == 0) {

@@ -142,7 +142,7 @@ piped_histogram(int* counts, const int n, const __grid_constant__ TensorMap valu
         int place_lap = 0;
         for (int block = pid_x; block < (n + 2047) / 2048; block += num_programs_x) {
             // slot = writer.acquire(place)                                    piped_histogram.py:21
-            mbarrier_wait(&shared.blocks_empty[place_stage], (place_lap + 1) & 1);
+            if (thread == 0) mbarrier_wait(&shared.blocks_empty[place_stage], (place_lap + 1) & 1);
 
             // tle.gpu.copy(desc, slot.values, [BLOCK], [block * BLOCK])       piped_histogram.py:22
             if (thread == 0) {

@@ -140,33 +140,27 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // col = tl.program_id(0) % ctas_per_row * (BLOCK_COLS * TILES)             pipelined_add.py:146
     const int col = pid_x % ctas_per_row * 1024;
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[0], 1);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 1);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.pairs_full[0], 8192);
         tma_load_2d(shared.x_ring[0], &x_map, &shared.pairs_full[0], col, row);
-    }
 
-    // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:118
-    if (thread == 0) {
+        // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[0], &y_map, &shared.pairs_full[0], col, row);
     }
-
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[1], 1);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 1);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.pairs_full[1], 8192);
         tma_load_2d(shared.x_ring[1], &x_map, &shared.pairs_full[1], col + 256, row);
-    }
 
-    // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:118
-    if (thread == 0) {
+        // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[1], &y_map, &shared.pairs_full[1], col + 256, row);
     }
-
     // slot = reader.wait(i).slot                                               pipelined_add.py:153
     mbarrier_wait(&shared.pairs_full[0], 0);
 
@@ -181,19 +175,16 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive_warp(&shared.pairs_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[0], 0);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 0);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.pairs_full[0], 8192);
         tma_load_2d(shared.x_ring[0], &x_map, &shared.pairs_full[0], col + 512, row);
-    }
 
-    // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:118
-    if (thread == 0) {
+        // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[0], &y_map, &shared.pairs_full[0], col + 512, row);
     }
-
     // tile_row = row + tl.arange(0, BLOCK_ROWS)                                pipelined_add.py:147
     const int tile_row = row + thread / 64;
     // tile_col = col + tl.arange(0, BLOCK_COLS)                                pipelined_add.py:148
@@ -214,19 +205,16 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive_warp(&shared.pairs_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    mbarrier_wait(&shared.pairs_empty[1], 0);
+    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 0);
 
     // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.pairs_full[1], 8192);
         tma_load_2d(shared.x_ring[1], &x_map, &shared.pairs_full[1], col + 768, row);
-    }
 
-    // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:118
-    if (thread == 0) {
+        // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[1], &y_map, &shared.pairs_full[1], col + 768, row);
     }
-
     // tl.store(target + i * BLOCK_COLS, total, mask=inside)                    pipelined_add.py:159
     if (tile_row < rows && tile_col + 256 < cols) store_vector(out + static_cast<long long>(tile_row) * out_stride + tile_col + 256, total_2);
     // slot = reader.wait(i).slot                                               pipelined_add.py:153

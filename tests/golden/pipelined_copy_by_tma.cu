@@ -127,7 +127,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     // col = tl.program_id(0) % ctas_per_row * (BLOCK_COLS * TILES)            pipelined_copy.py:114
     const int col = pid_x % ctas_per_row * 1024;
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    mbarrier_wait(&shared.tiles_empty[0], 1);
+    if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 1);
 
     // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
@@ -136,7 +136,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     }
 
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    mbarrier_wait(&shared.tiles_empty[1], 1);
+    if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 1);
 
     // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
@@ -157,7 +157,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
     mbarrier_arrive_warp(&shared.tiles_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    mbarrier_wait(&shared.tiles_empty[0], 0);
+    if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 0);
 
     // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
@@ -178,7 +178,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
     mbarrier_arrive_warp(&shared.tiles_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    mbarrier_wait(&shared.tiles_empty[1], 0);
+    if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 0);
 
     // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {

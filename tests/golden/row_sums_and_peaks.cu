@@ -238,7 +238,7 @@ row_sums_and_peaks(float* totals, float* peaks, const int rows, const int cols,
                 // slot = writer.acquire(k)                                      row_reduction.py:21
                 const int stage = k_ & 3;
                 const int lap = k_ >> 2;
-                mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
+                if (thread == 0) mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
 
                 // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], ...   row_reduction.py:22
                 if (thread == 0) {

@@ -1,10 +1,11 @@
 // transpose.cu: emitted by tle2cuda from transpose.py:17 (transpose). Do not edit.
 //
-//   target    sm_90a, 256 threads per CTA, 33792 bytes of shared memory
+//   target    sm_90a, 256 threads per CTA, 17408 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      out *fp32 align 16, rows i32 divisible by 16, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
-//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 64)
+//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 32),
+//             128-byte swizzle
 //   constants BLOCK = 64, STORE_BY_TMA = False
 
 namespace {
@@ -18,22 +19,6 @@ struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
-{
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -71,11 +56,29 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
 }
 
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
@@ -89,11 +92,10 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[64][64];         // transpose.py:20
-    alignas(16) float turned_exchange[4096];  // scratch of transpose.py:25
+    alignas(1024) float tile[2][64][32];      // transpose.py:20; 128-byte swizzle
     alignas(8) Barrier tile_landed;           // scratch of transpose.py:24
 };
-static_assert(sizeof(Shared) <= 33792, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 17408, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -121,35 +123,36 @@ transpose(float* out, const int rows, const int cols, const int out_stride,
     // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:24
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 16384);
-        tma_load_2d(shared.tile, &x_map, &shared.tile_landed, col, row);
+        #pragma unroll
+        for (int panel = 0; panel < 2; ++panel)
+            tma_load_2d(shared.tile[panel], &x_map, &shared.tile_landed, col + panel * 32, row);
     }
     mbarrier_wait(&shared.tile_landed, 0);
     Vector<float, 4> tile_value[4];
 
-    // tile [64, 64]: row = thread / 16 + 16 * run, column = thread % 16 * 4 + k;  run < 4, k < 4
+    // tile [64, 64]: row = thread / 32 * 8 + thread % 2 * 4 + k, column = thread / 2 % 16 + 16 * run;  run < 4, k < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                       transpose.py:25
-        tile_value[run] = load_vector<4>(&shared.tile[thread / 16 + 16 * run][thread % 16 * 4]);
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                   transpose.py:25
+            tile_value[run][k] = shared.tile[run / 2][thread / 32 * 8 + thread % 2 * 4 + k][swizzled<128, 4>(thread / 32 * 8 + thread % 2 * 4 + k, thread / 2 % 16 + run % 2 * 16)];
+        }
     }
 
-    // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                           transpose.py:25
-    #pragma unroll
-    for (int run = 0; run < 16; ++run)
-        shared.turned_exchange[thread / 64 * 128 + ((thread % 64) ^ (thread / 64) ^ (run % 2 * 16) ^ (run / 4 * 4)) + run % 2 * 2048 + run / 4 * 512 + run / 2 % 2 * 64] = tile_value[run / 4][run % 4];
-    __syncthreads();  // the whole tile is in shared memory
-    Vector<float, 4> turned[4];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run)
-        turned[run / 4][run % 4] = shared.turned_exchange[thread % 32 * 128 + thread / 32 % 2 * 64 + ((thread % 32) ^ (thread / 64) ^ (run % 4 * 16) ^ (run / 4 * 4))];
-
     // out_col = row + tl.arange(0, BLOCK)                                           transpose.py:33
-    const int out_col = row + thread % 16 * 4;
+    const int out_col = row + thread / 32 * 8 + thread % 2 * 4;
+
+    // tile [64, 64]: row = thread / 2 % 16 + 16 * run, column = thread / 32 * 8 + thread % 2 * 4 + k;  run < 4, k < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
+        Vector<float, 4> turned;
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) turned[k] = tile_value[run][k];
+
         // out_row = col + tl.arange(0, BLOCK)                                       transpose.py:32
-        const int out_row = col + thread / 16 + 16 * run;
+        const int out_row = col + thread / 2 % 16 + 16 * run;
         // tl.store(target_tile, turned, mask=(out_row < cols)[:, None] & (out_ ...  transpose.py:35
-        if (out_row < cols && out_col < rows) store_vector(out + static_cast<long long>(out_row) * out_stride + out_col, turned[run]);
+        if (out_row < cols && out_col < rows) store_vector(out + static_cast<long long>(out_row) * out_stride + out_col, turned);
     }
 }

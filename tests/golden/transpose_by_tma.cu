@@ -3,8 +3,10 @@
 //   target    sm_90a, 256 threads per CTA, 33792 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      cols i32 divisible by 16
-//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 64)
-//             out_map of out: fp32, shape (cols, rows), strides (out_stride, 1), box (64, 64)
+//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 32),
+//             128-byte swizzle
+//             out_map of out: fp32, shape (cols, rows), strides (out_stride, 1), box (64, 32),
+//             128-byte swizzle
 //   constants BLOCK = 64, STORE_BY_TMA = True
 
 namespace {
@@ -22,22 +24,6 @@ __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.
 __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
-{
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -75,6 +61,31 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
 // outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
 // cp.async.bulk.tensor; sm_90).
@@ -102,8 +113,8 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[64][64];         // transpose.py:20
-    alignas(1024) float turned_tile[64][64];  // transpose.py:28
+    alignas(1024) float tile[2][64][32];      // transpose.py:20; 128-byte swizzle
+    alignas(1024) float turned_tile[2][64][32];  // transpose.py:28; 128-byte swizzle
     alignas(8) Barrier tile_landed;           // scratch of transpose.py:24
 };
 static_assert(sizeof(Shared) <= 33792, "the launch contract gives the CTA this much shared memory");
@@ -134,33 +145,41 @@ transpose(const int cols, const __grid_constant__ TensorMap x_map,
     // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:24
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 16384);
-        tma_load_2d(shared.tile, &x_map, &shared.tile_landed, col, row);
+        #pragma unroll
+        for (int panel = 0; panel < 2; ++panel)
+            tma_load_2d(shared.tile[panel], &x_map, &shared.tile_landed, col + panel * 32, row);
     }
     mbarrier_wait(&shared.tile_landed, 0);
     Vector<float, 4> tile_value[4];
 
-    // tile [64, 64]: row = thread / 16 + 16 * run, column = thread % 16 * 4 + k;  run < 4, k < 4
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                       transpose.py:25
-        tile_value[run] = load_vector<4>(&shared.tile[thread / 16 + 16 * run][thread % 16 * 4]);
-    }
-
-    // tile [64, 64]: row = thread % 16 * 4 + k, column = thread / 16 + 16 * run;  run < 4, k < 4
+    // tile [64, 64]: row = thread / 32 * 8 + thread % 2 * 4 + k, column = thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run;  run < 4, k < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // tl.store(tle.gpu.local_ptr(turned_tile), turned)                      transpose.py:29
-            shared.turned_tile[thread % 16 * 4 + k][thread / 16 + 16 * run] = tile_value[run][k];
+            // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                   transpose.py:25
+            tile_value[run][k] = shared.tile[run / 2][thread / 32 * 8 + thread % 2 * 4 + k][swizzled<128, 4>(thread / 32 * 8 + thread % 2 * 4 + k, thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + run % 2 * 16)];
         }
+    }
+
+    // tile [64, 64]: row = thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run, column = thread / 32 * 8 + thread % 2 * 4 + k;  run < 4, k < 4
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        Vector<float, 4> turned;
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) turned[k] = tile_value[run][k];
+
+        // tl.store(tle.gpu.local_ptr(turned_tile), turned)                          transpose.py:29
+        store_vector(&shared.turned_tile[thread / 128][thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run][swizzled<128, 4>(thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run, thread / 32 % 4 * 8 + thread % 2 * 4)], turned);
     }
     fence_async_proxy();  // shows what was written to `turned_tile` to the copy engine
     __syncthreads();  // orders the stores to `turned_tile` before the loads of it
 
     // tle.gpu.copy(turned_tile, target, [BLOCK, BLOCK], [col, row])                 transpose.py:30
     if (thread == 0) {
-        tma_store_2d(&out_map, shared.turned_tile, row, col);
+        #pragma unroll
+        for (int panel = 0; panel < 2; ++panel)
+            tma_store_2d(&out_map, shared.turned_tile[panel], row + panel * 32, col);
         tma_store_commit();
     }
 

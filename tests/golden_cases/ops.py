@@ -69,6 +69,14 @@ SHOWN = (
     "block_turn_70x50",
     "descriptor_copy_edge",
     "descriptor_rows",
+    # Tensors and buffers.
+    "tensor_boxes_f32_nan",
+    "tensor_blocks",
+    "tensor_lines_2500",
+    "tensor_turn_f32",
+    "tensor_turn_and_store_f16",
+    "tensor_ring_3_10",
+    "tensor_windows",
     # Control flow and what it carries.
     "accumulate_1024",
     "swap_tiles_1024_2",

@@ -27,6 +27,7 @@ PRELUDE = """
   %bars = alloc_barriers {name = 'bars', arrivals = 1, init = 'pending', expect_bytes = 32} : barriers<2>
   %ring = alloc {name = 'ring'} : buffer<i32[2, 8]>
   %side = alloc {name = 'side'} : buffer<fp16[2, 4, 4]>
+  %left = alloc {name = 'left'} : buffer<fp16[4, 16]>
   %pipe = pipe %ring, %side {name = 'p', capacity = 2, fields = ('a', 'b'), readers = ('x', 'y'), one_shot = False}
     : pipe<2, a: buffer<i32[2, 8]>, b: buffer<fp16[2, 4, 4]>>
 """
@@ -214,6 +215,11 @@ CASES = {
         "%x = dot %lhs, %rhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "%x = dot %lhs, %lhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "fp16[4, 16] and fp16[4, 16] do not fit together",
+    ),
+    "to_shared": (
+        "to_shared %lhs, %left",
+        "to_shared %rhs, %left",
+        "does not fill",
     ),
     "histogram": (
         "%x = histogram %r, %m {bins = 4, has_mask = True} : i32[4]",
@@ -493,7 +499,8 @@ def test_partition_0_has_the_warps_of_the_kernel_and_none_is_specialised_again()
 @pytest.mark.parametrize(
     ("warps", "registers", "target", "threads"),
     [
-        ("(4, 1)", "(40,)", "sm_90a", 256),  # a whole warpgroup gives registers back
+        ("(8, 1)", "(40,)", "sm_90a", 384),  # a whole warpgroup gives registers back
+        ("(4, 1)", "(40,)", "sm_90a", 160),  # so few that each may have all it can use
         ("(4, 1)", "(40,)", "sm_90", 160),
         ("(4, 1)", "(0,)", "sm_90a", 160),  # nobody asks for registers
         ("(4, 4, 2)", "(240, 24)", "sm_90a", 384),

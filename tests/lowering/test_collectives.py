@@ -18,7 +18,7 @@ from tle2cuda.ir.types import F32, TileType
 from tle2cuda.language import tle
 from tle2cuda.layout import LANE_BITS, conversion, f2, reduction
 from tle2cuda.lowering.reduction import emit_reduce
-from tle2cuda.lowering.shape import _access, _step_masks, emit_convert_layout
+from tle2cuda.lowering.shape import _step_masks, emit_convert_layout, plan_access
 from tle2cuda.passes.collective_plan import conversion_way, warp_exchange
 from tle2cuda.runtime.nvrtc import CompileOptions, compile_source
 
@@ -263,7 +263,7 @@ def _partial_results(layout, plan):
 
 
 class _Names:
-    """What `_access` asks of a state."""
+    """What `plan_access` asks of a state."""
 
     index_names = {"k": "k", "run": "run", "thread": "thread"}  # noqa: RUF012
 
@@ -284,7 +284,7 @@ def test_conversions_through_shared_memory_find_every_element(seed, shape, warp_
     offsets = conversion(source, target).offset_map(element_bytes)
     memory = {}
     for layout, writing in ((source, True), (target, False)):
-        access = _access(_Names(), layout, offsets)
+        access = plan_access(_Names(), layout, offsets)
         offset_of = _function(access.offset)
         for thread in range(layout.num_threads):
             seen = set()

@@ -22,7 +22,7 @@ def test_nothing_is_spilled(dtype: str, tile: tuple[int, int, int], warps: int) 
 
 
 def test_operands_lie_apart_from_bank_conflicts() -> None:
-    """Rows of K are padded by 16 bytes, rows of N are not."""
-    signature = "*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, i32, i32:16, 1, i32:16, 1, 64, 64, 32, 'tf32'"
+    """Without tensor cores, rows of K are padded by 16 bytes, rows of N are not."""
+    signature = "*fp32:16, *fp32:16, *fp32:16, i32, i32, i32, i32, i32:16, 1, i32:16, 1, 64, 64, 32, 'ieee'"
     source = tle2cuda.emit(matmul, signature=signature).source
-    assert "__half a_tile[64][40];" in source and "__half b_tile[32][64];" in source
+    assert "float a_tile[64][36];" in source and "float b_tile[32][64];" in source

@@ -20,6 +20,7 @@ SIGNATURE = re.compile(
     r"__device__ __forceinline__ (?P<result>[\w:]+) (?P<name>\w+)\((?P<parameters>.*?)\)\s*\{",
     re.DOTALL,
 )
+MMA_TYPES = {"f32": "float", "f16": "__half", "s32": "int", "f64": "double"}  # of the sums, as helpers are named
 TEMPLATE_ARGUMENTS = {"BYTES": 16, "PENDING": 1, "REGISTERS": 40, "ROUNDS": 10}
 ARRAY = re.compile(r"(?P<constant>const )?(?P<element>\w+) \(&(?P<name>\w+)\)\[(?P<length>\d+)\]")
 SCALARS = ("unsigned", "unsigned short", "unsigned long long", "int", "double", "Descriptor")
@@ -48,6 +49,7 @@ USES = {
     "quiet_nan_double": "d[0] = quiet_nan_double();",
     "shift_left": "i[0] = shift_left<int>(i[1], i[2]); c[0] = shift_left<unsigned char>(c[1], c[2]);",
     "shift_right": "i[0] = shift_right<int>(i[1], i[2]); c[0] = shift_right<unsigned char>(c[1], c[2]);",
+    "split_tf32": "unsigned l, s; split_tf32(i[0], l, s); i[1] = l + s;",
     "bit_cast": "i[0] = bit_cast<int>(f[0]);",
     "double_bits": "d[0] = bits_as_double(double_as_bits(d[1]) + 1);",
     "atomic_min_float": "f[0] = atomic_min_float(f + 1, f[2]);",
@@ -125,6 +127,8 @@ USES = {
     "cp_async_edge": "__shared__ alignas(16) float box[4]; cp_async_edge<16>(box, f, i[0]); cp_async_edge<8>(box, f, 3ll);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
     "TensorMap": "static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);",
+    "EVICT_FIRST": "i[0] = EVICT_FIRST >> 52;",
+    "EVICT_LAST": "i[0] = EVICT_LAST >> 52;",
     "Descriptor": "static_assert(sizeof(Descriptor) == 8);",
 }
 
@@ -201,6 +205,12 @@ def _use(name: str) -> str:
         return f"f[0] = {name}(f + 1); c[0] = {name}(c + 1); d[0] = {name}(d + 1);"
     if name.startswith("store"):
         return f"{name}(f, 1.0f); {name}(c, 1); {name}(d, 1.0);"
+    if name.startswith("mma_"):
+        sums = MMA_TYPES[name.split("_")[2]]
+        words = "double" if sums == "double" else "unsigned"
+        return f"Vector<{sums}, 2> s[2] = {{}}; {words} w[6] = {{}}; {name}(s, w, w + 4); memcpy(i, s, sizeof(s));"
+    if name.startswith("ldmatrix_"):
+        return f"__shared__ uint4 rows[32]; unsigned w[4] = {{}}; {name}(w, &rows[threadIdx.x]); memcpy(i, w, sizeof(w));"
     return _use_by_signature(name)
 
 

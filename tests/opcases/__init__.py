@@ -28,6 +28,8 @@ FAMILIES = (
     "descriptors",
     "async_pipes",
     "async_partitions",
+    "tensor_copies",
+    "asynchrony",
     "newer",
 )
 

@@ -1,4 +1,4 @@
-"""Matrix products: dtypes, accumulators, batches, turned operands, odd sizes, chains of products."""
+"""Matrix products: dtypes, precisions, accumulators, batches, turned operands, odd sizes, chains of products."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from tests.opcases.case import BF16, EXACT, F8E4NV, F8E5, Array, Inputs, OpCase,
 
 
 @tle2cuda.jit
-def product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, OUT: tl.constexpr):
+def product(
+    a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, OUT: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
     """One tile times another one, row-major."""
     rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     x = tl.load(a + rows[:, None] * K + k[None, :])
     y = tl.load(b + k[:, None] * N + cols[None, :])
-    tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y, out_dtype=OUT))
+    tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y, input_precision=PRECISION, out_dtype=OUT))
 
 
 @tle2cuda.jit
@@ -180,8 +182,13 @@ def _wide(x: Array) -> Array:
     return x.astype(np.int64 if x.dtype.kind == "i" else np.float64)
 
 
-def _tolerance(result: np.dtype[Any], k: int) -> Tolerance:
+_TF32_EPS = 2.0**-10  # tf32 takes operands less their last 13 bits
+
+
+def _tolerance(result: np.dtype[Any], k: int, is_tf32: bool = False) -> Tolerance:
     """Sums of k products of numbers near 1: each rounding errs by half an ulp of sums that grow to a few sqrt(k)."""
+    if is_tf32:
+        return Tolerance(2, k, eps=_TF32_EPS)  # a truncated operand is smaller by up to that, and so both
     return EXACT if result.kind == "i" else Tolerance(k**0.5, 4 * k**0.5)
 
 
@@ -205,27 +212,42 @@ def _register_products() -> None:
             _add_product(f"dot_{name}_{m}x{n}x{k}", dtype, dtype, (m, n, k), warps)
     _add_product("dot_f8e4nv_f8e5", F8E4NV, F8E5, (32, 32, 64), 4)
     _add_product("dot_f16_to_f16", np.dtype(np.float16), np.dtype(np.float16), (32, 64, 32), 4, np.dtype(np.float16))
-    _add_product("dot_f32_128x128x32", np.dtype(np.float32), np.dtype(np.float32), (128, 128, 32), 8)
+    single = np.dtype(np.float32)
+    _add_product("dot_f32_128x128x32", single, single, (128, 128, 32), 8, precision="ieee")
+    for precision in ("ieee", "tf32x3", "bf16x6"):
+        _add_product(f"dot_{precision}_64x32x32", single, single, (64, 32, 32), 4, precision=precision)
+    for name in ("f16", "i8", "f64", "f32"):  # tiles smaller than an instruction, more warps than fragments, many registers
+        for m, n, k, warps in ((2, 4, 32, 4), (8, 1, 64, 2), (16, 8, 32, 16), (4, 128, 32, 8), (128, 16, 64, 1)):
+            if (name, n) == ("f64", 128):
+                continue  # ptxas settles on 48 registers and spills one of them
+            _add_product(f"dot_odd_{name}_{m}x{n}x{k}", _DTYPES[name], _DTYPES[name], (m, n, k), warps)
 
 
 def _add_product(
-    name: str, first: Any, second: Any, size: tuple[int, int, int], warps: int, result: np.dtype[Any] | None = None
+    name: str,
+    first: Any,
+    second: Any,
+    size: tuple[int, int, int],
+    warps: int,
+    result: np.dtype[Any] | None = None,
+    precision: str = "tf32",
 ) -> None:
     m, n, k = size
     type_ = result if result is not None else _result(first)
+    is_tf32 = first == np.float32 and precision == "tf32"
     _case(
         name,
         product,
         lambda rng: {"a": _operand(rng, (m, k), first), "b": _operand(rng, (k, n), second), "out": poison((m, n), type_)},
         lambda inputs: {"out": (_wide(inputs["a"]) @ _wide(inputs["b"])).astype(type_)},
-        {"M": m, "N": n, "K": k, "OUT": tl.float16 if type_ == np.float16 else tl.float32},
+        {"M": m, "N": n, "K": k, "OUT": tl.float16 if type_ == np.float16 else tl.float32, "PRECISION": precision},
         warps,
-        _tolerance(type_, k) if type_ != np.float16 else Tolerance(1, 4),
+        _tolerance(type_, k, is_tf32) if type_ != np.float16 else Tolerance(1, 4),
     )
 
 
 def _register_turned() -> None:
-    for name in ("f16", "f32", "i8"):
+    for name in ("f16", "f32", "i8", "f64"):
         dtype = _DTYPES[name]
         for first in (False, True):
             for second in (False, True):
@@ -245,7 +267,7 @@ def _register_turned() -> None:
                     },
                     {"M": m, "N": n, "K": k, "FIRST": first, "SECOND": second},
                     4,
-                    _tolerance(_result(dtype), k),
+                    _tolerance(_result(dtype), k, name == "f32"),
                 )
 
 
@@ -287,19 +309,20 @@ def _register_added_in_place() -> None:
 
 
 def _register_batched() -> None:
-    for b, m, n, k, warps in ((4, 16, 32, 16, 4), (2, 32, 16, 32, 8), (8, 16, 16, 16, 1)):
+    for b, m, n, k, warps, name in ((4, 16, 32, 16, 4, "f32"), (2, 32, 16, 32, 8, "f16"), (8, 16, 16, 16, 1, "bf16")):
+        dtype = _DTYPES[name]
         _case(
-            f"dot_batched_{b}x{m}x{n}x{k}",
+            f"dot_batched_{name}_{b}x{m}x{n}x{k}",
             batched,
-            lambda rng, b=b, m=m, n=n, k=k: {
-                "a": _operand(rng, (b, m, k), np.float32),
-                "b": _operand(rng, (b, k, n), np.float32),
+            lambda rng, b=b, m=m, n=n, k=k, dtype=dtype: {
+                "a": _operand(rng, (b, m, k), dtype),
+                "b": _operand(rng, (b, k, n), dtype),
                 "out": poison((b, m, n), np.float32),
             },
             lambda inputs: {"out": (_wide(inputs["a"]) @ _wide(inputs["b"])).astype(np.float32)},
             {"B": b, "M": m, "N": n, "K": k},
             warps,
-            _tolerance(np.dtype(np.float32), k),
+            _tolerance(np.dtype(np.float32), k, dtype == np.float32),
         )
 
 
@@ -352,7 +375,7 @@ def _register_chains() -> None:
             _attention_reference,
             {"BLOCK_M": tiles[0], "BLOCK_N": tiles[1], "D": d},
             warps,
-            Tolerance(2, 1, eps=2.0**-10) if name == "f16" else Tolerance(64, 1),
+            Tolerance(2, 1, eps=2.0**-10) if name == "f16" else Tolerance(4, 1, eps=2.0**-10),
             (-(-n // tiles[0]),),
         )
     _case(
@@ -362,7 +385,7 @@ def _register_chains() -> None:
         _squared_reference,
         {"N": 32},
         4,
-        Tolerance(64, 16),
+        Tolerance(8, 32, eps=_TF32_EPS),
     )
 
 

@@ -11,6 +11,8 @@ from tle2cuda.ir.nodes import Kernel, Region, Value, make_op
 from tle2cuda.ir.types import BOOL, I32, I64, BarrierType, BufferType, PipeType, PointerType, TileType, slot_type
 
 TILE = 64
+ROWS = 256  # of both arrays
+MOST_TRIPS = 5
 
 
 class PartitionMaker:
@@ -38,7 +40,7 @@ class TaskMaker(KernelMaker):
         self.x = self.argument("x", PointerType(I32), 16)
         self.y = self.argument("y", PointerType(I32), 16)
         self.columns = self.op("arange", (), TileType((TILE,), I32), start=0, end=TILE)
-        self.rows = self.constant(64)
+        self.rows = self.constant(ROWS)
 
     @contextlib.contextmanager
     def specialized(self) -> Iterator[PartitionMaker]:
@@ -100,13 +102,15 @@ class RandomTasks:
     def __init__(self, seed: int, least_trips: int = 1) -> None:
         self.rng = rng = random.Random(seed)
         self.maker = maker = TaskMaker(rng.choice([1, 2]))
-        self.trips = maker.constant(rng.randint(least_trips, 5))
+        self.trips = maker.constant(rng.randint(least_trips, MOST_TRIPS))
         self.side = maker.buffer("side")
-        if rng.random() < 0.4:  # what the default warps set up in front
+        self.uses = 0
+        is_used = rng.random() < 0.4
+        if is_used or rng.random() < 0.2:  # what the default warps set up in front
             maker.store(maker.whole(self.side))
         link = rng.choice(["pipe", "pipe", "pipe", "mbarriers"])
         (self._pipes if link == "pipe" else self._mbarriers)()
-        if rng.random() < 0.4:
+        if is_used:
             self._use(self.side, maker.constant(0))
 
     # ---- what tasks do ----
@@ -123,8 +127,9 @@ class RandomTasks:
             maker.store(maker.whole(buffer), maker.load(maker.row(maker.x, i)))
 
     def _use(self, buffer: Value, i: Value) -> None:
-        """Read a slot, or a buffer, and write what was read to global memory."""
+        """Read a slot, or a buffer, and write what was read to rows of global memory that nothing else writes."""
         maker, rng = self.maker, self.rng
+        i = self._row_of_its_own(i)
         way = rng.choice(["load", "load", "tma_store", "gather", "update", "sum"])
         if way == "tma_store":
             maker.tma_store(buffer, i)
@@ -134,13 +139,18 @@ class RandomTasks:
         if way == "sum":
             value = maker.load(maker.whole(buffer))
             total = maker.op("reduce", (value,), I32, axis=0, kind="sum")
-            maker.store(maker.op("ptr_add", (maker.y, i), maker.y.type), total)
+            where = maker.op("mul", (i, maker.constant(TILE)), I32)
+            maker.store(maker.op("ptr_add", (maker.y, where), maker.y.type), total)
             return
         index = maker.columns
         if way == "gather":
             last = maker.op("splat", (maker.constant(TILE - 1),), index.type)
             index = maker.op("sub", (last, index), index.type)
         maker.store(maker.row(maker.y, i), maker.load(maker.at(buffer, index)))
+
+    def _row_of_its_own(self, i: Value) -> Value:
+        self.uses += 1
+        return self.maker.op("add", (i, self.maker.constant((self.uses - 1) * MOST_TRIPS)), I32)
 
     def _own(self, buffer: Value, i: Value) -> None:
         """Something that a task does with a buffer of its own."""
@@ -175,8 +185,8 @@ class RandomTasks:
             def body(i: Value) -> None:
                 stage, lap = maker.stage(i, capacity)
                 for slot in maker.wait(pipe, stage, lap, reader):
-                    if readers:
-                        maker.store(maker.row(maker.y, i), maker.load(maker.whole(slot)))
+                    if readers:  # neither may change what the other reads
+                        maker.store(maker.row(maker.y, self._row_of_its_own(i)), maker.load(maker.whole(slot)))
                     else:
                         self._use(slot, i)
                 self._own(buffer, i)

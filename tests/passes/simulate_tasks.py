@@ -73,6 +73,7 @@ class Phase:
 
     completed: int = 0
     tells: list[Clocks] = field(default_factory=list)  # by completed phase
+    waits: dict[int, list[tuple[Op, int, int]]] = field(default_factory=dict)  # by phase: who waited for it, and when
 
 
 class Simulation:
@@ -369,7 +370,7 @@ class TaskRunner:
             self.slots.setdefault(self.stage_of(op), []).append(clocks)
         else:
             barriers, index = (v for v in op.operands[-2:])
-            self.complete(self.whole.mbarriers, (self.get(barriers)[0], self.get(index)), clocks)
+            self.complete(self.whole.mbarriers, (self.get(barriers)[0], self.get(index)), clocks, op)
         yield True
 
     def stage_of(self, op: Op) -> tuple[object, int]:
@@ -420,21 +421,33 @@ class TaskRunner:
 
     # ---- mbarriers and pipes ----
 
-    def complete(self, where: dict, key: object, told: Clocks) -> None:
+    def complete(self, where: dict, key: object, told: Clocks, op: Op) -> None:
+        """A phase ends. Whoever waited for the one before must have seen that end, or would take this for it."""
         phase = where.setdefault(key, Phase())
+        for wait, agent, time in phase.waits.get(phase.completed - 1, ()):
+            if told.known[agent] < time:
+                self.whole.races.append((wait, op, "phase"))
         phase.completed += 1
         phase.tells.append(told.copy())
 
-    def wait(self, where: dict, key: object, number: int) -> Iterator[bool]:
+    def wait(self, where: dict, key: object, number: int, op: Op) -> Iterator[bool]:
         """Until phase `number` has completed; negative numbers have from the start."""
-        while number >= 0 and where.setdefault(key, Phase()).completed <= number:
+        phase = where.setdefault(key, Phase())
+        while phase.completed <= number:
             yield False
-        if number >= 0:
-            self.all_know(where[key].tells[number])
+        if phase.completed > number + 1:
+            self.whole.races.append((op, op, "phase"))
+        threads = 1 if op.attrs.get("elected") else self.count
+        for agent, clocks in list(zip(self.ids, self.clocks, strict=True))[:threads]:
+            if number >= 0:
+                clocks.learn(phase.tells[number])
+            phase.waits.setdefault(number, []).append((op, agent, int(clocks.known[agent])))
+        self.tick()
         yield True
 
     def do_mbarrier_arrive(self, op: Op) -> Iterator[bool]:
-        self.complete(self.whole.mbarriers, (self.get(op.operands[0])[0], self.get(op.operands[1])), self.clocks[0])
+        where = (self.get(op.operands[0])[0], self.get(op.operands[1]))
+        self.complete(self.whole.mbarriers, where, self.clocks[0], op)
         self.tick()
         yield True
 
@@ -442,7 +455,7 @@ class TaskRunner:
         barriers, index = self.get(op.operands[0])[0], self.get(op.operands[1])
         made = next(o for o in self.whole.kernel.body.ops if barriers in o.results)
         number = self.get(op.operands[2]) - (made.attrs["init"] == "ready")
-        yield from self.wait(self.whole.mbarriers, (barriers, index), number)
+        yield from self.wait(self.whole.mbarriers, (barriers, index), number, op)
 
     def pipe(self, op: Op) -> tuple[Value, int, int]:
         return self.get(op.operands[0]), self.get(op.operands[1]), self.get(op.operands[2])
@@ -458,12 +471,12 @@ class TaskRunner:
         made = self.whole.pipes[pipe]
         if not made.attrs["one_shot"]:
             for reader in made.attrs["readers"] or (None,):
-                yield from self.wait(self.whole.empty, (pipe, stage, reader), lap - 1)
+                yield from self.wait(self.whole.empty, (pipe, stage, reader), lap - 1, op)
         self.hand_out(op, op.results)
 
     def do_pipe_commit(self, op: Op) -> Iterator[bool]:
         pipe, stage, _ = self.pipe(op)
-        told = self.arrivals()
+        told = self.arrivals() if set(op.attrs["arrivals"]) - {"elected"} else self.clocks[0].copy()
         made = self.whole.pipes[pipe]
         for buffer in made.operands[: len(made.attrs["fields"])]:
             root, start = self.get(buffer)
@@ -474,18 +487,18 @@ class TaskRunner:
             for group in [*self.groups, self.open]:
                 for mine in group:
                     mine[:] = [each for each in mine if not any(each is copy for copy in copies)]
-        self.complete(self.whole.full, (pipe, stage), told)
+        self.complete(self.whole.full, (pipe, stage), told, op)
         yield True
 
     def do_pipe_wait(self, op: Op) -> Iterator[bool]:
         pipe, stage, lap = self.pipe(op)
-        yield from self.wait(self.whole.full, (pipe, stage), lap)
+        yield from self.wait(self.whole.full, (pipe, stage), lap, op)
         self.values[op.results[0]] = False
         self.hand_out(op, op.results[1:])
 
     def do_pipe_release(self, op: Op) -> Iterator[bool]:
         pipe, stage, _ = self.pipe(op)
-        self.complete(self.whole.empty, (pipe, stage, op.attrs.get("reader")), self.arrivals())
+        self.complete(self.whole.empty, (pipe, stage, op.attrs.get("reader")), self.arrivals(), op)
         yield True
 
 

@@ -40,6 +40,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "tensor_maps",
         "partitions",
         "pipes",
+        "products",
         "layouts",
         "scratch",
         "fuse",

@@ -13,9 +13,11 @@ Of global memory one thing alone is guaranteed: a value is the same wherever it 
 several threads hold, is loaded by each of them; a barrier keeps such a load apart from stores and atomics through the
 same argument, so that no thread reads before them and another behind.
 
-Three further kinds stand for what mbarriers need. A *release* is an arrival that thread 0 makes for all threads of the
-task: what these did to memory that other tasks use must be behind them. A blocking tensor load *arms* its own mbarrier,
-at which all threads then *poll*; it must not be armed again before all have seen it complete.
+Further kinds stand for what mbarriers need. A *release* is an arrival that thread 0 makes for all threads of the task:
+what these did to memory that other tasks use must be behind them. Who *waits* for a phase must see its end before the
+next one ends, or it waits for ever; so thread 0 gives no *signal* to others, by an arrival or by a copy that they wait
+for, before all threads of its task have seen what it saw. A blocking tensor load *arms* its own mbarrier, at which all
+threads then *poll*; it must not be armed again before all have seen it complete.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from functools import cached_property
 from tle2cuda.analysis.addresses import Addresses, Bytes
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.tasks import NOTHING, Uses, uses_of_others
-from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, Effect, Roots, effects
+from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import SHARED, BufferType, TileType
@@ -162,7 +164,9 @@ class Memory:
         """Whether a barrier of the task must stand between two accesses."""
         a, b = earlier.effect, later.effect
         if b.kind == RELEASE:
-            return self._is_released(earlier, b)
+            return a.kind == WAIT or self._is_released(earlier, b)
+        if b.kind == SIGNAL:
+            return a.kind == WAIT
         if a.kind in _MARKS or b.kind in _MARKS:
             return a.kind == POLL and b.kind == ARM and a.root is b.root
         if a.kind == READ and b.kind == READ:
@@ -226,7 +230,7 @@ def _has_one_holder(layout: Layout) -> bool:
     return not lanes and not warps
 
 
-_MARKS = frozenset((RELEASE, ARM, POLL))
+_MARKS = frozenset((RELEASE, SIGNAL, WAIT, ARM, POLL))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

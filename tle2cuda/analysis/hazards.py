@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from tle2cuda.analysis.accesses import Access, Memory, loads_copies, release
 from tle2cuda.analysis.tasks import DEFAULT_TASK, Task, regions_of_task, walk_task
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ARM, POLL, READ, CtaBarrier, Effect, effects, steps
+from tle2cuda.ir.effects import ARM, POLL, READ, SIGNAL, WAIT, CtaBarrier, Effect, effects, steps
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
-from tle2cuda.ir.types import SHARED
+from tle2cuda.ir.tma import tensor_copy
+from tle2cuda.ir.types import SHARED, BufferType
 
 Position = tuple[int, int]
 """(number of a sequence, number of the item in it that a barrier stands before; behind the last item: its end)."""
@@ -175,9 +176,32 @@ class Hazards:
         """What an operation does with mbarriers that barriers of the task must order."""
         if op.name == "mbarrier_arrive":
             return [release(op, self.memory.others[self.task.region])]
-        if op.name == "tma_load" and (own := scratch_operands(op)):
-            return [Effect(ARM, SHARED, own[0], None, op, True), Effect(POLL, SHARED, own[0], None, op)]
+        if op.name == "tma_load" and op.attrs["completion"] == "blocking":
+            own = scratch_operands(op)[:1]
+            return [Effect(kind, SHARED, root, None, op, kind == ARM) for kind in (ARM, POLL) for root in own]
+        if op.name in ("tma_load", "pipe_commit", "pipe_close") and not self._is_gated(op):
+            barriers = tensor_copy(op).barriers if op.name == "tma_load" else op.operands[0]
+            return [Effect(SIGNAL, SHARED, barriers, None, op, True)]
+        if op.name in ("mbarrier_wait", "pipe_acquire") and not op.attrs.get("elected"):
+            is_gated = op.name == "pipe_acquire" and self._is_gated(op)
+            return [] if is_gated else [Effect(WAIT, SHARED, op.operands[0], None, op)]
         return []
+
+    def _is_gated(self, op: Op) -> bool:
+        """Whether what a writer does with a pipe waits for all of its warps at every commit, so that none falls behind."""
+        if op.name == "tma_load" and op.attrs["completion"] == "barrier":
+            return False
+        if op.name in ("pipe_commit", "pipe_close"):
+            return tuple(op.attrs.get("arrivals", ("warps",))) != ("elected",)
+        if op.name == "tma_load":
+            slot = self.memory.slot_of(next(v for v in op.operands if isinstance(v.type, BufferType)))
+            pipe = slot.pipe if slot is not None else None
+        else:
+            pipe = self.memory.pipe_of(op)
+        made = self.memory.definitions.get(pipe) if pipe is not None else None
+        if made is None:
+            return False
+        return made.attrs["one_shot"] or tuple(made.attrs.get("transports", ())) != ("tma",)
 
     def _matters(self, effect: Effect) -> bool:
         """Whether a barrier may have to stand before or behind an access."""

@@ -12,9 +12,7 @@ from tle2cuda.analysis.tasks import Task, regions_of_task, tasks, walk_task
 from tle2cuda.errors import InternalError, SynchronizationError
 from tle2cuda.ir.effects import READ, Effect, effects, is_barrier
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
-from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import tensor_copy
-from tle2cuda.ir.types import BarrierType
 
 _WAITS = frozenset(("mbarrier_wait", "pipe_wait", "pipe_acquire", "pipe_close", "warp_specialize"))
 _VERBS = {"read": "read", "write": "written", "atomic": "updated"}
@@ -33,20 +31,15 @@ def check_copies_in_flight(kernel: Kernel, memory: Memory) -> None:
         _Check(memory, task).run()
 
 
-def barriers_of(op: Op) -> Value | None:
-    """The barriers on which a tensor load completes by the user's wish."""
-    if op.name != "tma_load" or op.attrs["completion"] != "barrier":
-        return None
-    return next((v for v in op.operands if isinstance(v.type, BarrierType) and v not in scratch_operands(op)), None)
-
-
 def _check_waited_for(kernel: Kernel, memory: Memory) -> None:
     """Somebody must wait at the barriers of a copy, when its buffer is used at all."""
     waited = {root for op in walk(kernel.body) if op.name == "mbarrier_wait" for root in memory.roots.of(op.operands[0])}
     if None in waited:
         return
     for op in walk(kernel.body):
-        barriers = barriers_of(op)
+        if op.name != "tma_load" or op.attrs["completion"] != "barrier":
+            continue
+        barriers = tensor_copy(op).barriers
         if barriers is None or not waited.isdisjoint(memory.roots.of(barriers)):
             continue
         filled = set(memory.roots.of(tensor_copy(op).buffer))

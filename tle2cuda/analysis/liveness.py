@@ -3,7 +3,8 @@
 Operations are numbered in program order, outer before inner, as `walk` visits them. A buffer lives from its first
 access to its last one, and through the whole of every loop that contains an access but not the allocation itself:
 what one iteration leaves, the next may read. (An allocation inside a loop has undefined content in every
-iteration.) Scratch holds nothing between operations, so it lives only while its own operations run.
+iteration.) Scratch holds nothing between operations, so it lives only while its own operations run, unless it is kept
+from the operation that fills it to those that read it.
 
 Buffers that other CTAs access, and those whose pointers cannot be followed, live from start to end.
 """
@@ -61,7 +62,7 @@ class _Liveness:
         result = {}
         for root, (op, _) in self.allocations.items():
             intervals = self.intervals.get(root, [])
-            if intervals and not op.attrs.get("scratch"):
+            if intervals and (op.attrs.get("is_kept") or not op.attrs.get("scratch")):
                 intervals = [(min(a for a, _ in intervals), max(b for _, b in intervals))]
             whole = root in self.whole or (self.has_unknown_access and not op.attrs.get("scratch"))
             result[root] = LiveRange(tuple(sorted(intervals)), whole)

@@ -19,6 +19,7 @@ from tle2cuda.errors import ArgumentError, LaunchError
 from tle2cuda.ir.nodes import walk
 from tle2cuda.runtime.args import BoundArguments, picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
+from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.targets import DEFAULT_TARGET
 
 SCHEDULES = ("forward", "reverse", "random")
@@ -280,4 +281,11 @@ def _emit(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
     )
-    return emitted, list(picker(bound.runtime_indices)(tuple(values)))
+    return emitted, list(picker(bound.runtime_indices)(tuple(map(_parts, values))))
+
+
+def _parts(value: Any) -> Any:
+    """A value as a launch passes it: of a tensor descriptor its tensor, extents, and strides but for the last."""
+    if isinstance(value, TensorDescriptor):
+        return value.base, tuple(value.shape), tuple(value.strides[:-1])
+    return tuple(map(_parts, value)) if isinstance(value, tuple) else value

@@ -12,6 +12,7 @@ from tle2cuda.interpreter.handles import BufferHandle, slot_of
 from tle2cuda.interpreter.requests import Blocked, Waiting
 from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier, Pipe
 from tle2cuda.interpreter.tasks import Task, run_tasks, waits_alone
+from tle2cuda.ir.legality import value_operands
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BarrierType

@@ -281,7 +281,7 @@ class Compiler:
                 value.setflags(write=False)
             self.template[self.slot(op.results[0])] = value
             return
-        special = COMPILERS.get(op.name)
+        special = None if handles.is_plain_product(op) else COMPILERS.get(op.name)
         if special is not None:
             for is_waiting, step in special(self, op):
                 self.owners[step] = op

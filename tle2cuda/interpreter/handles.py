@@ -1,4 +1,4 @@
-"""Compiles what makes pointers to shared memory: buffers and their views, local and remote pointers."""
+"""Compiles what works on shared memory as a whole: buffers and their views, pointers, tiles that fill a buffer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tle2cuda.interpreter import addresses
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BufferType
+from tle2cuda.ir.rules import value_operands
+from tle2cuda.ir.types import BufferType, element_of
 
 if TYPE_CHECKING:
     from tle2cuda.interpreter.compiler import Compiler, Frame
@@ -164,9 +165,45 @@ def _remote(compiler: Compiler, op: Op) -> Steps:
     yield False, remote
 
 
+def _to_shared(compiler: Compiler, op: Op) -> Steps:
+    tile, buffer = compiler.slots_of(op.operands)
+    element = element_of(op.operands[1].type)
+
+    def to_shared(frame: Frame) -> None:
+        handle: BufferHandle = frame[buffer]
+        frame[0].memory.store(op, handle.offsets + np.uint64(handle.address), frame[tile], element=element)
+
+    yield False, to_shared
+
+
+def _dot(compiler: Compiler, op: Op) -> Steps:
+    """A product; operands that lie in buffers are loaded first."""
+    inputs, out = compiler.slots_of(value_operands(op)), compiler.slot(op.results[0])
+    in_buffers = [element_of(v.type) if isinstance(v.type, BufferType) else None for v in value_operands(op)]
+    meaning = compiler.meanings["dot"]
+
+    def dot(frame: Frame) -> None:
+        values: list[Any] = []
+        for slot, element in zip(inputs, in_buffers, strict=True):
+            value = frame[slot]
+            if element is not None:
+                value = frame[0].memory.load_all(op, value.offsets + np.uint64(value.address), element)
+            values.append(value)
+        frame[out] = meaning(frame[0], op, *values)
+
+    yield False, dot
+
+
+def is_plain_product(op: Op) -> bool:
+    """Whether an operation is a product of tiles, which needs no more than their values."""
+    return op.name == "dot" and not any(isinstance(v.type, BufferType) for v in op.operands[:2])
+
+
 COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "alloc": _alloc,
     "buffer_view": _buffer_view,
+    "dot": _dot,
     "local_ptr": _local_ptr,
     "remote": _remote,
+    "to_shared": _to_shared,
 }

@@ -129,9 +129,13 @@ class CTAMemory:
         values = self._gather(op, flat, element, chosen)
         return values.reshape(shape) if shape else values[0]
 
-    def store(self, op: Op, pointers: PointerArray, values: Any, mask: Any = None) -> None:
+    def load_all(self, op: Op, pointers: PointerArray, element: Element) -> _Array:
+        """Values of a whole buffer, in the pointers' shape."""
+        return self._gather(op, pointers.reshape(-1), element, None).reshape(np.shape(pointers))
+
+    def store(self, op: Op, pointers: PointerArray, values: Any, mask: Any = None, element: Element | None = None) -> None:
         """Write elements; of several to one address the last wins."""
-        element = element_of(op.operands[1].type)
+        element = element if element is not None else element_of(op.operands[1].type)
         flat, chosen = _active(pointers, mask)
         if not flat.size:
             return

@@ -28,6 +28,7 @@ class Builder:
         cooperative: True once a grid barrier was traced.
         partition: Name of the function of `warp_specialize` being traced, None outside.
         named_barriers: How many named barriers there are so far.
+        pipe_fields: Buffers of each pipe.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
     """
 
@@ -40,9 +41,10 @@ class Builder:
         self.cluster_span: Span | None = None
         self.cooperative = False
         self._regions: list[list[Op]] = []
-        self._first = 0  # operations that were put in front of all others
+        self._first: set[Value] = set()  # results of operations that were put in front of all others
         self.partition: str | None = None
         self.named_barriers = 0
+        self.pipe_fields: dict[Value, tuple[Value, ...]] = {}
 
     def emit(
         self,
@@ -59,12 +61,19 @@ class Builder:
         self._regions[-1].append(op)
         return op.results
 
-    def emit_first(self, name: str, result_type: Type, attrs: Mapping[str, Any]) -> Value:
-        """Put an operation without operands in front of the kernel, behind others put there; returns its result."""
-        op = make_op(name, (), (result_type,), attrs, span=self.span)
-        self._regions[0].insert(self._first, op)
-        self._first += 1
+    def emit_first(self, name: str, operands: tuple[Value, ...], result_type: Type, attrs: Mapping[str, Any]) -> Value:
+        """Put an operation in front of the kernel, behind others put there; returns its result.
+
+        Its operands are results of such operations.
+        """
+        op = make_op(name, operands, (result_type,), attrs, span=self.span)
+        self._regions[0].insert(len(self._first), op)
+        self._first.add(op.result)
         return op.result
+
+    def may_come_first(self, operands: tuple[Value, ...]) -> bool:
+        """Whether an operation on these could be put in front of the kernel."""
+        return self._first.issuperset(operands)
 
     def emit_one(
         self,

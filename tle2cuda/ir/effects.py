@@ -31,15 +31,17 @@ from tle2cuda.ir.types import (
     is_pointer,
 )
 
-Kind = Literal["read", "write", "atomic", "release", "arm", "poll"]
+Kind = Literal["read", "write", "atomic", "release", "signal", "wait", "arm", "poll"]
 
 READ: Kind = "read"
 WRITE: Kind = "write"
 ATOMIC: Kind = "atomic"
 RELEASE: Kind = "release"
+SIGNAL: Kind = "signal"
+WAIT: Kind = "wait"
 ARM: Kind = "arm"
 POLL: Kind = "poll"
-"""The last three concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
+"""The last five concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
 
 _MEMORY_KINDS: Mapping[str, Kind] = {
     "load": READ,
@@ -267,6 +269,8 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return _asm_accesses(op, roots)
     if op.name in _COPIES:
         return _copy_accesses(op, roots)
+    if op.name in ("to_shared", "dot"):
+        return _whole_buffers(op, roots)
     if kind is None:
         return ()
     pointer = op.operands[0]
@@ -274,6 +278,14 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     assert isinstance(element, PointerType)
     one_thread = kind != READ and not isinstance(pointer.type, TileType)
     return tuple(Effect(kind, element.space, root, pointer, op, one_thread) for root in roots.of(pointer))
+
+
+def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """A tile that fills a buffer; a product whose operands lie in buffers."""
+    if op.name == "to_shared":
+        return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
+    buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
+    return tuple(Effect(READ, SHARED, root, None, op) for buffer in buffers for root in roots.of(buffer))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})

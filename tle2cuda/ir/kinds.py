@@ -94,6 +94,7 @@ BOOL_SCALAR = Kind("a bool scalar", _scalar(lambda d: d.is_bool()))
 INT_SCALAR = Kind("an integer scalar", _scalar(is_integer))
 I32_SCALAR = Kind("an i32 scalar", _scalar(lambda d: d is I32))
 BUFFER = Kind("a buffer", lambda type_: isinstance(type_, BufferType))
+TILE_OR_BUFFER = Kind("a tile or a buffer", lambda type_: isinstance(type_, (TileType, BufferType)))
 BARRIERS = Kind("an array of barriers", lambda type_: isinstance(type_, BarrierType))
 PIPE = Kind("a pipe", lambda type_: isinstance(type_, PipeType))
 TENSOR = Kind(

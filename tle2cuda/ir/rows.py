@@ -38,6 +38,7 @@ from tle2cuda.ir.kinds import (
     SEM,
     TEXT,
     TILE,
+    TILE_OR_BUFFER,
     VALUE,
     Kind,
     choice,
@@ -203,11 +204,16 @@ _row(
 )
 _row(
     "dot",
-    "a [..., M, K], b [..., K, N], accumulator [..., M, N] -> type of the accumulator",
-    (TILE,) * 3,
+    "a [..., M, K], b [..., K, N], accumulator [..., M, N] -> type of the accumulator; a, b may be buffers",
+    (TILE_OR_BUFFER, TILE_OR_BUFFER, TILE),
     rules.check_dot,
-    attrs={"input_precision": choice(*INPUT_PRECISIONS), "max_num_imprecise_acc": maybe(INT)},
+    attrs={
+        "input_precision": choice(*INPUT_PRECISIONS),
+        "max_num_imprecise_acc": maybe(INT),
+        "instruction": maybe(TEXT),
+    },
 )
+_row("to_shared", "tile, buffer of its shape -> ; fills the buffer", (TILE, BUFFER), rules.check_to_shared, **_EFFECT)
 _row(
     "histogram",
     "integer tile of rank 1 [, mask] -> i32 tile of `bins`",
@@ -275,8 +281,11 @@ _row(
     attrs={
         "name": maybe(TEXT),
         "alignment_bytes": maybe(POSITIVE),
+        "swizzle_bytes": maybe(choice_of(32, 64, 128)),
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
+        "is_kept": maybe(FLAG),
+        "offsets_elems": maybe(INTS),
     },
 )
 _row(

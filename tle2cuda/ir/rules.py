@@ -342,8 +342,18 @@ def check_dot(op: Op) -> None:
     element = element_of(a)
     sums = {"int8": (I32,), "float64": (F64,)}.get(str(element), (F32, F16))
     need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
+    staged = any(isinstance(type_, BufferType) for type_ in (a, b))
+    need(not staged or bool(op.attrs.get("instruction")), "only instructions of tensor cores read buffers")
     expect(op, acc)
     _same_layout(op, (value_operands(op)[2], *op.results))
+
+
+def check_to_shared(op: Op) -> None:
+    """A tile and a buffer of its shape and dtype."""
+    tile, buffer = (v.type for v in op.operands)
+    need(shape_of(tile) == shape_of(buffer), f"{tile} does not fill {buffer}")
+    need(element_of(tile) is element_of(buffer), f"{tile} and {buffer} have different elements")
+    expect(op)
 
 
 def check_exclusive_sum(op: Op) -> None:

@@ -28,6 +28,8 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
+from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, whole_sums
+from .operands import MatrixForm, matrix_form, operand_offsets
 from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
@@ -46,12 +48,15 @@ from .views import CoordMap, register_map
 
 __all__ = [
     "LANE_BITS",
+    "MMA_INSTRUCTIONS",
     "Conversion",
     "CoordMap",
     "IndexExpression",
     "Layout",
     "LayoutError",
     "MatrixAccess",
+    "MatrixForm",
+    "MmaInstruction",
     "Reduction",
     "ReductionStep",
     "SharedLayout",
@@ -74,9 +79,13 @@ __all__ = [
     "format_xor",
     "linear_terms",
     "matrix_access",
+    "matrix_form",
     "mma_accumulator",
+    "mma_operand",
     "mma_operand_a",
     "mma_operand_b",
+    "mma_sums",
+    "operand_offsets",
     "outer_product",
     "reduction",
     "register_map",
@@ -88,5 +97,6 @@ __all__ = [
     "vector_groups",
     "wgmma_accumulator",
     "wgmma_operand_a",
+    "whole_sums",
     "widest_vector",
 ]

@@ -100,9 +100,12 @@ def emit_commit(state: State, op: Op) -> None:
 
 
 def emit_wait(state: State, op: Op) -> None:
-    """`cp_async_wait<1>();`"""
+    """`cp_async_wait<1>();`, or `cp_async_wait_all();` where groups that were never committed count as well."""
     state.comment(op.span)
-    text = f"{state.helper('cp_async_wait')}<{op.attrs['pending']}>()"
+    if op.attrs.get("all"):
+        text = f"{state.helper('cp_async_wait_all')}()"
+    else:
+        text = f"{state.helper('cp_async_wait')}<{op.attrs['pending']}>()"
     statements.evaluate(state.block, text, op.span)
 
 

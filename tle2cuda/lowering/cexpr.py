@@ -148,6 +148,27 @@ class Affine:
         """The value when it is a known constant."""
         return self.const if not self.uniforms and not self.terms else None
 
+    def split(self, count: int) -> tuple[Affine, Affine] | None:
+        """Quotient and remainder by a power of two; None when parts of the sum may carry into each other."""
+        used = 0
+        for bits in (self.const, *(term.result_bits for term in self.terms)):
+            if bits < 0 or bits & used:
+                return None
+            used |= bits
+        if self.uniforms or any(term.scale & (term.scale - 1) for term in self.terms):
+            return None
+        low = (count - 1).bit_length()
+        above, below = [], []
+        for term in self.terms:
+            inner = min(max(low - (term.scale.bit_length() - 1), 0), term.width)
+            if inner:
+                below.append(replace(term, width=inner))
+            if inner < term.width:
+                scale = (term.scale << inner) // count
+                above.append(replace(term, shift=term.shift + inner, width=term.width - inner, scale=scale))
+        quotient = Affine(self.const // count, (), _merge_terms(above))
+        return quotient, Affine(self.const % count, (), _merge_terms(below))
+
     @property
     def has_only_fields(self) -> bool:
         """Whether no uniform expression takes part, so that the sum is small and non-negative parts cannot wrap."""

@@ -20,6 +20,7 @@ from tle2cuda.lowering import (
     inline_asm,
     join,
     mbarriers,
+    mma,
     pipes,
     program,
     reduction,
@@ -57,6 +58,7 @@ _EMITTERS: dict[str, Emitter] = {
     "scan": scan.emit_scan,
     "exclusive_sum": scan.emit_exclusive_sum,
     "dot": dot.emit_dot,
+    "to_shared": mma.emit_to_shared,
     "histogram": histogram.emit_histogram,
     "convert_layout": shape.emit_convert_layout,
     "flip": shape.emit_flip,
@@ -106,7 +108,7 @@ def _emit(state: State, op: Op) -> None:
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used
-    emitter = _EMITTERS.get(op.name)
+    emitter = mma.emit_product if op.attrs.get("instruction") else _EMITTERS.get(op.name)
     if emitter is not None:
         emitter(state, op)
     elif op.name == "constant":

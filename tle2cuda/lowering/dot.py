@@ -110,7 +110,7 @@ def emit_dot(state: State, op: Op) -> None:
     _Product(state, op).emit()
 
 
-def _untransposed(state: State, value: Value) -> Value:
+def untransposed(state: State, value: Value) -> Value:
     """The tile in whose registers a transposed tile lies."""
     op = state.definitions.get(value)
     while value not in state.registers and op is not None and op.name == "trans":
@@ -237,7 +237,7 @@ class _Product:
         address = self._address(position, layout, ((RUN, kept[bits:]), (THREAD, layout.flat_threads)))
         owner = thread_condition(state, layout.replicated_lanes | layout.replicated_warps << _LANE_BITS)
         runs = 1 << len(kept[bits:])
-        held = state.registers.get(_untransposed(state, value))
+        held = state.registers.get(untransposed(state, value))
         same = held is not None and held.vec == width and not held.single_run
         if same and width > 1 and plan.dtype is dtype_of(value.type) and len(kept) == len(layout.registers):
             assert held is not None
@@ -385,4 +385,4 @@ def _whole(registers: Registers) -> str:
     return registers.element(f"{RUN} / {registers.vec}", f"{RUN} % {registers.vec}")
 
 
-__all__ = ["emit_dot", "takes_over"]
+__all__ = ["StageView", "emit_dot", "takes_over", "untransposed"]

@@ -24,6 +24,7 @@ from tle2cuda.lowering.state import State
 from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
+from tle2cuda.passes.mma_layouts import instruction_of
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
 from tle2cuda.targets import parse_target
 
@@ -352,7 +353,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
-    min_arch = _oldest(kernel)
+    min_arch = _oldest_architecture(kernel)
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)
     return LaunchContract(
@@ -373,14 +374,16 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     )
 
 
-def _oldest(kernel: Kernel) -> str:
-    """The oldest architecture that the text compiles for."""
+def _oldest_architecture(kernel: Kernel) -> str:
+    """The first architecture that has what is asked of the launch, and the instructions of all products."""
+    since = [(9, 0) if kernel.cluster_size > 1 or _tensor_maps(kernel) else (7, 0)]
     names = {op.name for op in walk(kernel.body)}
-    if kernel.cluster_size > 1 or _tensor_maps(kernel):
-        return "sm_90"
     if "alloc_barriers" in names:  # waits are spelled for the target
-        return "sm_90" if parse_target(kernel.target).has("mbarrier_tx") else "sm_80"
-    return "sm_80" if "cp_async" in names else "sm_70"
+        since.append((9, 0) if parse_target(kernel.target).has("mbarrier_tx") else (8, 0))
+    if "cp_async" in names:
+        since.append((8, 0))
+    since += [instruction_of(op).since for op in walk(kernel.body) if op.attrs.get("instruction")]
+    return "sm_{}{}".format(*max(since))
 
 
 def _number(target: str) -> int:

@@ -56,10 +56,14 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
 
 
 def wait(state: State, address: str, phase: str, op: Op) -> None:
-    """Every thread of the task waits for a phase to end."""
+    """Every thread of the task waits for a phase to end, or thread 0 alone where the others would only poll.
+
+    They could also lag behind by two phases, take the newer one for the older, and wait for ever.
+    """
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
     function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
-    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span)
+    condition = state.first_thread().text if op.attrs.get("elected") else ""
+    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
 
 
 def emit_alloc(state: State, op: Op) -> None:

@@ -207,14 +207,26 @@ class Places:
 
     def _swizzled_element(self, ref: BufferRef, indices: list[Expr]) -> C:
         """`tile[panel][row][swizzled<128, float>(row, column)]`: as the copy engine stores rows."""
-        *outer, row, column = (self.text(i) for i in indices)
-        deps = deps_of(*outer, row, column)
+        *outer, row, column = indices
         if ref.has_panels:
-            columns = ref.panel_columns
-            outer.append(C(f"{column.at(MUL)} / {columns}", MUL))
-            column = C(f"{column.at(MUL)} % {columns}", MUL)
-        place = f"{self.state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>({row.text}, {column.text})"
-        return C(ref.text + "".join(f"[{t.text}]" for t in (*outer, row, C(place))), PRIMARY, deps)
+            panel, column = self._parts(column, ref.panel_columns)
+            outer.append(panel)
+        texts = [self.text(i) for i in (*outer, row, column)]
+        deps = deps_of(*texts)
+        place = C(texts[-1].text)
+        if not (isinstance(row, Affine) and row.constant == 0):
+            function = f"{self.state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>"
+            place = C(f"{function}({texts[-2].text}, {texts[-1].text})")
+        return C(ref.text + "".join(f"[{t.text}]" for t in (*texts[:-1], place)), PRIMARY, deps)
+
+    def _parts(self, index: Expr, count: int) -> tuple[Expr, Expr]:
+        """`index / count` and `index % count` for a power of two; a sum of fields is taken apart field by field."""
+        if isinstance(index, Affine):
+            split = index.split(count)
+            if split is not None:
+                return split
+        text = self.text(index)
+        return C(f"{text.at(MUL)} / {count}", MUL, text.deps), C(f"{text.at(MUL)} % {count}", MUL, text.deps)
 
     def _scaled(self, text: C, stride: int) -> C:
         return text if stride == 1 else C(f"{text.at(MUL)} * {stride}", MUL, text.deps)

@@ -163,7 +163,7 @@ def emit_tile_to_scalar(state: State, op: Op) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class SharedAccess:
     """One side's accesses to shared memory.
 
     Attributes:
@@ -181,7 +181,7 @@ class _Access:
     within: str = "k"
 
 
-def _access(state: State, layout: Layout, offsets: SharedLayout, mirror: int = 0) -> _Access:
+def plan_access(state: State, layout: Layout, offsets: SharedLayout, mirror: int = 0) -> SharedAccess:
     """Plan the accesses of one side: the widest vectors, each element once per thread.
 
     `mirror` is XORed to all offsets.
@@ -211,7 +211,7 @@ def _access(state: State, layout: Layout, offsets: SharedLayout, mirror: int = 0
         state.thread()
     offset = format_xor(expression, mirror & -width, state.index_names)
     turned = mirror & width - 1
-    return _Access(width, tuple(k), tuple(run), offset, f"k ^ {turned}" if turned else "k")
+    return SharedAccess(width, tuple(k), tuple(run), offset, f"k ^ {turned}" if turned else "k")
 
 
 def _emit_shared(state: State, op: Op, mirror: int = 0) -> None:
@@ -227,8 +227,8 @@ def _emit_shared(state: State, op: Op, mirror: int = 0) -> None:
     type_ = "" if result in state.targets else state.declarator(registers, result)[0]
     defined = type_ if target.num_registers == 1 else ""  # declared where its only element is read
     depth = state.names.depth
-    writing = _access(state, source, offsets)
-    reading = _access(state, target, offsets, f2.apply(offsets.flat_images, mirror))
+    writing = plan_access(state, source, offsets)
+    reading = plan_access(state, target, offsets, f2.apply(offsets.flat_images, mirror))
     packed = _vector_name(state, "packed", writing.width)
     unpacked = _vector_name(state, "unpacked", reading.width)
     with state.names.scope():
@@ -274,12 +274,12 @@ def _vector_name(state: State, hint: str, width: int) -> str:
     return state.names.fresh(hint)
 
 
-def _unpack(state: State, result: Value, registers: Registers, access: _Access, text: str) -> str:
+def _unpack(state: State, result: Value, registers: Registers, access: SharedAccess, text: str) -> str:
     element = register_element(registers, access.run, access.k)
     return f"{element} = {from_stored(state, result, text)};"
 
 
-def _fill_copies(state: State, op: Op, registers: Registers, access: _Access) -> None:
+def _fill_copies(state: State, op: Op, registers: Registers, access: SharedAccess) -> None:
     """Registers of the result that only repeat others are copied from those."""
     layout = registers.layout
     reached = f2.EchelonBasis((*access.k, *access.run))
@@ -434,4 +434,13 @@ def _register(registers: Registers, number: int) -> str:
     return registers.element(str(number // registers.vec), str(number % registers.vec))
 
 
-__all__ = ["emit_convert_layout", "emit_flip", "emit_tile_to_scalar", "from_stored", "in_registers", "to_stored"]
+__all__ = [
+    "SharedAccess",
+    "emit_convert_layout",
+    "emit_flip",
+    "emit_tile_to_scalar",
+    "from_stored",
+    "in_registers",
+    "plan_access",
+    "to_stored",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
@@ -12,6 +13,7 @@ from tle2cuda.lowering.cexpr import Affine, C, Expr
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
 from tle2cuda.lowering.templates import write
+from tle2cuda.passes.mma_layouts import buffer_offsets
 from tle2cuda.passes.shared_map import SharedMap, shared_map
 
 STATIC_SHARED_LIMIT_BYTES = 48 * 1024
@@ -84,16 +86,23 @@ def struct_members(state: State, memory_map: SharedMap) -> list[Member]:
             place = _purpose(state.definitions[entry.root])
             members.append(Member(f"Barrier {entry.name}{extents}", entry.alignment_bytes, place, None))
             continue
+        alloc = state.definitions[entry.root]
         extents = "".join(f"[{extent}]" for extent in _stored_extents(state.buffers[entry.root]))
+        if alloc.attrs.get("offsets_elems"):
+            extents = f"[{math.prod(entry.shape)}]"  # places are offsets, not row-major
         own_type = state.member_types.get(entry.root)
         declaration = f"{own_type} {entry.name}" if own_type else f"{entry.element.cuda} {entry.name}{extents}"
-        comment = _purpose(state.definitions[entry.root])
+        comment = _purpose(alloc)
         members.append(Member(declaration, entry.alignment_bytes, comment, entry.union_group))
     return members
 
 
 def _purpose(op: Op) -> str:
     """Comment of a member: where it was allocated, or what needs it, and how it is stored."""
+    type_ = op.result.type
+    if op.attrs.get("offsets_elems"):
+        assert isinstance(type_, BufferType)
+        return f"operand of {op.span.short()}: {list(type_.shape)}, {_arrangement(op)}"
     if op.attrs.get("scratch"):
         return f"scratch of {op.span.short()}" if op.span.line else "scratch"
     place = op.span.short() if op.span.line else ""
@@ -109,6 +118,15 @@ def _stored_extents(ref: BufferRef) -> tuple[int, ...]:
         return ref.shape
     *outer, rows, columns = ref.shape
     return (*outer, columns // ref.panel_columns, rows, ref.panel_columns)
+
+
+def _arrangement(op: Op) -> str:
+    """How the elements of a buffer lie, in words."""
+    offsets = buffer_offsets(op)
+    assert offsets is not None
+    fast = next((axis for axis, images in enumerate(offsets.images_elems) if images and images[0] == 1), 0)
+    rows = "rows" if fast == len(offsets.shape) - 1 else "columns"
+    return f"{rows} in 16-byte chunks, swizzled" if not offsets.is_plain else rows
 
 
 def emit_alloc(state: State, op: Op) -> None:

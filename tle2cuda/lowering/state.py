@@ -38,6 +38,7 @@ from tle2cuda.lowering.writer import Block, source_comment
 
 if TYPE_CHECKING:
     from tle2cuda.lowering.specialize import Worker
+    from tle2cuda.lowering.tma import Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class State:
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
+        self.issue: Issue | None = None  # the tensor copies written last
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared
         self.scalar_targets: dict[Value, str] = {}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
@@ -23,6 +24,27 @@ from tle2cuda.runtime.contract import TensorMapSpec
 from tle2cuda.runtime.tensor_maps import expression_names
 
 TEMPLATE = "tma.cu.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """The copies issued last, which others may join.
+
+    Attributes:
+        block: Where their statements stand.
+        name: Their operation.
+        close: The line that closes them.
+        end: How many lines there were when they were written.
+        roots: Allocations of their buffers.
+        commented: The user's line shown last among them.
+    """
+
+    block: Block
+    name: str
+    close: int
+    end: int
+    roots: frozenset[Value | None]
+    commented: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +128,16 @@ def emit_load(state: State, op: Op) -> None:
     else:
         assert copy.barriers is not None
         barrier = barrier_address(state, copy.barriers, copy.index)
-    state.comment(op.span)
     function, hint = _load_function(state, op)
-    body = Block(state.block.depth + 1)
-    with state.names.scope(), state.writing_to(body):
+    with _issued(state, op, copy) as body:
         announced = _announced(state, op, copy, barrier)
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
         _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, &{_map(state, copy)}, {barrier}, {at}{hint})")
-    _by_one_thread(state, op, body)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
-
-
-def _by_one_thread(state: State, op: Op, body: Block) -> None:
-    """What one thread of the task does; without a condition where no other one is there."""
-    if state.task.is_single:
-        state.block.splice(body, state.block.depth)
-    else:
-        write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+        assert state.issue is not None
+        state.issue = replace(state.issue, end=len(state.block.lines))
 
 
 def _announced(state: State, op: Op, copy: TensorCopy, barrier: str) -> LoadView:
@@ -190,12 +203,45 @@ def emit_store(state: State, op: Op) -> None:
     copy = tensor_copy(op)
     kind, rank = op.attrs["kind"], op.attrs["rank"]
     function = state.helper(f"tma_store_{rank}d" if kind == "store" else f"tma_reduce_{kind}_{rank}d")
-    state.comment(op.span)
-    body = Block(state.block.depth + 1)
-    with state.names.scope(), state.writing_to(body):
+    with _issued(state, op, copy) as body:
         _emit_boxes(state, op, copy, lambda place, at: f"{function}(&{_map(state, copy)}, {place}, {at})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
-    _by_one_thread(state, op, body)
+
+
+@contextlib.contextmanager
+def _issued(state: State, op: Op, copy: TensorCopy) -> Iterator[Block]:
+    """The statements by which one thread issues a copy.
+
+    They join those of a copy right in front, so that both are in flight together: in front of the wait for that one,
+    where it blocks. Loads that may fill the same buffer stay apart.
+    """
+    block, before = state.block, state.issue
+    roots = frozenset(state.roots.of(copy.buffer))
+    joins = (
+        before is not None
+        and before.block is block
+        and before.end == len(block.lines)
+        and before.name == op.name
+        and (op.name == "tma_store" or (None not in roots | before.roots and not roots & before.roots))
+    )
+    is_single = state.task.is_single
+    body = Block(block.depth + (not is_single), commented=before.commented if joins and before else None)
+    if not joins:
+        state.comment(op.span)
+    with state.names.scope(), state.writing_to(body):
+        if joins:
+            state.comment(op.span)
+        yield body
+    if joins and before is not None:
+        block.lines[before.close : before.close] = body.lines
+        close, roots = before.close + len(body.lines), roots | before.roots
+    elif is_single:  # no other thread is there
+        block.splice(body)
+        close = len(block.lines)
+    else:
+        write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+        close = len(block.lines) - 1
+    state.issue = Issue(block, op.name, close, len(block.lines), roots, (op.span.file, op.span.line))
 
 
 def _map(state: State, copy: TensorCopy) -> str:

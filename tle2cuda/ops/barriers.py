@@ -228,7 +228,7 @@ def alloc_barriers(num_barriers: Any, arrive_count: Any = 1, init: Any = PENDING
         )
     expected = None if unwrap(expect_bytes) is None else _positive(expect_bytes, "expect_bytes")
     attrs = {"name": "", "arrivals": arrivals, "init": state, "expect_bytes": expected}
-    value = builder.current().emit_first("alloc_barriers", BarrierType(count), attrs)
+    value = builder.current().emit_first("alloc_barriers", (), BarrierType(count), attrs)
     return barrier(BarrierArray(value, arrivals, state, expected), (constexpr(None),))
 
 

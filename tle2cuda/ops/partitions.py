@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument, NotSupported
 from tle2cuda.ir import builder
-from tle2cuda.ir.nodes import Region, Value
+from tle2cuda.ir.nodes import Op, Region, Value, walk
+from tle2cuda.ir.rewrite import definitions
+from tle2cuda.ir.types import BufferType
 from tle2cuda.ops import core
 from tle2cuda.ops.core import builtin, constexpr, is_builtin, static_bool, tensor, unwrap
 from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS
@@ -73,36 +75,96 @@ def warp_specialize(
         registers = tuple(_registers(count) for count in counts)
     _check_warps(warps, context.num_warps)
     names = tuple(_name(function) for function, _ in entries)
-    regions: list[Region] = []
-    result: Any = None
-    for number, (function, args) in enumerate(entries):
-        region, returned = _partition(function, args, names[number], yields=number == 0)
-        regions.append(region)
-        if number == 0:
-            result = returned
-    assert _handles is not None and _with_handles is not None
+    first, outcome = _partition(*entries[0], names[0], yields=True)
+    workers = [_partition(function, args, name)[0] for (function, args), name in zip(entries[1:], names[1:], strict=True)]
+    assert _with_handles is not None
     attrs = {
         "warps": (context.num_warps, *warps),
         "registers": registers,
         "names": names,
     }
-    types = tuple(value.type for value in _handles(result))
-    results = context.emit("warp_specialize", (), types, attrs, tuple(regions))
-    return _with_handles(result, results)
+    types = tuple(value.type for value in outcome.yielded)
+    results = context.emit("warp_specialize", (), types, attrs, (first, *workers))
+    behind = dict(zip(outcome.yielded, results, strict=True))
+    return _with_handles(outcome.returned, [recipe(behind) for recipe in outcome.recipes])
 
 
-def _partition(function: Any, args: Sequence[Any], name: str, yields: bool) -> tuple[Region, Any]:
-    """The region of one partition and what its function returned."""
+def _partition(function: Any, args: Sequence[Any], name: str, yields: bool = False) -> tuple[Region, _Outcome]:
+    """The region of one partition, and what comes of what its function returned."""
     context = builder.current()
     assert _handles is not None
     context.partition = name
     try:
         with context.region() as ops:
             returned = core.call_function(function, args)
-            context.emit("yield", tuple(_handles(returned)) if yields else ())
-        return Region((), tuple(ops)), returned
+            outcome = _Outcome(returned, tuple(ops))
+            if yields:
+                outcome.take(_handles(returned))
+            context.emit("yield", tuple(outcome.yielded))
+        return Region((), tuple(ops)), outcome
     finally:
         context.partition = None
+
+
+_Recipe = Callable[[Mapping[Value, Value]], Value]
+"""Makes a value behind the partitions; takes what each yielded value is called there."""
+
+
+class _Outcome:
+    """What the default partition returns, and how that is had behind it.
+
+    Numbers, tiles and pointers are yielded. A buffer is no data: it stands for the same bytes everywhere, so its views are
+    made again, of numbers that are yielded.
+
+    Args:
+        returned: What the function returned.
+        ops: The partition's operations.
+
+    Attributes:
+        yielded: What the region yields.
+        recipes: How each value inside of `returned` is had behind.
+    """
+
+    def __init__(self, returned: Any, ops: tuple[Op, ...]) -> None:
+        self.returned = returned
+        self.yielded: dict[Value, None] = {}
+        self.recipes: list[_Recipe] = []
+        region = Region((), ops)
+        self._definitions = definitions(region)
+        self._params = {param for op in walk(region) for inner in op.regions for param in inner.params}
+
+    def take(self, values: Sequence[Value]) -> None:
+        """Finds out what to yield for these values."""
+        self.recipes = [self._buffer(v) if isinstance(v.type, BufferType) else self._number(v) for v in values]
+
+    def _number(self, value: Value) -> _Recipe:
+        if value not in self._definitions and value not in self._params:
+            return lambda behind: value
+        self.yielded.setdefault(value)
+        return lambda behind: behind[value]
+
+    def _buffer(self, value: Value) -> _Recipe:
+        op = self._definitions.get(value)
+        if op is None and value not in self._params:
+            return lambda behind: value
+        if op is not None and op.name == "buffer_view":
+            source, index = self._buffer(op.operands[0]), [self._number(v) for v in op.operands[1:]]
+            return lambda behind: _view(value, (source(behind), *(i(behind) for i in index)), op.attrs)
+        if op is not None and op.name in ("pipe_acquire", "pipe_wait"):
+            slots = op.results[1:] if op.name == "pipe_wait" else op.results
+            field = builder.current().pipe_fields[op.operands[0]][slots.index(value)]
+            source, stage = self._buffer(field), self._number(op.operands[1])
+            return lambda behind: _view(value, (source(behind), stage(behind)), {"kind": "slot"})
+        raise NotSupported(
+            "warp_specialize: a partition cannot return a buffer that was chosen at run time",
+            facts=(f"it comes from {value.span.short()}",),
+            help="return the number that chooses, and choose behind the call",
+        )
+
+
+def _view(like: Value, operands: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """A view of the type of another one."""
+    return builder.current().emit_one("buffer_view", operands, like.type, attrs)
 
 
 # -- arguments -------------------------------------------------------------------------------------

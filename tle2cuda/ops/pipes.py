@@ -598,7 +598,13 @@ def pipe(
         "readers": declared or (),
         "one_shot": single,
     }
-    value = builder.current().emit_one("pipe", tuple(buffer.value for buffer in buffers.values()), type_, attrs)
+    context = builder.current()
+    operands = tuple(buffer.value for buffer in buffers.values())
+    if context.partition is not None and context.may_come_first(operands):  # its ends may outlive the partition
+        value = context.emit_first("pipe", operands, type_, attrs)
+    else:
+        value = context.emit_one("pipe", operands, type_, attrs)
+    context.pipe_fields[value] = operands
     made = pipe_value(PipeInfo(value, stages, label, buffers, declared, single))
     if label:
         made._take_name_(label)

@@ -81,7 +81,11 @@ def alloc(
         logical_shape=extents if padded != extents else None,
     )
     attrs = {"name": "", "alignment_bytes": _alignment(alignment_bytes), "zero": False}
-    buffer = buffered_tensor(builder.current().emit_one("alloc", (), type_, attrs))
+    context = builder.current()
+    if context.partition is not None:  # its result may outlive the partition
+        buffer = buffered_tensor(context.emit_first("alloc", (), type_, attrs))
+    else:
+        buffer = buffered_tensor(context.emit_one("alloc", (), type_, attrs))
     if unwrap(init_value) is not None:
         _initialise(buffer, init_value)
     return buffer

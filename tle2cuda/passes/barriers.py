@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from types import MappingProxyType
 
 from tle2cuda.analysis.accesses import Access, Memory
 from tle2cuda.analysis.hazards import Hazard, Hazards, Position, bits
@@ -30,9 +31,9 @@ from tle2cuda.analysis.uniformity import (
     uniformity,
 )
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, WRITE, Kind, Roots, effects, is_remote
+from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, WRITE, Kind, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
-from tle2cuda.passes.joins import check_barriers_of_all, with_joins
+from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
@@ -51,7 +52,7 @@ def run(kernel: Kernel) -> Kernel:
     """
     check_collective_barriers(kernel)
     check_barriers_of_all(kernel)
-    kernel = with_joins(kernel)
+    kernel = with_elected_waits(with_joins(kernel))
     memory = Memory(kernel)
     check_copies_in_flight(kernel, memory)
     additions = _Additions()
@@ -69,6 +70,7 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
     proxies = place_proxies(hazards, positions)
     for position in sorted(proxies.copies):
         additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
+        additions.arrive_behind_copies(hazards, position)
     for position, accesses in proxies.waits.items():
         additions.add(
             hazards, position, "tma_store_wait", {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
@@ -118,7 +120,9 @@ def describe(hazards: Iterable[Hazard]) -> str:
     """What a barrier orders, in words such as "orders the stores to `count` before the atomics on it"."""
     names: dict[tuple[Kind, Kind], list[str]] = {}  # buffers by (earlier kind, later kind)
     phrases: list[str] = []
-    for hazard in hazards:
+    hazards = list(hazards)
+    about_data = [hazard for hazard in hazards if hazard.earlier.effect.kind != WAIT]
+    for hazard in about_data or hazards:
         earlier, later = hazard.earlier, hazard.later
         a, b = earlier.effect, later.effect
         if a.root is not None and a.root is b.root:
@@ -127,7 +131,7 @@ def describe(hazards: Iterable[Hazard]) -> str:
                 known.append(earlier.name)
             continue
         phrase = f"the {_VERBS[a.kind]} {earlier.name} before the {_VERBS[b.kind]} {later.name}"
-        if a.root is not None and b.root is not None and b.kind != RELEASE:
+        if a.root is not None and b.root is not None and b.kind not in (RELEASE, SIGNAL):
             phrase += ", which shares its bytes"
         if phrase not in phrases:
             phrases.append(phrase)
@@ -148,6 +152,8 @@ _VERBS: Mapping[Kind, str] = {
     WRITE: "stores to",
     ATOMIC: "atomics on",
     RELEASE: "arrival at",
+    SIGNAL: "arrival at",
+    WAIT: "waits at",
     ARM: "next copy on",
     POLL: "waits at",
 }
@@ -171,6 +177,7 @@ class _Additions:
 
     def __init__(self) -> None:
         self.before: dict[Op, list[Op]] = {}
+        self.changed: dict[Op, Op] = {}
 
     def add(self, hazards: Hazards, position: Position, name: str, attrs: Mapping[str, object]) -> None:
         """Put an operation at a place of a task, behind what was put there before."""
@@ -180,6 +187,15 @@ class _Additions:
         site = items[number].op if number < len(items) else region.terminator
         self.before.setdefault(site, []).append(make_op(name, attrs=attrs, span=site.span))
 
+    def arrive_behind_copies(self, hazards: Hazards, position: Position) -> None:
+        """Threads that have waited for their copies publish them by arrivals of their own, behind the fence."""
+        sequence, number = position
+        items = hazards.sequences[sequence].items
+        if number < len(items) and items[number].op.name == "pipe_commit":
+            op = items[number].op
+            arrivals = tuple("threads" if who == "copies" else who for who in op.attrs.get("arrivals", ()))
+            self.changed[op] = replace(op, attrs=MappingProxyType({**op.attrs, "arrivals": arrivals}))
+
     def inserted(self, kernel: Kernel) -> Kernel:
         """The kernel with all of them."""
         return replace(kernel, body=self._region(kernel.body)) if self.before else kernel
@@ -188,6 +204,7 @@ class _Additions:
         ops: list[Op] = []
         for op in region.ops:
             ops += self.before.get(op, [])
+            op = self.changed.get(op, op)
             regions = tuple(self._region(inner) for inner in op.regions)
             changed = any(a is not b for a, b in zip(regions, op.regions, strict=True))
             ops.append(replace(op, regions=regions) if changed else op)

@@ -1,7 +1,11 @@
-"""Where all threads of a CTA meet around a `warp_specialize`, and what may not stand there.
+"""Where all threads of a CTA meet around a `warp_specialize`, what may not stand there, and who waits in partitions.
 
 All partitions begin with what the default warps did in front, and the code behind begins when all have finished. The
 two meetings cost a barrier of the whole CTA each, so they are left out where nobody could tell.
+
+Where the copy engine alone fills the stages of a pipe, the thread that tells it to waits for a free stage alone: the
+others would poll in vain, and could fall behind by a phase. The same holds of waits at mbarriers in partitions that do
+nothing else than tell it what to copy.
 """
 
 from __future__ import annotations
@@ -10,11 +14,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.analysis.tasks import NOTHING, Task, Uses, uses_of_task
+from tle2cuda.analysis.slots import Slots
+from tle2cuda.analysis.tasks import NOTHING, Task, Uses, tasks, uses_of_others, uses_of_task, walk_task
 from tle2cuda.errors import SynchronizationError
 from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.rewrite import Rewriter, replace_ops
 
 _MEETS_ALL = {"cluster_barrier": "cluster", "grid_barrier": "grid"}
 _SEEN_OUTSIDE = frozenset(("asm_block", "grid_dependency", "cluster_barrier", "grid_barrier"))
@@ -67,6 +72,73 @@ def _meets(effect: Effect, workers: Uses) -> bool:
         return True  # other CTAs may take it for a sign
     seen = workers.written if effect.kind == READ else workers.accessed
     return effect.root in seen or None in seen or (effect.root is None and bool(seen))
+
+
+_BY_ALL = frozenset(("pipe_wait", "pipe_release", "pipe_close", "named_barrier", "asm_block"))
+"""Operations that all threads of a partition take part in, behind what it waited for."""
+
+
+def with_elected_waits(kernel: Kernel) -> Kernel:
+    """Note at waits behind which only thread 0 has something to do, that it waits alone."""
+    if not any(op.name in ("pipe", "warp_specialize") for op in walk(kernel.body)):
+        return kernel
+    roots = Roots(kernel)
+    others = uses_of_others(kernel, roots)
+    elected: set[Op] = set()
+    slots = Slots(kernel)
+    for task in tasks(kernel):
+        waits = [op for op in walk_task(task.region) if _is_engines_pipe(op, roots, kernel)]
+        if waits and _learns_of_others(task, others[task.region], slots):
+            waits = [op for op in waits if op.name == "pipe_close"]  # behind which nobody has anything to do
+        elected.update(waits)
+    for site in kernel.specialisations:
+        for number, region in enumerate(site.regions):
+            if _is_for_thread_0(region, others[kernel.body if number == 0 else region], roots):
+                elected.update(op for op in walk(region) if op.name == "mbarrier_wait")
+    if all(op.attrs.get("elected") for op in elected):
+        return kernel
+    return replace_ops(kernel, lambda op: _elected(op) if op in elected else op)
+
+
+def _elected(op: Op) -> Op:
+    return replace(op, attrs=MappingProxyType({**op.attrs, "elected": True}))
+
+
+def _is_engines_pipe(op: Op, roots: Roots, kernel: Kernel) -> bool:
+    """Whether an operation waits for a free stage of a pipe that the copy engine alone fills."""
+    if op.name not in ("pipe_acquire", "pipe_close"):
+        return False
+    made = {each.result: each for each in walk(kernel.body) if each.name == "pipe"}
+    return all(pipe in made and made[pipe].attrs.get("transports") == ("tma",) for pipe in roots.of(op.operands[0]))
+
+
+def _learns_of_others(task: Task, others: Uses, slots: Slots) -> bool:
+    """Whether threads of a task access what other tasks write, and not by slots of pipes, at which they wait for it."""
+    for op in walk_task(task.region):
+        if op.name == "asm_block":
+            return True
+        for effect in effects(op, slots):
+            place = effect.pointer or effect.buffer
+            if effect.one_thread or effect.is_scratch or (place is not None and None not in slots.hand_outs(place)):
+                continue
+            if effect.root is None or effect.root in others.written or None in others.written:
+                return True
+    return False
+
+
+def _is_for_thread_0(region: Region, others: Uses, roots: Roots) -> bool:
+    """Whether nothing in a partition but what thread 0 does must come behind what the partition waits for."""
+    for op in walk(region):
+        if op.name in _BY_ALL or (op.name == "pipe_commit" and set(op.attrs.get("arrivals", ("warps",))) - {"elected"}):
+            return False
+        for effect in effects(op, roots):
+            if effect.one_thread or effect.is_scratch:
+                continue
+            if effect.is_shared or effect.kind != READ or effect.root in others.written or None in others.written:
+                return False
+            if effect.root is None or op.attrs.get("volatile"):
+                return False
+    return True
 
 
 def check_barriers_of_all(kernel: Kernel) -> None:

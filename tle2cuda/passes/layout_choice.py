@@ -14,12 +14,28 @@ from functools import cached_property
 
 from tle2cuda.analysis.axis_info import AxisInfo
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile, lazy_values
+from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
-from tle2cuda.ir.types import GLOBAL, PointerType, TileType
-from tle2cuda.layout import Layout, axis_unit, blocked, flatten, outer_product, scan_layout, sort_layout, unflatten
+from tle2cuda.ir.types import GLOBAL, BufferType, PointerType, TileType
+from tle2cuda.layout import (
+    LANE_BITS,
+    MMA_INSTRUCTIONS,
+    Layout,
+    SharedLayout,
+    axis_unit,
+    blocked,
+    flatten,
+    mma_sums,
+    outer_product,
+    scan_layout,
+    sort_layout,
+    unflatten,
+)
+from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
 
 MAX_ACCESS_BYTES = 16
+SECTOR_BYTES = 32
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
 PRODUCT_VECTOR = 4
 """Neighbouring elements of an operand that a thread reads at once: 16 bytes of float32."""
@@ -40,6 +56,43 @@ class Component:
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
     parts: list[tuple[int, ...]] = field(default_factory=list)  # extents of parts that are taken out or put in
+    turned_into: list[Op] = field(default_factory=list)  # transpositions of its tiles
+    turned_from: list[Op] = field(default_factory=list)  # transpositions that make its tiles
+
+
+class SwizzledAccesses:
+    """Which pointers lead into swizzled buffers, and where their elements lie."""
+
+    def __init__(self, kernel: Kernel, made: Mapping[Value, Op]) -> None:
+        self._definitions = made
+        self._spans = {
+            op.result: op.attrs["swizzle_bytes"]
+            for op in walk(kernel.body)
+            if op.name == "alloc" and op.attrs.get("swizzle_bytes")
+        }
+        self._roots = Roots(kernel) if self._spans else None
+
+    def access(self, pointer: Value, turned: Op | None = None) -> SharedAccess | None:
+        """Where a tile of pointers leads; None when that is no whole swizzled buffer.
+
+        Args:
+            pointer: The pointers.
+            turned: A transposition of the tile that is loaded through them, whose result is meant.
+        """
+        op = self._definitions.get(pointer)
+        if self._roots is None or op is None or op.name != "local_ptr" or len(op.operands) != 1:
+            return None
+        buffer = op.operands[0].type
+        assert isinstance(buffer, BufferType)
+        spans = {self._spans.get(root) if root is not None else None for root in self._roots.of(op.operands[0])}
+        if len(spans) != 1 or None in spans:
+            return None
+        (span,) = spans
+        size = buffer.element.bytes
+        places = SharedLayout.swizzled(buffer.shape, size, int(span or 0))
+        axes = range(len(buffer.shape)) if turned is None else turned.attrs["perm"]
+        images = [image * size for axis in reversed(axes) for image in places.images_elems[axis]]
+        return SharedAccess(tuple(images), size)
 
 
 class LayoutChoice:
@@ -54,6 +107,7 @@ class LayoutChoice:
         self._components: dict[Value, Component] = {}
         self._layouts: dict[Value, Layout | None] = {}
         self._registers_in: dict[Value, bool] = {}
+        self._swizzled = SwizzledAccesses(kernel, self._definitions)
         for op in walk(kernel.body):
             self._connect(op)
         for op in walk(kernel.body):
@@ -149,6 +203,9 @@ class LayoutChoice:
             for result in op.results:
                 if is_tile(result):
                     self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
+        elif op.name == "trans" and not self.lazy.intersection((op.operands[0], op.result)):
+            self._component(op.operands[0]).turned_into.append(op)
+            self._component(op.result).turned_from.append(op)
         elif op.name == "extract":
             self._note_parts(op)
         elif op.name == "insert" and op.operands[0] not in self.lazy:
@@ -235,7 +292,7 @@ class LayoutChoice:
     def _choose(self, component: Component) -> Layout:
         shape = component.shape
         if component.products:
-            return self._for_product(component.products[0])
+            return self._for_products(component.products)
         if component.scan_axes:
             return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
         if component.sort_axes:
@@ -253,6 +310,9 @@ class LayoutChoice:
         for result, axis in component.expanded_into:
             if self._component(result).broadcast_into:
                 return self.layout_for(result).unexpand_dims(axis)
+        if component.turned_into and self._is_swizzled(component):
+            turned = component.turned_into[0]
+            return backward(turned, self.layout_for(turned.result), turned.operands[0])
         part = self._common_part(component)
         if not component.accesses:
             return self.default(part, component.in_registers).whole_of_part(shape)
@@ -267,7 +327,26 @@ class LayoutChoice:
             shares_rows = any(warp[axis] for warp in candidates[best].warps)
             if shares_rows and candidates[best].reduce_axis(axis).num_registers > _MANY_ROWS:
                 return self.for_access(component.accesses[best][0], shape, component.in_registers, warps_beside=axis)
-        return candidates[best].whole_of_part(shape)
+        return self._without_conflicts(component, candidates[best].whole_of_part(shape), component.accesses[best])
+
+    def _is_swizzled(self, component: Component) -> bool:
+        """Whether tiles are accessed in swizzled buffers and nowhere else."""
+        found = [self._swizzled.access(pointer) for pointer, _ in component.accesses]
+        return bool(found) and None not in found
+
+    def _without_conflicts(self, component: Component, layout: Layout, anchor: tuple[Value, int]) -> Layout:
+        """The layout with other lanes, where they access swizzled buffers better and memory still in whole sectors."""
+        found = [self._swizzled.access(pointer) for pointer, _ in component.accesses]
+        for op in component.turned_from:
+            source = self._component(op.operands[0])
+            if self._is_swizzled(source):
+                found += [self._swizzled.access(pointer, op) for pointer, _ in source.accesses]
+        accesses = [access for access in found if access is not None]
+        if not accesses:
+            return layout
+        pointer, size = anchor
+        kept = max(1, SECTOR_BYTES // (layout.vector()[1] * size)).bit_length() - 1 if _is_global(pointer) else 0
+        return without_conflicts(layout, min(kept, LANE_BITS), accesses)
 
     def _common_part(self, component: Component) -> tuple[int, ...]:
         """The extents of parts that should lie in registers apart from each other; else those of the whole tile.
@@ -276,6 +355,17 @@ class LayoutChoice:
         """
         part = tuple(min(extents) for extents in zip(component.shape, *component.parts, strict=True))
         return part if num_elements(part) >= self.kernel.default_threads else component.shape
+
+    def _for_products(self, products: Sequence[Op]) -> Layout:
+        """What the first product by an instruction leaves; else what suits the first one."""
+        by_instruction = [op for op in products if op.attrs.get("instruction")]
+        return self.sums_layout(by_instruction[0]) if by_instruction else self._for_product(products[0])
+
+    def sums_layout(self, op: Op) -> Layout:
+        """Layout of the sums of a product by a tensor-core instruction."""
+        shape = op.results[0].type.shape  # type: ignore[union-attr]
+        instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
+        return mma_sums(instruction, shape, self.kernel.num_warps, self._has_reduced_products)
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""

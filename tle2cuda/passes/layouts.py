@@ -15,13 +15,13 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, BufferType, PointerType, TileType
-from tle2cuda.layout import Layout, blocked, conversion, scan_layout, sort_layout
+from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, SECTOR_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
-SECTOR_BYTES = 32
 _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
@@ -50,7 +50,7 @@ class _Assign:
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
-        self.scopes: list[dict[tuple[Value, Layout | None], Value]] = []
+        self.scopes: list[dict[tuple[Value, Layout | SharedLayout | None], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
         self.last_wanted: dict[Value, Layout] = {}  # of each lazy tile
@@ -59,11 +59,12 @@ class _Assign:
     def run(self) -> Kernel:
         body = self.region(self.kernel.body, ())
         # A loop whose carried layouts were guessed wrong is rewritten: what it wanted of its surroundings may be idle.
-        return remove_dead_code(replace(self.kernel, body=body))
+        return remove_dead_code(without_idle_buffers(replace(self.kernel, body=body)))
 
     # ---- scopes -----------------------------------------------------------------------------------------------------
 
-    def _find(self, key: tuple[Value, Layout | None]) -> Value | None:
+    def find(self, key: tuple[Value, Layout | SharedLayout | None]) -> Value | None:
+        """What a tile became in a layout, in registers or shared memory."""
         for scope in reversed(self.scopes):
             if key in scope:
                 return scope[key]
@@ -75,10 +76,15 @@ class _Assign:
 
     def now(self, old: Value) -> Value:
         """The new value of a scalar, a buffer or a tile that has registers."""
-        found = self._find((old, None))
+        found = self.find((old, None))
         if found is None and self.outer is not None:
             return self.outer.now(old)
         return found if found is not None else old
+
+    @property
+    def level(self) -> int:
+        """Number of the innermost open region."""
+        return len(self.outputs) - 1
 
     def emit(self, op: Op, level: int = -1) -> Op:
         self.outputs[level].append(op)
@@ -86,7 +92,7 @@ class _Assign:
         self.depth.update((result, at) for result in op.results)
         return op
 
-    def _home(self, operands: tuple[Value, ...], through_branches: bool) -> int:
+    def home(self, operands: tuple[Value, ...], through_branches: bool) -> int:
         """The outermost open region in which the operands are known, reached through loops, or branches too."""
         known = max((self.depth.get(v, 0) for v in operands), default=0)
         level = len(self.outputs) - 1
@@ -129,7 +135,7 @@ class _Assign:
     def want(self, old: Value, layout: Layout) -> Value:
         """`old` in the given layout: cloned when it is lazy, converted when it lies elsewhere."""
         key = (old, layout)
-        if (found := self._find(key)) is not None:
+        if (found := self.find(key)) is not None:
             return found
         if old in self.lazy:
             new = self._clone(self.definitions[old], layout)
@@ -139,7 +145,7 @@ class _Assign:
                 return new
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
-            level = self._home((new,), through_branches=False)
+            level = self.home((new,), through_branches=False)
             new = self.emit(op, level).result
             self.scopes[level][key] = new
         return new
@@ -150,7 +156,7 @@ class _Assign:
         self.last_wanted[old] = layout
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
-        level = self._home(operands, through_branches=True)
+        level = self.home(operands, through_branches=True)
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 
@@ -401,6 +407,9 @@ class _Assign:
         self.rebuild_each(op, self.operands_in(op, layout), (layout, None))
 
     def visit_dot(self, op: Op) -> None:
+        if op.attrs.get("instruction"):
+            place_product(self, op)
+            return
         layout = self.choice.layout_for(op.results[0])
         a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
         self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)

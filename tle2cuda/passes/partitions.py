@@ -52,12 +52,29 @@ def run(kernel: Kernel) -> Kernel:
     """Close all worker regions.
 
     Raises:
-        NotSupported: A worker uses a pointer to shared memory, or a buffer, that was chosen at run time outside of it.
+        NotSupported: A worker uses a pointer to shared memory, or a buffer, that was chosen at run time outside of it; or
+            a specialisation stands inside of a loop or branch.
     """
+    _refuse_inner(kernel)
     if not any(op.name == "warp_specialize" for op in kernel.body.ops):
         return kernel
     closed = _Close(kernel).kernel(kernel)
     return _Mark().kernel(closed)
+
+
+def _refuse_inner(kernel: Kernel) -> None:
+    """Workers leave the kernel's code at its start, so specialisations stand at the top level."""
+    for outer in kernel.body.ops:
+        for op in (inner for region in outer.regions for inner in walk(region)):
+            if op.name == "warp_specialize":
+                is_loop = outer.name in ("for", "while")
+                place = outer.span.short()
+                raise NotSupported(
+                    f"warp_specialize inside of a {'loop' if is_loop else 'branch'} is not supported in emitted CUDA",
+                    op.span,
+                    facts=(f"the loop: {place}" if is_loop else f"the branch: {place}, or what follows a return in it",),
+                    help="call it at the top level of the kernel, and loop or branch in its functions",
+                )
 
 
 class _Mark(Rewriter):

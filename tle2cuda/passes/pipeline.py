@@ -32,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("tensor_maps", "before partitions and layouts: copies that no tensor map serves become loads and stores"),
     Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
+    Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),

@@ -134,7 +134,7 @@ class _Scratch(Rewriter):
         return [BufferType((op.attrs["bins"],), I32)]
 
     def for_dot(self, op: Op) -> list[BufferType]:
-        return [operand.buffer for operand in stage_operands(op)]
+        return [] if op.attrs.get("instruction") else [operand.buffer for operand in stage_operands(op)]
 
     def for_conversion(self, op: Op) -> list[BufferType]:
         source, target = op.operands[0].type, op.results[0].type

@@ -19,7 +19,7 @@ from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
-from tle2cuda.passes import canonicalise
+from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.targets import parse_target
@@ -75,6 +75,10 @@ class _Planner:
         has_tma = parse_target(kernel.target).has("tma")
         self.found: dict[Op, _Description] = {}
         self.spans: dict[_Description, Op] = {}
+        self.swizzles: dict[Op, int] = {}
+        if has_tma:
+            plain = [op for op in copies if self._describe(op) is not None]
+            self.swizzles = swizzles.choose(kernel, plain, self.views)
         for op in copies:
             described = self._describe(op) if has_tma else None
             if described is not None:
@@ -108,7 +112,7 @@ class _Planner:
 
     def _swizzle_bytes(self, copy: TensorCopy) -> int:
         allocations = self.views.allocations(copy.buffer) or ()
-        return max((int(alloc.attrs.get("swizzle_bytes") or 0) for alloc in allocations), default=0)
+        return max((self.swizzles.get(alloc, 0) for alloc in allocations), default=0)
 
     def _is_engines(self, copy: TensorCopy) -> bool:
         """Whether the engine can fill or read the buffer: known allocations, one dense and aligned piece."""
@@ -161,7 +165,11 @@ class _Rewrite(Rewriter):
 
     def visit(self, op: Op) -> None:
         if op.name == "alloc" and op in self.planned.allocations:
-            self.emit(replace(op, attrs=MappingProxyType({**op.attrs, "alignment_bytes": _alignment_bytes(op)})))
+            swizzle_bytes = self.planned.swizzles.get(op, 0)
+            attrs = {**op.attrs, "alignment_bytes": _alignment_bytes(op, swizzle_bytes)}
+            if swizzle_bytes:
+                attrs["swizzle_bytes"] = swizzle_bytes
+            self.emit(replace(op, attrs=MappingProxyType(attrs)))
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
         elif op in self.planned.found:
@@ -180,7 +188,6 @@ class _Rewrite(Rewriter):
         self.emit(replace(op, operands=operands))
 
 
-def _alignment_bytes(alloc: Op) -> int:
+def _alignment_bytes(alloc: Op, swizzle_bytes: int) -> int:
     """What the engine asks of a buffer: the pattern of a swizzle repeats every eight rows."""
-    swizzle_bytes = int(alloc.attrs.get("swizzle_bytes") or 0)
     return max(COPY_ALIGNMENT_BYTES, 8 * swizzle_bytes, alloc.attrs.get("alignment_bytes") or 0)

@@ -24,6 +24,12 @@ SHORT_SWEEP: tuple[dict[str, int], ...] = tuple(
     for warps, ctas in ((2, 8), (2, 16), (4, 4), (4, 6), (4, 8), (4, 12), (8, 4))
     if stages * ctas <= 24
 )
+MIDDLE_SWEEP: tuple[dict[str, int], ...] = tuple(
+    {"stages": stages, "num_warps": warps, "ctas": ctas}
+    for stages, ctas in ((3, 2), (4, 2), (4, 3), (3, 4))
+    for warps in (8, 16)
+    if (warps + 1) * ctas <= 64
+)
 LONG_SWEEP: tuple[dict[str, int], ...] = tuple(
     {"stages": stages, "num_warps": warps} for stages in (9, 11, 13) for warps in (8, 16)
 )
@@ -33,7 +39,7 @@ def variants(cols: int, sweep: bool) -> tuple[dict[str, int], ...]:
     """Options of the contestants for rows of so many float16 elements; the first are the defaults."""
     if not sweep:
         return ({},)
-    return ({}, *(SHORT_SWEEP if cols <= 8192 else LONG_SWEEP if cols == 65536 else ()))
+    return ({}, *(SHORT_SWEEP if cols <= 8192 else LONG_SWEEP if cols == 65536 else MIDDLE_SWEEP if cols == 16384 else ()))
 
 
 def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:

@@ -1,5 +1,6 @@
 // Collectives of a warp. A lane leaves its operand and waits; the last of those its mask names computes for all.
 #include "observer.h"
+#include "warp_matrices.h"
 
 namespace tle2cuda_emulator {
 
@@ -25,6 +26,8 @@ const char* collective_name(unsigned kind)
         case REDUCE_AND: return "__reduce_and_sync";
         case REDUCE_OR: return "__reduce_or_sync";
         case REDUCE_XOR: return "__reduce_xor_sync";
+        case MATRIX_ROWS: return "ldmatrix";
+        case MATRIX_PRODUCT: return "mma";
     }
     return "a warp collective";
 }
@@ -119,6 +122,11 @@ void complete(Members& members)
         match(members, kind);
     } else if (kind >= VOTE_ALL && kind <= VOTE_BALLOT) {
         vote(members, kind);
+    } else if (kind == MATRIX_ROWS || kind == MATRIX_PRODUCT) {
+        uint64_t operands[WARP_LANES] = {};
+        for (unsigned lane = 0; lane < WARP_LANES; ++lane)
+            if (members.mask >> lane & 1) operands[lane] = members.lanes[lane]->wait.value;
+        complete_matrices(kind, operands, members.mask, members.lowest->wait.line);
     } else if (kind >= REDUCE_ADD) {
         uint64_t total = 0;
         bool has_total = false;

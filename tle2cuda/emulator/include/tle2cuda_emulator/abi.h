@@ -55,7 +55,13 @@ enum Collective : unsigned {
     REDUCE_AND,
     REDUCE_OR,
     REDUCE_XOR,
+    MATRIX_ROWS,
+    MATRIX_PRODUCT,
 };
+
+// Operand types of `mma`: the rest of an instruction follows from them and from its sums.
+enum MatrixType : unsigned { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_S8, MATRIX_E4M3, MATRIX_E5M2, MATRIX_F64 };
+enum MatrixSums : unsigned { SUMS_F32, SUMS_F16, SUMS_S32, SUMS_F64 };
 
 enum BarrierReduction : unsigned { BARRIER_PLAIN, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
 
@@ -188,6 +194,13 @@ void tle2cuda_wgmma(
     unsigned is_a_transposed, unsigned is_b_transposed, unsigned type, int line);
 void tle2cuda_wgmma_commit(int line);
 void tle2cuda_wgmma_wait(unsigned pending_groups, int line);
+
+// Matrix products of a warp (runtime/warp_matrices.cpp). `tle2cuda_matrix_rows` hands each lane, for each of four 8 x 8 matrices,
+// what lane 8 * matrix + lane / 4 passed (mode 0), or lanes 8 * matrix + lane % 4 * 2 and the next one (mode 1: eight values).
+// `sums` are the lane's four (two of m8n8k4) accumulators, `a` and `b` its operand registers.
+void tle2cuda_matrix_rows(uint64_t row, uint64_t* rows, unsigned by_columns, int line);
+void tle2cuda_mma(unsigned rows, unsigned depth, unsigned sums_type, unsigned a_type, unsigned b_type, void* sums, const void* a,
+                  const void* b, int line);
 
 // Warps and warpgroups.
 unsigned tle2cuda_elect(unsigned mask, int line);

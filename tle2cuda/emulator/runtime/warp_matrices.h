@@ -1,0 +1,11 @@
+// Matrix instructions of one warp, computed by the last lane that comes.
+#pragma once
+
+#include <stdint.h>
+
+namespace tle2cuda_emulator {
+
+// Compute for all lanes what MATRIX_ROWS or MATRIX_PRODUCT asks for; `operands` are addresses of each lane's descriptions.
+void complete_matrices(unsigned kind, const uint64_t* operands, uint32_t mask, int line);
+
+}  // namespace tle2cuda_emulator

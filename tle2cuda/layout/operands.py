@@ -1,0 +1,87 @@
+"""Where operands of tensor-core instructions lie in shared memory, and how a warp reads them from there.
+
+`ldmatrix` reads rows of 16 bytes. Where a row runs along K they are the instruction's fragments as they are; where it runs
+along M or N, 16-bit elements come right by `.trans`. Under the swizzle of their row length, of 32 to 128 bytes, eight rows
+below each other lie in all 32 banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from . import f2
+from .distributed import LANE_BITS, Layout
+from .shared import MAX_VECTOR_BYTES, PHASE_BYTES, SWIZZLE_BYTES, SharedLayout, access_offsets, phase_lane_bits
+
+MatrixForm = Literal["rows", "columns"]
+
+_WORD_BYTES = 4
+_ROW_BYTES = 16
+_TRANSPOSED_ELEMENT_BYTES = 2
+
+
+def matrix_form(fragments: Layout, offsets: SharedLayout) -> MatrixForm | None:
+    """Return how `ldmatrix` reads whole fragments of an operand: as it lies, or with `.trans`; None when it cannot."""
+    element_bytes = offsets.element_bytes
+    if element_bytes > _WORD_BYTES:
+        return None
+    registers, threads = access_offsets(fragments, offsets)
+    lanes, warps = threads[:LANE_BITS], threads[LANE_BITS:]
+    word, row = _WORD_BYTES // element_bytes, _ROW_BYTES // element_bytes
+    within = word.bit_length() - 1
+    if lanes[:2] == (word, 2 * word) and registers[:within] == tuple(1 << bit for bit in range(within)):
+        if not any(image % row for image in (*lanes[2:], *warps, *registers[within:])):
+            return "rows"
+    if element_bytes == _TRANSPOSED_ELEMENT_BYTES and lanes[2:] == (1, 2, 4):
+        if not any(image % row for image in (*lanes[:2], *warps, *registers)):
+            return "columns"
+    return None
+
+
+def operand_offsets(source: Layout, fragments: Layout, k_axis: int, fast_axis: int, element_bytes: int) -> SharedLayout:
+    """Return where an operand goes in shared memory.
+
+    Args:
+        source: Layout in which it is written.
+        fragments: Layout in which instructions take it.
+        k_axis: Its axis of K.
+        fast_axis: The axis along which threads hold, or neighbouring lanes hold, neighbours in `source`.
+        element_bytes: Size of an element.
+    """
+    rank, shape = source.rank, source.shape
+    other = 2 * rank - 3 - k_axis
+    inner = fast_axis if fast_axis in (k_axis, other) else k_axis
+    if element_bytes == 1 or (element_bytes == _TRANSPOSED_ELEMENT_BYTES and shape[inner] * element_bytes < _ROW_BYTES):
+        inner = k_axis  # only whole rows of 16 bytes can be transposed, and of bytes not even these
+    order = (inner, 2 * rank - 3 - inner, *reversed(range(rank - 2)))
+    if element_bytes > _WORD_BYTES or (element_bytes == _WORD_BYTES and inner != k_axis):
+        return _for_elements(fragments, order, element_bytes)
+    swizzle_bytes = min(shape[inner] * element_bytes, SWIZZLE_BYTES[-1])
+    if swizzle_bytes not in SWIZZLE_BYTES:
+        return SharedLayout.plain(shape, element_bytes, order)
+    return SharedLayout.swizzled(shape, element_bytes, swizzle_bytes, order)
+
+
+def _for_elements(fragments: Layout, order: Sequence[int], element_bytes: int) -> SharedLayout:
+    """Return where each lane finds elements of its own without bank conflicts.
+
+    Lanes that would meet in a bank, as they read below each other, get a bit of the row's number on top of the
+    column's. No other bits do: the fewer there are, the more addresses differ by constants.
+    """
+    shape = fragments.shape
+    plain = SharedLayout.plain(shape, element_bytes, order)
+    images = list(plain.flat_images)
+    phase_elems = PHASE_BYTES // element_bytes
+    lanes = [image for image in fragments.flat_lanes[: phase_lane_bits(element_bytes)] if image]
+    basis = f2.EchelonBasis()
+    for lane in sorted(lanes, key=lambda image: f2.apply(images, image)):
+        if basis.add(f2.apply(images, lane) % phase_elems):
+            continue
+        bit = MAX_VECTOR_BYTES // element_bytes
+        while bit in basis and bit < phase_elems:
+            bit *= 2
+        if bit < min(phase_elems, shape[order[0]]):
+            images[lane.bit_length() - 1] ^= bit
+            basis.add(bit)
+    return SharedLayout.from_flat(shape, images, element_bytes)

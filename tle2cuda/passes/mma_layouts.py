@@ -1,0 +1,137 @@
+"""Where the operands and sums of tensor-core products lie; a part of the pass `layouts`.
+
+Sums lie as the instruction leaves them. An operand that already lies as the instruction takes it, such as the weights of an
+attention, stays in registers; so does one that a loop does not change, as long as registers last. Any other goes to shared
+memory once, in front of the loops that do not change it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tle2cuda.ir.nodes import Kernel, Op, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.types import BufferType, TileType, dtype_of
+from tle2cuda.layout import (
+    MMA_INSTRUCTIONS,
+    Layout,
+    MmaInstruction,
+    SharedLayout,
+    conversion,
+    mma_operand,
+    operand_offsets,
+)
+from tle2cuda.passes.dot_plan import operand_name
+from tle2cuda.passes.layout_choice import fast_axis
+
+if TYPE_CHECKING:
+    from tle2cuda.passes.layouts import _Assign
+
+_REGISTER_BYTES = 4
+_MOST_HELD = 64  # 32-bit registers of one operand that stays in registers over a loop
+_MOST_IN_LOOP = 168  # of such operands and the sums of all products together, of the 255 that a thread may have
+
+
+def instruction_of(op: Op) -> MmaInstruction:
+    """The instruction of a product that has one."""
+    return MMA_INSTRUCTIONS[op.attrs["instruction"]]
+
+
+def place_product(assign: _Assign, op: Op) -> None:
+    """Put the operands and the accumulator of a product where its instruction wants them."""
+    sums = assign.choice.sums_layout(op)
+    operands = [_operand(assign, op, side, sums) for side in (0, 1)]
+    assign.rebuild(op, (*operands, assign.want(op.operands[2], sums)), sums)
+
+
+def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
+    """An operand in registers as fragments, or the buffer it is in."""
+    value, instruction = op.operands[side], instruction_of(op)
+    type_ = value.type
+    assert isinstance(type_, TileType)
+    k_axis = len(type_.shape) - 1 - side
+    wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
+    if _lies_so(assign, value, wanted):
+        return assign.want(value, wanted)
+    placed = assign.want(value, assign.pick([value]))
+    level = assign.home((placed,), through_branches=False)
+    if level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
+        return assign.want(value, wanted)
+    name = f"{operand_name(assign.definitions, value) or 'ab'[side]}_tile"
+    fragments = mma_operand(instruction, sums, type_.shape[k_axis], side, whole_fragments=True)
+    return _in_shared(assign, op, placed, (k_axis, fragments), (name, level))
+
+
+def _lies_so(assign: _Assign, value: Value, wanted: Layout) -> bool:
+    """Whether an operand is in the wanted registers, or may as well be computed there."""
+    own = assign.natural(value)
+    if own is None:
+        return assign.computed_in(value) is None and not assign.choice.holds_registers(value)
+    return conversion(own, wanted).kind in ("identity", "registers")
+
+
+def _fits(kernel: Kernel, op: Op, operand: Layout, element_bytes: int) -> bool:
+    """Whether an operand may stay in registers beside the sums."""
+    held = -(-operand.num_registers * element_bytes // _REGISTER_BYTES)
+    sums = 0
+    for other in walk(kernel.body):
+        if other.name == "dot":
+            type_ = other.results[0].type
+            assert isinstance(type_, TileType)
+            share = type_.num_elements // kernel.default_threads
+            sums += share * dtype_of(type_).bytes // _REGISTER_BYTES
+    return held <= _MOST_HELD and held + sums <= _MOST_IN_LOOP
+
+
+def _in_shared(assign: _Assign, op: Op, placed: Value, read_as: tuple[int, Layout], named_at: tuple[str, int]) -> Value:
+    """The buffer that holds a tile; filled in an open region, unless that is done already.
+
+    Args:
+        assign: The pass.
+        op: The product.
+        placed: The tile.
+        read_as: Its axis of K, and the fragments that are read.
+        named_at: Name of the buffer, and the region in which it is filled.
+    """
+    name, level = named_at
+    type_ = placed.type
+    assert isinstance(type_, TileType) and type_.layout is not None
+    k_axis, fragments = read_as
+    offsets = operand_offsets(type_.layout, fragments, k_axis, fast_axis(type_.layout), dtype_of(type_).bytes)
+    known = assign.find((placed, offsets))
+    if known is not None:
+        return known
+    attrs = {"name": name, "scratch": True, "is_kept": True, "alignment_bytes": 128, "offsets_elems": offsets.flat_images}
+    buffer_type = BufferType(type_.shape, dtype_of(type_))
+    buffer = assign.emit(make_op("alloc", (), (buffer_type,), attrs, (), op.span, (name,)), level).result
+    assign.emit(make_op("to_shared", (placed, buffer), (), {}, (), op.span), level)
+    assign.scopes[level][(placed, offsets)] = buffer
+    return buffer
+
+
+def without_idle_buffers(kernel: Kernel) -> Kernel:
+    """The kernel without tiles in shared memory that nothing reads."""
+    read = {v for op in walk(kernel.body) if op.name != "to_shared" for v in op.operands}
+    idle = [op for op in walk(kernel.body) if op.name == "to_shared" and op.operands[1] not in read]
+    if not idle:
+        return kernel
+
+    class _Drop(Rewriter):
+        def visit(self, op: Op) -> None:
+            if op not in idle:
+                self.copy(op)
+
+    return _Drop().kernel(kernel)
+
+
+def buffer_offsets(buffer: Op) -> SharedLayout | None:
+    """Where the elements of an allocation lie; None when they lie row-major."""
+    images = buffer.attrs.get("offsets_elems")
+    if images is None:
+        return None
+    type_ = buffer.result.type
+    assert isinstance(type_, BufferType)
+    return SharedLayout.from_flat(type_.shape, images, type_.element.bytes)
+
+
+__all__ = ["buffer_offsets", "instruction_of", "place_product", "without_idle_buffers"]

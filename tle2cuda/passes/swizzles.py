@@ -1,0 +1,159 @@
+"""Choose the swizzle of buffers that the copy engine fills or empties, from what else accesses them.
+
+Rows of a plain buffer begin in the same bank, so lanes that go down a column wait for each other. Under a swizzle the
+16-byte chunks of eight rows lie in different banks. Accesses along rows are free of conflicts either way, so a buffer that
+has no others stays plain, which reads better.
+
+A buffer is swizzled only when all its uses find elements by index: pointer arithmetic, views of other shapes or types, and
+buffers that loops or branches hand on see it row-major.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, VIEWS, is_tile
+from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.tma import tensor_copy
+from tle2cuda.ir.types import BufferType
+from tle2cuda.layout.shared import SWIZZLE_BYTES
+
+_ROWS_OF_PATTERN = 8
+_ACCESSES = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
+_HANDLED = frozenset(("tma_load", "tma_store", "local_ptr", "pipe", "buffer_view"))
+_RENAMED = SHAPE | VIEWS | frozenset(("hint", "splat"))  # operations that leave pointers as they are
+
+
+def choose(kernel: Kernel, copies: Iterable[Op], views: BufferViews) -> dict[Op, int]:
+    """The swizzle in bytes of each allocation that should have one.
+
+    Args:
+        kernel: The kernel.
+        copies: Its tensor copies that the engine does.
+        views: Where buffers lie.
+    """
+    candidates: dict[Op, int] = {}
+    for copy in copies:
+        buffer = tensor_copy(copy).buffer_type
+        for alloc in views.allocations(tensor_copy(copy).buffer) or ():
+            span = _widest(alloc)
+            if span and buffer.shape[-2:] == _shape(alloc)[-2:]:
+                candidates[alloc] = span
+    if not candidates:
+        return {}
+    uses = _Uses(kernel, views)
+    return {alloc: span for alloc, span in candidates.items() if uses.find_elements(alloc) and uses.go_down_columns(alloc)}
+
+
+def _shape(alloc: Op) -> tuple[int, ...]:
+    assert isinstance(alloc.result.type, BufferType)
+    return alloc.result.type.shape
+
+
+def _widest(alloc: Op) -> int:
+    """The widest swizzle that a buffer may have; 0 for none."""
+    type_ = alloc.result.type
+    assert isinstance(type_, BufferType)
+    if type_.storage != "mma" or len(type_.shape) < 2 or type_.logical_shape is not None:
+        return 0
+    rows, columns = type_.shape[-2:]
+    span = min(columns * type_.element.bytes, SWIZZLE_BYTES[-1])
+    is_whole = columns & (columns - 1) == 0 and rows & (rows - 1) == 0 and rows >= _ROWS_OF_PATTERN
+    return span if is_whole and span in SWIZZLE_BYTES else 0
+
+
+class _Uses:
+    """What a kernel does with its buffers."""
+
+    def __init__(self, kernel: Kernel, views: BufferViews) -> None:
+        self.views = views
+        self.definitions = definitions(kernel.body)
+        self.uses = uses_of(kernel.body)
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+        self.of_root: dict[Value, list[Op]] = {}
+        self.unknown = False
+        for op in walk(kernel.body):
+            buffers = [value for value in op.operands if isinstance(value.type, BufferType)]
+            for root in {root for buffer in buffers for root in views.roots.of(buffer)}:
+                if root is None:
+                    self.unknown = True
+                else:
+                    self.of_root.setdefault(root, []).append(op)
+
+    def find_elements(self, alloc: Op) -> bool:
+        """Whether all uses of an allocation find its elements by index."""
+        if self.unknown:
+            return False
+        return all(self._finds_elements(op, alloc) for op in self.of_root.get(alloc.result, ()))
+
+    def _finds_elements(self, op: Op, alloc: Op) -> bool:
+        if op.name not in _HANDLED:
+            return False
+        if op.name == "buffer_view":
+            view = op.result.type
+            assert isinstance(view, BufferType)
+            return op.attrs["kind"] == "slot" and len(view.shape) >= 2
+        if op.name == "local_ptr":
+            return self._is_only_followed(op.result)
+        if op.name in ("tma_load", "tma_store"):
+            return tensor_copy(op).buffer_type.shape[-2:] == _shape(alloc)[-2:]
+        return len(_shape(alloc)) >= 3  # a pipe hands out stages
+
+    def _is_only_followed(self, pointer: Value) -> bool:
+        """Whether pointers are used to load and store, and for nothing else."""
+        for op in self.uses.get(pointer, ()):
+            if op.name in _RENAMED:
+                if not self._is_only_followed(op.results[0]):
+                    return False
+            elif op.name not in _ACCESSES or pointer in op.operands[1:]:
+                return False
+        return True
+
+    def go_down_columns(self, alloc: Op) -> bool:
+        """Whether some access takes neighbours from different rows."""
+        return any(self._goes_down(op) for op in self.of_root.get(alloc.result, ()) if op.name == "local_ptr")
+
+    def _goes_down(self, op: Op) -> bool:
+        pointer = op.result
+        if not is_tile(pointer):
+            return False
+        found = self.info.get(pointer)
+        if found is not None and len(found.contiguity) > 1 and found.contiguity[-1] < max(found.contiguity):
+            return True
+        turned: list[Value] = [pointer]
+        for access in self.uses.get(pointer, ()):
+            if access.name == "load":
+                turned.append(access.results[0])
+            elif access.name == "store" and self._comes_turned(access.operands[1]):
+                return True
+        return any(self._is_turned(value) for value in turned)
+
+    def _is_turned(self, value: Value) -> bool:
+        """Whether a transposition uses a tile, through elementwise work."""
+        seen, todo = {value}, [value]
+        while todo:
+            for op in self.uses.get(todo.pop(), ()):
+                if op.name == "trans":
+                    return True
+                if op.name in ELEMENTWISE and op.results[0] not in seen:
+                    seen.add(op.results[0])
+                    todo.append(op.results[0])
+        return False
+
+    def _comes_turned(self, value: Value) -> bool:
+        """Whether a tile comes from a transposition, through elementwise work."""
+        seen, todo = {value}, [value]
+        while todo:
+            op = self.definitions.get(todo.pop())
+            if op is None:
+                continue
+            if op.name == "trans":
+                return True
+            if op.name in ELEMENTWISE:
+                fresh = [operand for operand in op.operands if is_tile(operand) and operand not in seen]
+                seen.update(fresh)
+                todo += fresh
+        return False
