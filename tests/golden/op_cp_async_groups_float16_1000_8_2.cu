@@ -43,6 +43,9 @@ __device__ __forceinline__ void cp_async_edge(T* destination, const T* source, C
 template <int PENDING>
 __device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
 
+// Waits for all copies of this thread, in groups or not (PTX ISA, cp.async.wait_all; sm_80).
+__device__ __forceinline__ void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
 // Load one element of 16 bits in global memory if a condition holds, else take `other`: one predicated load
 // (PTX ISA, ld.global). Its address is computed either way, so that neighbouring loads can share it.
 template <typename T, typename Other>
@@ -138,5 +141,5 @@ grouped(const __half* x, __half* out, const int n, const int columns)
         store_vector(out + k_ * 1024 + i, row);
     }
     // def grouped(x, out, n, columns, B: tl.constexpr, AHEAD: tl.const ...  async_partitions.py:259
-    cp_async_wait<0>();
+    cp_async_wait_all();
 }

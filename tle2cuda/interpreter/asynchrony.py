@@ -14,7 +14,6 @@ from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier,
 from tle2cuda.interpreter.tasks import Task, run_tasks, waits_alone
 from tle2cuda.ir.legality import value_operands
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BarrierType
 
 if TYPE_CHECKING:
