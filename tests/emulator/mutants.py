@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tests.emulator.async_mutants import CHANGES
 from tests.emulator.pipe_mutants import CHANGES as PIPE_CHANGES
 from tests.emulator.subjects import subject
+from tests.emulator.tensor_mutants import TENSOR_CHANGES
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator.translate import with_twins
 
@@ -95,10 +96,8 @@ def mutants() -> tuple[Mutant, ...]:
 
 
 def _asynchronous() -> Iterator[Mutant]:
-    for name, changes in CHANGES.items():
-        for fault, replacements, equivalent in changes():
-            yield Mutant(f"async_{name}", fault, tuple(Edit(*one) for one in replacements), equivalent)
-    for name, changes in PIPE_CHANGES.items():
+    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES, **PIPE_CHANGES}
+    for name, changes in subjects.items():
         for fault, replacements, equivalent in changes():
             yield Mutant(name, fault, tuple(Edit(*one) for one in replacements), equivalent)
 

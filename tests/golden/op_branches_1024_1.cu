@@ -23,6 +23,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// `a * b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T mul_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -50,8 +57,8 @@ branches(const int* __restrict__ x, int* out)
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
             // value = value * value                                                  control.py:224
-            const int value_2 = value[k] * value[k];
-            out_value[k] = value_2 * 3;
+            const int value_2 = mul_wrapping(value[k], value[k]);
+            out_value[k] = mul_wrapping(value_2, 3);
         }
         store_vector(out + i, out_value);
     }

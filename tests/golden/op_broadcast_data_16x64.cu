@@ -7,6 +7,13 @@
 
 namespace {
 
+// `a + b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T add_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -21,6 +28,13 @@ template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// `a * b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T mul_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
 }
 
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
@@ -95,7 +109,7 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     for (int run = 0; run < 2; ++run) {
         Vector<int, 4> packed;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) packed[k] = column_converted[run] * row_converted[k] + column_converted[run];
+        for (int k = 0; k < 4; ++k) packed[k] = add_wrapping(mul_wrapping(column_converted[run], row_converted[k]), column_converted[run]);
 
         // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:280
         const int r_2 = thread / 16 + 8 * run;

@@ -67,6 +67,25 @@ __device__ __forceinline__ void mma_m16n8k16_f16_f16(Vector<__half, 2>* sums, co
     sums[1] = bit_cast<Vector<__half, 2>>(high);
 }
 
+// Store 4 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
+{
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -178,6 +197,6 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
         // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
         const int at = rows_3 * 64 + cols_2;
         // tl.store(out + at, start + twice)                                               dot.py:53
-        store_vector(out + at, out_value);
+        store_narrow<unsigned>(out + at, out_value);
     }
 }

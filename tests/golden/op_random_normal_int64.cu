@@ -77,21 +77,19 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
 
     // x, y, z, w = FOUR(seed, offset)                                       device_functions.py:154
     const int a_2 = static_cast<int>(a);
-    const float product = static_cast<float>(a_2 < 0 ? -a_2 - 1 : a_2) * 4.6566126e-10f;
     const int b_2 = static_cast<int>(b);
-    const float product_2 = static_cast<float>(b_2 < 0 ? -b_2 - 1 : b_2) * 4.6566126e-10f;
     const int c_2 = static_cast<int>(c);
-    const float product_3 = static_cast<float>(c_2 < 0 ? -c_2 - 1 : c_2) * 4.6566126e-10f;
     const int d_2 = static_cast<int>(d);
-    const float product_4 = static_cast<float>(d_2 < 0 ? -d_2 - 1 : d_2) * 4.6566126e-10f;
-    const float product_5 = product_2 * 6.2831855f;
-    const float value_3 = sqrt_approx(logf(fmaxf(1e-07f, product)) * -2.0f);
-    const float x = value_3 * cosf(product_5);
-    const float y = value_3 * sinf(product_5);
-    const float product_6 = product_4 * 6.2831855f;
-    const float value_4 = sqrt_approx(logf(fmaxf(1e-07f, product_3)) * -2.0f);
-    const float z = value_4 * cosf(product_6);
-    const float w = value_4 * sinf(product_6);
+    const float larger = fmaxf(1e-07f, static_cast<float>(a_2 < 0 ? ~a_2 : a_2) * 4.6566126e-10f);
+    const float product = static_cast<float>(b_2 < 0 ? ~b_2 : b_2) * 4.6566126e-10f * 6.2831855f;
+    const float value_3 = sqrt_approx(logf(larger) * -2.0f);
+    const float x = value_3 * cosf(product);
+    const float y = value_3 * sinf(product);
+    const float larger_2 = fmaxf(1e-07f, static_cast<float>(c_2 < 0 ? ~c_2 : c_2) * 4.6566126e-10f);
+    const float product_2 = static_cast<float>(d_2 < 0 ? ~d_2 : d_2) * 4.6566126e-10f * 6.2831855f;
+    const float value_4 = sqrt_approx(logf(larger_2) * -2.0f);
+    const float z = value_4 * cosf(product_2);
+    const float w = value_4 * sinf(product_2);
 
     // tl.store(floats + i, x, mask=ok)  # each by itself: a sum would ...   device_functions.py:155
     if (ok) floats[i] = x;
@@ -104,9 +102,9 @@ random_kernel(const long long* __restrict__ offsets, unsigned* words_, float* fl
 
     // tl.store(floats + 4 * n + i, ONE(seed, offset, n_rounds=7), mask=ok)  device_functions.py:159
     const int value_5 = static_cast<int>(philox_4x32<7>(offset_2, value_2, 0u, 0u, seed_2, value).x);
-    const float product_7 = static_cast<float>(value_5 < 0 ? -value_5 - 1 : value_5) * 4.6566126e-10f;
+    const float product_3 = static_cast<float>(value_5 < 0 ? ~value_5 : value_5) * 4.6566126e-10f;
     const int value_6 = static_cast<int>(philox_4x32<7>(offset_2, value_2, 0u, 0u, seed_2, value).y);
-    const float product_8 = static_cast<float>(value_6 < 0 ? -value_6 - 1 : value_6) * 4.6566126e-10f;
-    const float floats_value = sqrt_approx(logf(fmaxf(1e-07f, product_7)) * -2.0f) * cosf(product_8 * 6.2831855f);
+    const float product_4 = static_cast<float>(value_6 < 0 ? ~value_6 : value_6) * 4.6566126e-10f;
+    const float floats_value = sqrt_approx(logf(fmaxf(1e-07f, product_3)) * -2.0f) * cosf(product_4 * 6.2831855f);
     if (ok) *(floats + 4 * n + i) = floats_value;
 }

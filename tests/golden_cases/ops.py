@@ -83,6 +83,7 @@ SHOWN = (
     "turned_accumulator_16",
     "while_tiles_512",
     "branches_1024_1",
+    "wrapping_hash_int32",
     "merged_pointers_1024_2",
     "early_return",
     # Atomics.

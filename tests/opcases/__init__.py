@@ -31,6 +31,7 @@ FAMILIES = (
     "tensor_copies",
     "asynchrony",
     "newer",
+    "wrapping",
 )
 
 

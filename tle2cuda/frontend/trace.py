@@ -16,7 +16,6 @@ from tle2cuda.errors import (
     InvalidType,
     KernelError,
     MeshError,
-    StaticAssertFailed,
     UnsupportedSyntax,
 )
 from tle2cuda.frontend.aggregates import Aggregate
@@ -30,7 +29,7 @@ from tle2cuda.frontend.scope import current_scope
 from tle2cuda.frontend.session import PoisonUsed, Session, TooManyErrors, TracingBuilder
 from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import POISON, decay, describe_value, is_handle, is_static, wrap
-from tle2cuda.ir.builder import reads_3_9
+from tle2cuda.ir.builder import reads_3_9, warn
 from tle2cuda.ir.nodes import Kernel, Region
 from tle2cuda.ir.span import Span
 from tle2cuda.levels import DEFAULT_LEVEL
@@ -334,17 +333,15 @@ class FunctionTracer(Loops):
         self.assign(node.target, value, keep_constants=True)
 
     def _assert(self, node: ast.Assert) -> None:
-        """`assert` is checked now when its condition is known, else on the device."""
+        """`assert` is checked on the device, as in Triton; one that is known to fail there gets a warning here."""
         condition = self.evaluate(node.test)
-        if is_static(condition):
-            if self.truth(condition):
-                return
-            message = ""
-            if node.msg is not None:
-                message = str(unwrap(self.evaluate(node.msg)))
-            raise StaticAssertFailed(f"assertion failed: {message or self.span(node.test).text()}", self.span(node))
+        if is_static(condition) and self.truth(condition):
+            return
         message = self.span(node.test).text() if node.msg is None else str(unwrap(self.evaluate(node.msg)))
         with self.at(node):
+            if is_static(condition):
+                condition = constexpr(False)
+                warn(f"this assertion fails whenever the kernel gets here: {message}")
             device_assert(condition, constexpr(message))
 
     def _raise(self, node: ast.Raise) -> CompilationError:

@@ -90,7 +90,8 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     mbarriers.number_named_barriers(state, specialize.plan_tasks(state))
     with meeting_at(state.task.barrier):
         _emit_body(state)
-    state.block.lines = without_unused(state.block.lines, state.index_constants)
+    for block in (state.block, state.workers):
+        block.lines = without_unused(block.lines, state.index_constants)
     members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     if state.uses_cluster or state.uses_grid:

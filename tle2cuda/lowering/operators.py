@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op
-from tle2cuda.lowering.cexpr import Affine, C, Expr
+from tle2cuda.lowering.cexpr import Affine, C, Expr, call
 from tle2cuda.lowering.state import State
 
 ToText = Callable[[Expr], C]
@@ -43,6 +43,9 @@ def elementwise(state: State, op: Op, arguments: list[Expr], to_text: ToText) ->
     """The value of one elementwise operation."""
     from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, math, random  # noqa: F401  (they register their rules)
 
+    if op in state.wrapping:
+        a, b = (to_text(argument) for argument in arguments)
+        return call(state.helper(f"{op.name}_wrapping"), a, b)
     if op.name in INDEX_RULES and any(isinstance(a, Affine) for a in arguments):
         sums = [a if isinstance(a, Affine) else Affine(0, ((a, 1),)) for a in arguments]
         found = INDEX_RULES[op.name](op, sums)

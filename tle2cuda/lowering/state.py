@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
@@ -152,6 +153,7 @@ class State:
         self.kernel = kernel
         self.headers = headers
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+        self.wrapping: frozenset[Op] = wrapping(kernel, self.info)
         self.definitions: dict[Value, Op] = definitions(kernel.body)
         self.uses: dict[Value, list[Op]] = uses_of(kernel.body)
         self.lazy = lazy_values(kernel.body.ops)

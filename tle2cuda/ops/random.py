@@ -195,7 +195,7 @@ def uint_to_uniform_float(x: Any) -> tensor:
         )
     signed = I32 if dtype.bits == 32 else I64
     word = core.cast(value, signed)
-    folded = arithmetic.where(word < 0, -word - 1, word)
+    folded = arithmetic.where(word < 0, ~word, word)
     return core.cast(folded, F32) * _UNIFORM_SCALES[signed]
 
 
