@@ -61,6 +61,12 @@ __device__ __forceinline__ T load_if(bool condition, const T* pointer, Other oth
     return value;
 }
 
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -70,11 +76,17 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -138,7 +150,7 @@ grouped(const __half* x, __half* out, const int n, const int columns)
         // tle.gpu.async_commit_group()                                      async_partitions.py:271
         cp_async_commit();
         // tl.store(out + k * B + i, row)                                    async_partitions.py:272
-        store_vector(out + k_ * 1024 + i, row);
+        store_narrow<uint4>(out + k_ * 1024 + i, row);
     }
     // def grouped(x, out, n, columns, B: tl.constexpr, AHEAD: tl.const ...  async_partitions.py:259
     cp_async_wait_all();

@@ -69,6 +69,13 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// `a * b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T mul_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+}
+
 // Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
 // Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
@@ -225,7 +232,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
         // product = tl.load(tle.gpu.local_ptr(got.slot.row)) * tl.load(tle.g ...  async_pipes.py:91
         const int row_value = shared.row[stage][thread];
         const int row_value_2 = shared.factor[stage][thread];
-        const int product = row_value * row_value_2;
+        const int product = mul_wrapping(row_value, row_value_2);
 
         // r.release(k)                                                            async_pipes.py:92
         mbarrier_arrive_warp(&shared.x_empty[stage]);
