@@ -111,6 +111,8 @@ def persistent_rms_norm_rows(
     if tuple(weight.shape) != (cols,):
         raise ValueError(f"expected {cols} weights, got shape {tuple(weight.shape)}")
     strides = row_stride(x), row_stride(out)
+    if rows == 0:
+        return out
     persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), num_warps=plan.num_warps)
     return out
 

@@ -103,5 +103,7 @@ def persistent_softmax_rows(
     plan, grid = prepare(x, out, {"stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     strides = row_stride(out), row_stride(x)
+    if rows == 0:
+        return out
     persistent_softmax[(grid,)](out, x, rows, cols, *strides, **plan.constants(), num_warps=plan.num_warps)
     return out

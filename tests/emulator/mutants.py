@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.emulator.async_mutants import CHANGES
+from tests.emulator.pipe_mutants import CHANGES as PIPE_CHANGES
 from tests.emulator.subjects import subject
+from tests.emulator.tensor_mutants import TENSOR_CHANGES
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator.translate import with_twins
 
@@ -94,9 +96,10 @@ def mutants() -> tuple[Mutant, ...]:
 
 
 def _asynchronous() -> Iterator[Mutant]:
-    for name, changes in CHANGES.items():
+    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES, **PIPE_CHANGES}
+    for name, changes in subjects.items():
         for fault, replacements, equivalent in changes():
-            yield Mutant(f"async_{name}", fault, tuple(Edit(*one) for one in replacements), equivalent)
+            yield Mutant(name, fault, tuple(Edit(*one) for one in replacements), equivalent)
 
 
 def _swap(old: str, new: str, nth: int = 1, of: int = 1) -> tuple[Edit, ...]:

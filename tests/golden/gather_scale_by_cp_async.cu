@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 256 threads per CTA, 32832 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     scale_rows on warps 0 to 3, fetch_by_cp_async on warps 4 to 7
 //   args      table *fp16 align 16, index *i32 align 16, scale *fp32 align 16,
 //             out *fp16 align 16, count i32, rows i32, cols i32 divisible by 16,
 //             table_stride i32 divisible by 16, out_stride i32 divisible by 16
@@ -25,7 +26,8 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// The same for the first `valid_bytes`; zeros for the rest (PTX ISA, cp.async with src-size; sm_80).
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
 {
@@ -127,11 +129,23 @@ __device__ __forceinline__ T shuffle_from(T value, int source)
     return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -264,7 +278,7 @@ gather_scale(const __half* table, const int* index, const float* scale, __half* 
             // factor = tl.load(scale + place, mask=place < count, other=0.0)     gather_scale.py:48
             const bool inside = place < count;
             // tl.store(target + col[None, :], value * factor[:, None], mask ...  gather_scale.py:54
-            if (inside && col < cols) store_vector(out + static_cast<long long>(place) * out_stride + col, out_value);
+            if (inside && col < cols) store_narrow<uint4>(out + static_cast<long long>(place) * out_stride + col, out_value);
         }
     }
 }

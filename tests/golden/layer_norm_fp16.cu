@@ -88,11 +88,23 @@ __device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const 
     return otherwise;
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -187,7 +199,7 @@ layer_norm(const __half* __restrict__ x, const __half* __restrict__ weight,
             const float shift = __half2float(bias_value[k]);
             out_value[k] = __float2half(centred[run][k] * rstd * scale[k] + shift);
         }
-        if (mask) store_vector(out + row_start + col, out_value);
+        if (mask) store_narrow<uint4>(out + row_start + col, out_value);
     }
 
     // tl.store(mean_out + row, mean)                                               layer_norm.py:32

@@ -36,19 +36,31 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     return result;
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 4 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
 }
 
-// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
     if (valid >= N) {
-        store_vector(pointer, value);
+        store_narrow<Bits>(pointer, value);
         return;
     }
     #pragma unroll
@@ -73,5 +85,5 @@ cast_kernel(const float* __restrict__ x, __nv_fp8_e4m3* out, const int n)
     Vector<__nv_fp8_e4m3, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) out_value[k] = __nv_fp8_e4m3(value[k]);
-    store_edge(out + i, n - i, out_value);
+    store_narrow_edge<unsigned>(out + i, n - i, out_value);
 }

@@ -69,19 +69,31 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count
     return load_packed_if(valid >= N, pointer, edge);
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 8 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint2* pointer, uint2 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" :: "l"(pointer), "r"(bits.x), "r"(bits.y) : "memory");
 }
 
-// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
     if (valid >= N) {
-        store_vector(pointer, value);
+        store_narrow<Bits>(pointer, value);
         return;
     }
     #pragma unroll
@@ -101,5 +113,5 @@ copy_masked(const __half* __restrict__ x, __half* out, const int n)
     const int i = pid_x * 512 + 4 * thread;
     // tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)                        memory.py:22
     const Vector<__half, 4> x_value = load_narrow_edge<4>(x + i, n - i, __float2half(0.0f));
-    store_edge(out + i, n - i, x_value);
+    store_narrow_edge<uint2>(out + i, n - i, x_value);
 }

@@ -69,19 +69,31 @@ __device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count
     return load_packed_if(valid >= N, pointer, edge);
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
     if (valid >= N) {
-        store_vector(pointer, value);
+        store_narrow<Bits>(pointer, value);
         return;
     }
     #pragma unroll
@@ -109,5 +121,5 @@ interleave_1d(const __half* __restrict__ x, const __half* __restrict__ y, __half
     // o = tl.arange(0, 2 * N)                                                          shapes.py:22
     const int o = 16 * thread;
     // tl.store(out + o, pairs, mask=o < 2 * n)                                         shapes.py:23
-    store_edge(out + o, 2 * n - o, pairs);
+    store_narrow_edge<uint4>(out + o, 2 * n - o, pairs);
 }

@@ -25,6 +25,25 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -68,9 +87,9 @@ matrix_buffer(const __half* __restrict__ x, __half* out)
     for (int k = 0; k < 8; ++k) turned[k] = shared.buf[r_2 + k][c_2];
 
     // tl.store(out + at, whole)                                                        shared.py:37
-    store_vector(out + at, whole);
+    store_narrow<uint4>(out + at, whole);
     // tl.store(out + M * N + cols * M + rows, turned)                                  shared.py:38
-    store_vector(out + 1024 + c_2 * 16 + r_2, turned);
+    store_narrow<uint4>(out + 1024 + c_2 * 16 + r_2, turned);
     // tl.store(out + 2 * M * N, tl.load(tle.gpu.local_ptr(buf, (M - 1, 1))))           shared.py:39
     const __half buf_value = shared.buf[15][1];
     if (thread == 0) out[2048] = buf_value;

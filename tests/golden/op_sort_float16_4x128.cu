@@ -195,11 +195,23 @@ __device__ __forceinline__ void sort_rows(T (&keys)[ROWS][COUNT], Slots&& slots)
     }
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 8 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint2* pointer, uint2 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" :: "l"(pointer), "r"(bits.x), "r"(bits.y) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 }  // namespace
@@ -221,5 +233,5 @@ sort_rows_(const __half* __restrict__ x, __half* out)
     Vector<__half, 4> x_sorted;
     #pragma unroll
     for (int k = 0; k < 4; ++k) x_sorted[k] = __float2half(float_of_key(keys[0][k]));
-    store_vector(out + at, x_sorted);
+    store_narrow<uint2>(out + at, x_sorted);
 }

@@ -34,6 +34,12 @@ def beyond_by_folding(x, y, out, n):
     tl.store(out + 3, value % (many - 40))
 
 
+@tle2cuda.jit
+def both_hold(x, y, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, (tl.load(x + i, mask=i < n, other=0) > 0) & (tl.load(y + i, mask=i < n, other=0) == 3))
+
+
 @pytest.mark.parametrize("dtype", ["i8", "u8", "i32", "u32", "i64", "u64"])
 def test_shifts_are_plain_where_the_amount_is_proved(dtype):
     text = emitted(in_range, TILES.format(dtype), N=512).source
@@ -54,3 +60,9 @@ def test_what_folding_finds_out_leaves_no_undefined_operation():
     assert "out[1] = value >> 31;" in text
     assert "out[2] = -1;" in text
     assert "out[3] = value;" in text
+
+
+def test_what_the_compiler_would_branch_around_stands_first():
+    signature = "x *i32:16, y *{}:16, out *i8:16, n i32"
+    assert "flag[k] && y_value[k] == 3.0f" in body(both_hold, signature.format("fp32"), N=512)
+    assert "y_value[k] == __float2half(3.0f) && flag[k]" in body(both_hold, signature.format("fp16"), N=512)

@@ -108,8 +108,8 @@ class RandomTasks:
         is_used = rng.random() < 0.4
         if is_used or rng.random() < 0.2:  # what the default warps set up in front
             maker.store(maker.whole(self.side))
-        link = rng.choice(["pipe", "pipe", "pipe", "mbarriers"])
-        (self._pipes if link == "pipe" else self._mbarriers)()
+        ways = [self._pipes, self._pipes, self._mbarriers, self._chain, self._prefetch, self._turns, self._ring]
+        rng.choice(ways)()
         if is_used:
             self._use(self.side, maker.constant(0))
 
@@ -210,6 +210,125 @@ class RandomTasks:
                     if number == 1 and rng.random() < 0.3:
                         maker.store(maker.whole(self.side))
 
+    def _chain(self) -> None:
+        """A task between two pipes, reading one and writing the other."""
+        maker, rng = self.maker, self.rng
+        capacities = [rng.randint(1, 3) for _ in range(2)]
+        pipes = [
+            maker.pipe(name, count, {"data": maker.ring(f"{name}_ring", count)})
+            for name, count in zip(("p", "q"), capacities, strict=True)
+        ]
+        ways = rng.choice([["plain"], ["tma"], ["cp_async"], ["plain", "cp_async"]])
+
+        def produce(i: Value) -> None:
+            stage, lap = maker.stage(i, capacities[0])
+            self._fill(maker.acquire(pipes[0], stage, lap)[0], i, ways)
+            maker.op("pipe_commit", (pipes[0], stage, lap))
+
+        def change(i: Value) -> None:
+            stage, lap = maker.stage(i, capacities[0])
+            (given,) = maker.wait(pipes[0], stage, lap, None)
+            value = maker.load(maker.whole(given))
+            if early := rng.random() < 0.5:
+                maker.op("pipe_release", (pipes[0], stage, lap), None, reader=None)
+            following, next_lap = maker.stage(i, capacities[1])
+            (slot,) = maker.acquire(pipes[1], following, next_lap)
+            maker.store(maker.whole(slot), value)
+            maker.op("pipe_commit", (pipes[1], following, next_lap))
+            if not early:
+                maker.op("pipe_release", (pipes[0], stage, lap), None, reader=None)
+
+        def consume(i: Value) -> None:
+            stage, lap = maker.stage(i, capacities[1])
+            (slot,) = maker.wait(pipes[1], stage, lap, None)
+            self._use(slot, i)
+            maker.op("pipe_release", (pipes[1], stage, lap), None, reader=None)
+
+        self._tasks([produce, change, consume])
+
+    def _prefetch(self) -> None:
+        """One task that fills the next stage before it uses this one."""
+        maker, rng = self.maker, self.rng
+        capacity = rng.randint(2, 3)
+        pipe = maker.pipe("p", capacity, {"data": maker.ring("ring", capacity)})
+        ways = rng.choice([["plain"], ["tma"], ["cp_async"], ["plain", "tma"]])
+        one = maker.constant(1)
+
+        def fill(i: Value) -> None:
+            stage, lap = maker.stage(i, capacity)
+            self._fill(maker.acquire(pipe, stage, lap)[0], i, ways)
+            maker.op("pipe_commit", (pipe, stage, lap))
+
+        def step(i: Value) -> None:
+            following = maker.op("add", (i, one), I32)
+            with maker.branch(maker.op("cmp", (following, self.trips), BOOL, predicate="lt")) as branch:
+                with branch.then():
+                    fill(following)
+            stage, lap = maker.stage(i, capacity)
+            (slot,) = maker.wait(pipe, stage, lap, None)
+            self._use(slot, i)
+            maker.op("pipe_release", (pipe, stage, lap), None, reader=None)
+
+        fill(maker.constant(0))
+        self._loop(step)
+
+    def _ring(self) -> None:
+        """One task with mbarriers of its own: the engine fills the stage that was used last while the next is used."""
+        maker, rng = self.maker, self.rng
+        capacity = rng.randint(2, 3)
+        ring, full = maker.ring("ring", capacity), maker.barriers("full", capacity, expect=4 * TILE)
+        ahead = maker.constant(capacity - 1)
+
+        def fill(i: Value) -> None:
+            stage, _ = maker.stage(i, capacity)
+            maker.tma_load(maker.slot(ring, stage), i, "barrier", (full, stage))
+
+        def step(i: Value) -> None:
+            following = maker.op("add", (i, ahead), I32)
+            with maker.branch(maker.op("cmp", (following, self.trips), BOOL, predicate="lt")) as branch:
+                with branch.then():
+                    fill(following)
+            stage, lap = maker.stage(i, capacity)
+            maker.op("mbarrier_wait", (full, stage, lap))
+            self._use(maker.slot(ring, stage), i)
+
+        for number in range(capacity - 1):
+            i = maker.constant(number)
+            with maker.branch(maker.op("cmp", (i, self.trips), BOOL, predicate="lt")) as branch:
+                with branch.then():
+                    fill(i)
+        self._loop(step)
+
+    def _turns(self) -> None:
+        """Two tasks that use one buffer in turn, each telling the other at a named barrier."""
+        maker, rng = self.maker, self.rng
+        table = maker.buffer("table")
+        warps = [maker.builder.num_warps, rng.choice([1, 2])]
+        threads = 32 * sum(warps)
+
+        def meet(number: int, kind: str) -> None:
+            maker.op("named_barrier", (), None, number=number, threads=threads, kind=kind)
+
+        def first(i: Value) -> None:
+            meet(0, "sync")
+            self._fill(table, i, ["plain", "tma"])
+            meet(1, "arrive")
+
+        def second(i: Value) -> None:
+            meet(0, "arrive")
+            meet(1, "sync")
+            self._use(table, i)
+
+        self._tasks([first, second], warps)
+
+    def _tasks(self, bodies: list, warps: list[int] | None = None) -> None:  # type: ignore[type-arg]
+        maker, rng = self.maker, self.rng
+        with maker.specialized() as partitions:
+            for number, body in enumerate(bodies):
+                count = warps[number] if warps else rng.choice([1, 2]) if number else maker.builder.num_warps
+                with partitions.task(count):
+                    self._loop(body)
+
     def _mbarriers(self) -> None:
         maker, rng = self.maker, self.rng
         capacity = rng.randint(1, 3)
@@ -235,10 +354,7 @@ class RandomTasks:
 
         bodies = [produce, consume]
         rng.shuffle(bodies)
-        with maker.specialized() as partitions:
-            for number, body in enumerate(bodies):
-                with partitions.task(maker.builder.num_warps if number == 0 else rng.choice([1, 2])):
-                    self._loop(body)
+        self._tasks(bodies)
 
     def kernel(self) -> Kernel:
         return self.maker.kernel()

@@ -12,6 +12,7 @@ Tasks are coroutines; any of those that can go on goes on.
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,7 +35,9 @@ SCALARS = {
     "idiv": lambda a, b: a // b,
     "and": lambda a, b: a & b,
     "shr": lambda a, b: a >> b,
+    "shl": lambda a, b: a << b,
 }
+COMPARISONS = {name: getattr(operator, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")}
 
 
 @dataclass
@@ -76,6 +79,14 @@ class Phase:
     waits: dict[int, list[tuple[Op, int, int]]] = field(default_factory=dict)  # by phase: who waited for it, and when
 
 
+class Meeting:
+    """Threads that came to a named barrier."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.told = nothing()
+
+
 class Simulation:
     """One execution of a kernel with given arguments."""
 
@@ -89,6 +100,7 @@ class Simulation:
         self.full: dict[tuple[Value, int], Phase] = {}
         self.empty: dict[tuple[Value, int, str | None], Phase] = {}
         self.mbarriers: dict[tuple[Value, int], Phase] = {}
+        self.meetings: dict[int, list[Meeting]] = {}
         self.pipes: dict[Value, Op] = {}
         self.values: dict[Value, object] = {}
 
@@ -227,6 +239,8 @@ class TaskRunner:
             self.values[result] = np.arange(op.attrs["start"], op.attrs["end"])
         elif op.name in SCALARS and all(v is not None for v in operands):
             self.values[result] = SCALARS[op.name](*operands)
+        elif op.name == "cmp" and all(v is not None for v in operands):
+            self.values[result] = COMPARISONS[op.attrs["predicate"]](*operands)
         elif op.name == "splat":
             self.values[result] = np.broadcast_to(operands[0], shape) if operands[0] is not None else None
         elif op.name == "local_ptr":
@@ -256,7 +270,8 @@ class TaskRunner:
             self.values[result] = value
 
     def do_if(self, op: Op) -> Iterator[bool]:
-        region = op.regions[self.whole.rng.randrange(2)]
+        condition = self.values.get(op.operands[0])
+        region = op.regions[self.whole.rng.randrange(2) if condition is None else 0 if condition else 1]
         yield from self.region(region)
         for result, value in zip(op.results, region.terminator.operands, strict=True):
             self.values[result] = self.values.get(value)
@@ -321,7 +336,9 @@ class TaskRunner:
             for buffer in scratch_operands(op):
                 root, start = self.get(buffer)
                 for element in range(buffer.type.num_elements):
-                    self.touch(element % self.count, (root, start + element), kind, op)
+                    for thread in (element % self.count, (element + 1) % self.count):  # others read than write
+                        if kind == "read" or thread == element % self.count:
+                            self.touch(thread, (root, start + element), kind, op)
             self.tick()
 
     def do_barrier(self, op: Op) -> Iterator[bool]:
@@ -456,6 +473,21 @@ class TaskRunner:
         made = next(o for o in self.whole.kernel.body.ops if barriers in o.results)
         number = self.get(op.operands[2]) - (made.attrs["init"] == "ready")
         yield from self.wait(self.whole.mbarriers, (barriers, index), number, op)
+
+    def do_named_barrier(self, op: Op) -> Iterator[bool]:
+        """Threads are counted; those that wait go on when all are there."""
+        meeting = self.whole.meetings.setdefault(op.attrs["number"], [Meeting()])
+        mine = meeting[-1]
+        mine.count += self.count
+        mine.told.learn(self.arrivals())
+        if mine.count == op.attrs["threads"]:
+            meeting.append(Meeting())
+        while op.attrs["kind"] == "sync" and mine.count < op.attrs["threads"]:
+            yield False
+        if op.attrs["kind"] == "sync":
+            self.all_know(mine.told)
+            self.tick()
+        yield True
 
     def pipe(self, op: Op) -> tuple[Value, int, int]:
         return self.get(op.operands[0]), self.get(op.operands[1]), self.get(op.operands[2])

@@ -29,6 +29,13 @@ def clocked(x, out, N: tl.constexpr):
     tl.store(out + i, tl.load(x + i) + stamp)
 
 
+@tle2cuda.jit
+def noisy(x, out, seed, N: tl.constexpr):
+    i = tl.arange(0, N)
+    noise = tl.log(tl.rand(seed, tl.arange(0, N // 4)))
+    tl.store(out + i, tl.load(x + i) + tl.reshape(tl.join(tl.join(noise, noise), tl.join(noise, noise)), (N,)))
+
+
 def threads(kernel, size, num_warps=4, signature="*i32:16, *i32:16, i32"):
     emitted = tle2cuda.emit(kernel, f"{signature}, {size}", num_warps=num_warps)
     return emitted.contract.cta_threads
@@ -41,6 +48,10 @@ def test_small_tiles_take_fewer_warps(size, warps):
 
 def test_rows_that_lie_in_one_warp_take_one():
     assert threads(best_first, 128, signature="*i32:16, *i32:16") == 32
+
+
+def test_long_operations_count_more_than_the_loads_of_a_larger_tile():
+    assert threads(noisy, 256, signature="*fp32:16, *fp32:16, i32") == 64
 
 
 def test_inline_ptx_keeps_the_threads_that_it_may_ask_for():

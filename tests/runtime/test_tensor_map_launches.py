@@ -18,6 +18,7 @@ import tle2cuda.language as tl
 from tle2cuda import errors
 from tle2cuda.emulator.tensor_maps import encode_spec
 from tle2cuda.jit_function import JitFunction
+from tle2cuda.language import tle
 from tle2cuda.runtime import launcher as launcher_module
 from tle2cuda.runtime import tensor_maps
 from tle2cuda.runtime.args import BoundArguments
@@ -394,3 +395,85 @@ def test_three_maps_cost_little_more_than_three_pointers(
     pointers = microseconds(lambda: kernel[(8,)](*tensors, 5, BLOCK=64), plain_driver)
     maps = microseconds(lambda: with_maps[(8,)](*descriptors, 5, BLOCK=64), driver)
     assert maps - pointers < 4, f"{maps:.2f} against {pointers:.2f} us"  # 2 on a machine that is not shared
+
+
+# --- Host descriptors, from the array to the result ---
+
+
+@tle2cuda.jit
+def doubled(source, target, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row, column = tl.program_id(0) * ROWS, tl.program_id(1) * COLUMNS
+    tile = tle.gpu.alloc([ROWS, COLUMNS], tl.float32)
+    tle.gpu.copy(source, tile, [ROWS, COLUMNS], [row, column])
+    tl.store(tle.gpu.local_ptr(tile), tl.load(tle.gpu.local_ptr(tile)) * 2)
+    tle.gpu.copy(tile, target, [ROWS, COLUMNS], [row, column])
+
+
+SIGNATURE = "tensordesc<fp32[16, 32]>, tensordesc<fp32[16, 32]>, 16, 32"
+
+
+def test_parts_of_host_descriptors_leave_the_kernel() -> None:
+    contract = tle2cuda.emit(doubled, SIGNATURE).contract
+    assert not any(spec.is_passed for spec in contract.args)
+    assert [p.name for p in contract.parameters] == ["source_map", "target_map"]
+    assert contract.tensor_maps[0] == dataclasses.replace(
+        host_map("source"), dtype="fp32", box=(16, 32), source=contract.tensor_maps[0].source
+    )
+    assert contract.min_arch == "sm_90"
+    older = tle2cuda.emit(doubled, SIGNATURE, arch="sm_80").contract
+    assert all(spec.is_passed for spec in older.args) and not older.tensor_maps
+
+
+def _pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(rows).integers(-9, 9, (rows, columns)).astype(np.float32)
+    return x, np.zeros_like(x)
+
+
+def test_host_descriptors_in_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    for rows, columns in ((40, 72), (16, 32), (1, 4)):
+        x, out = _pair(rows, columns)
+        descriptors = [TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out)]
+        doubled[(-(-rows // 16), -(-columns // 32))](*descriptors, 16, 32)
+        np.testing.assert_array_equal(out, 2 * x)
+    x, out = _pair(8, 30)
+    with pytest.raises(errors.InvalidArgument, match="argument `source`: rows of a TensorDescriptor begin at multiples"):
+        doubled[(1, 1)](TensorDescriptor.from_tensor(x, [16, 32]), TensorDescriptor.from_tensor(out, [16, 32]), 16, 32)
+
+
+@pytest.mark.gpu
+def test_host_descriptors_on_the_gpu() -> None:
+    import cupy
+
+    compiled = tle2cuda.compile(doubled, SIGNATURE)
+    for rows, columns in ((40, 72), (16, 32), (1, 4), (2000, 1000)):
+        x, out = (cupy.asarray(array) for array in _pair(rows, columns))
+        grid = (-(-rows // 16), -(-columns // 32))
+        descriptors = [TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out)]
+        for _ in range(3):
+            out[...] = 0
+            doubled[grid](*descriptors, 16, 32)
+            assert (out == 2 * x).all()
+        out[...] = 0
+        compiled(grid, (128,), tuple(descriptors))
+        assert (out == 2 * x).all()
+        out[...] = 0
+        compiled(grid, (128,), (x, rows, columns, columns, out, rows, columns, columns))
+        assert (out == 2 * x).all()
+    x = cupy.zeros(200, cupy.float32)
+    with pytest.raises(errors.ArgumentError, match="`source_base`: the tensor begins 4 bytes behind a multiple of 16"):
+        compiled((1, 1), (128,), (x[1:], 4, 4, 4, x, 4, 4, 4))
+
+
+@pytest.mark.gpu
+def test_every_map_that_is_checked_is_encoded_by_the_driver() -> None:
+    import cupy
+
+    memory = cupy.zeros(1 << 16, cupy.uint8)
+    for dtype in tensor_maps._DATA_TYPES:
+        for swizzle_bytes in (0, 32, 64, 128):
+            size = tensor_maps.DTYPE_BYTES[dtype]
+            columns = (swizzle_bytes or 16) // size
+            spec = TensorMapSpec("m", dtype, "x", ("8", str(columns)), ("128",), (8, columns), swizzle_bytes=swizzle_bytes)
+            described = describe_map(spec, {}, memory.data.ptr)
+            assert len(tensor_maps.encode(spec, described, memory.data.ptr)) == 128

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tle2cuda.analysis.axis_info import within
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, I64, DType, PointerType, element_of
+from tle2cuda.ir.classify import ELEMENTWISE
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I64, DType, PointerType, element_of
 from tle2cuda.lowering.cexpr import (
     ADD,
     AND,
@@ -35,6 +36,7 @@ _ROUNDED |= {("add", F64): "__dadd_rn", ("sub", F64): "__dsub_rn", ("mul", F64):
 _ROUNDED |= {(op, t): f"__h{op}_rn" for op in ("add", "sub", "mul") for t in (F16, BF16)}
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("&&", AND), "or": ("||", OR), "xor": ("!=", EQUALITY)}
+_NARROW_FLOATS = (F16, BF16, F8E4NV, F8E5)
 
 
 _WIDEN = "static_cast<long long>("
@@ -117,6 +119,8 @@ def _bits(state: State, op: Op, args: list[C]) -> C:
         if op.name == "xor" and b.text == "true":
             return negate(a)
         sign, precedence = _LOGIC[op.name]
+        if op.name != "xor" and _has_narrow_floats(state, op.operands[1]):
+            a, b = b, a
         if {a.precedence, b.precedence} & {AND, OR} - {precedence}:
             return C(f"{a.at(EQUALITY)} {sign} {b.at(EQUALITY)}", precedence, a.deps | b.deps)
         return binary(sign, precedence, a, b)
@@ -124,6 +128,24 @@ def _bits(state: State, op: Op, args: list[C]) -> C:
     if op.name == "xor" and b.text in ("-1", "-1ll"):
         return narrowed(dtype(op), C(f"~{a.at(15)}", 15, a.deps))
     return narrowed(dtype(op), mixed_bits(sign, precedence, a, b))
+
+
+def _has_narrow_floats(state: State, value: Value) -> bool:
+    """Whether a condition is computed of narrow floats, whose arithmetic is inline PTX in CUDA's headers.
+
+    The compiler does not see that it may as well be done, and branches around it where it stands to the right of `&&` or
+    `||`. Behind such a branch the load of one element waits for the condition of the one before.
+    """
+    todo, seen = [value], {value}
+    while todo:
+        op = state.definitions.get(todo.pop())
+        if op is None or op.name not in ELEMENTWISE:
+            continue
+        if any(element_of(v.type) in _NARROW_FLOATS for v in op.operands):
+            return True
+        todo += [v for v in op.operands if v not in seen]
+        seen.update(op.operands)
+    return False
 
 
 @rule("shl", "shr")

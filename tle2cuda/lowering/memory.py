@@ -247,6 +247,10 @@ class MemoryEmitter:
         size = pointee(access.pointer).bytes
         return size < REGISTER_BYTES <= size * self.ev.vec and pointee(access.pointer) is not BOOL
 
+    def _is_global(self, pointer: Value) -> bool:
+        element = element_of(pointer.type)
+        return isinstance(element, PointerType) and element.space == GLOBAL
+
     def _other_base(self, access: Access) -> C:
         if access.other is None:
             return literal(self.state, 0, pointee(access.pointer))
@@ -303,6 +307,10 @@ class MemoryEmitter:
         cache = "" if helper is None else helper.removeprefix("store")
         if cache:
             self.state.helper(f"store{cache}")
+        if not cache and self._is_global(op.operands[0]) and self._is_narrow(access_of(op)):
+            word = min(MAX_ACCESS_BYTES, self.ev.vec * pointee(op.operands[0]).bytes)
+            self.state.helper(f"store_bits{word}")
+            return f"{self.state.helper('store_narrow_edge' if is_edge else 'store_narrow')}<{_WORDS[word]}>"
         return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
 
 

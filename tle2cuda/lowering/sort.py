@@ -95,29 +95,31 @@ def _call(state: State, op: Op, where: ScanAxis, keys: str, best: str, left: int
         raise InternalError("sort on a layout whose warps along the axis are scattered", op.span)
     step = 1 << lowest
     down = "true" if op.attrs["descending"] else "false"
-    if where.warps:
-        key_type = sort_key(dtype_of(op.operands[0].type))
-        chunk = sort_chunk(op)
-        shape = f"{key_type.cuda}, {chunk}, {state.task.num_threads}"
-        if state.task.is_cta:
-            slots = f"{state.helper('WarpSlots')}<{shape}>"
-        else:
-            own = f"{state.task.first_thread}, {state.task.barrier_function}"
-            slots = f"{state.helper('PartitionSlots')}<{shape}, {own}>"
-        slots += f"{{{state.buffers[op.operands[-1]].text}}}"
-    else:
-        slots = f"{state.helper('NoSlots')}{{}}"
     group = op.results[0].type.shape[op.attrs["axis"]] // left  # type: ignore[union-attr]
+    if threads == 1 and op.attrs.get("merge"):
+        size = op.results[0].type.shape[op.attrs["axis"]]  # type: ignore[union-attr]
+        return f"{state.helper('merge_in_thread')}<{size}, {down}>({keys});"
+    if threads == 1 and best == keys:
+        return f"{state.helper('sort_in_thread')}<{left}, {down}>({keys});"
+    slots = _slots(state, op, where)
     if op.attrs.get("merge"):
-        if threads == 1:
-            size = op.results[0].type.shape[op.attrs["axis"]]  # type: ignore[union-attr]
-            return f"{state.helper('merge_in_thread')}<{size}, {down}>({keys});"
         return f"{state.helper('merge_rows')}<{threads}, {step}, {down}>({keys}, {threads // 2}, {slots});"
     if best != keys:
         return f"{state.helper('best_of_rows')}<{threads}, {step}, {group}, {down}>({keys}, {best}, {slots});"
-    if threads == 1:
-        return f"{state.helper('sort_in_thread')}<{left}, {down}>({keys});"
     return f"{state.helper('sort_rows')}<{threads}, {step}, {threads}, {down}>({keys}, {slots});"
+
+
+def _slots(state: State, op: Op, where: ScanAxis) -> str:
+    """The object through which warps exchange keys."""
+    if not where.warps:
+        return f"{state.helper('NoSlots')}{{}}"
+    shape = f"{sort_key(dtype_of(op.operands[0].type)).cuda}, {sort_chunk(op)}, {state.task.num_threads}"
+    if state.task.is_cta:
+        slots = f"{state.helper('WarpSlots')}<{shape}>"
+    else:
+        own = f"{state.task.first_thread}, {state.task.barrier_function}"
+        slots = f"{state.helper('PartitionSlots')}<{shape}, {own}>"
+    return f"{slots}{{{state.buffers[op.operands[-1]].text}}}"
 
 
 def _to_key(state: State, element: C, dtype: DType) -> C:

@@ -33,9 +33,8 @@ from tle2cuda.layout import (
     unflatten,
 )
 from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
+from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads
 
-MAX_ACCESS_BYTES = 16
-SECTOR_BYTES = 32
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
 PRODUCT_VECTOR = 4
 """Neighbouring elements of an operand that a thread reads at once: 16 bytes of float32."""
@@ -54,6 +53,7 @@ class Component:
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
+    made_by: list[Op] = field(default_factory=list)  # changes of shape of tiles that have registers
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
     parts: list[tuple[int, ...]] = field(default_factory=list)  # extents of parts that are taken out or put in
     turned_into: list[Op] = field(default_factory=list)  # transpositions of its tiles
@@ -63,8 +63,9 @@ class Component:
 class SwizzledAccesses:
     """Which pointers lead into swizzled buffers, and where their elements lie."""
 
-    def __init__(self, kernel: Kernel, made: Mapping[Value, Op]) -> None:
+    def __init__(self, kernel: Kernel, made: Mapping[Value, Op], info: Mapping[Value, AxisInfo]) -> None:
         self._definitions = made
+        self._info = info
         self._spans = {
             op.result: op.attrs["swizzle_bytes"]
             for op in walk(kernel.body)
@@ -80,7 +81,7 @@ class SwizzledAccesses:
             turned: A transposition of the tile that is loaded through them, whose result is meant.
         """
         op = self._definitions.get(pointer)
-        if self._roots is None or op is None or op.name != "local_ptr" or len(op.operands) != 1:
+        if self._roots is None or op is None or op.name != "local_ptr":
             return None
         buffer = op.operands[0].type
         assert isinstance(buffer, BufferType)
@@ -90,9 +91,36 @@ class SwizzledAccesses:
         (span,) = spans
         size = buffer.element.bytes
         places = SharedLayout.swizzled(buffer.shape, size, int(span or 0))
-        axes = range(len(buffer.shape)) if turned is None else turned.attrs["perm"]
+        axes = self._buffer_axes(op)
+        if axes is None:
+            return None
+        if turned is not None:
+            axes = tuple(axes[axis] for axis in turned.attrs["perm"])
         images = [image * size for axis in reversed(axes) for image in places.images_elems[axis]]
         return SharedAccess(tuple(images), size)
+
+    def _buffer_axes(self, op: Op) -> tuple[int, ...] | None:
+        """For each axis of a tile of pointers the axis of the buffer along which it goes; None when it is another way."""
+        buffer, pointers = op.operands[0].type, op.result.type
+        if not isinstance(buffer, BufferType) or not isinstance(pointers, TileType):
+            return None
+        indices = op.operands[1:]
+        if not indices:
+            return tuple(range(len(buffer.shape)))
+        if len(pointers.shape) != len(indices):
+            return None
+        found: dict[int, int] = {}
+        for axis, index in enumerate(indices):
+            known = self._info.get(index)
+            if known is None or known.lo != 0:
+                return None
+            goes = [a for a, extent in enumerate(pointers.shape) if known.constancy[a] < extent]
+            if len(goes) != 1 or known.contiguity[goes[0]] < pointers.shape[goes[0]]:
+                return None
+            found[goes[0]] = axis
+        if len(found) != len(indices) or any(pointers.shape[a] != buffer.shape[b] for a, b in found.items()):
+            return None
+        return tuple(found[axis] for axis in range(len(found)))
 
 
 class LayoutChoice:
@@ -107,7 +135,7 @@ class LayoutChoice:
         self._components: dict[Value, Component] = {}
         self._layouts: dict[Value, Layout | None] = {}
         self._registers_in: dict[Value, bool] = {}
-        self._swizzled = SwizzledAccesses(kernel, self._definitions)
+        self._swizzled = SwizzledAccesses(kernel, self._definitions, info)
         for op in walk(kernel.body):
             self._connect(op)
         for op in walk(kernel.body):
@@ -186,6 +214,8 @@ class LayoutChoice:
                 element = pointer.type.element  # type: ignore[union-attr]
                 assert isinstance(element, PointerType)
                 self._component(member).accesses.append((pointer, element.element.bytes))
+                for operand in op.operands:
+                    self._note_broadcast(operand, member, small=op.name != "store")
         elif op.name in ("scan", "exclusive_sum"):
             axis = op.attrs.get("axis", 0)
             if op.operands[0] not in self.lazy:
@@ -203,6 +233,9 @@ class LayoutChoice:
             for result in op.results:
                 if is_tile(result):
                     self._component(result).reduced_from.append((op.operands[0], op.attrs["axis"]))
+        elif op.name in ("expand_dims", "reshape"):
+            if op.results[0] not in self.lazy and op.operands[0] not in self.lazy:
+                self._component(op.results[0]).made_by.append(op)
         elif op.name == "trans" and not self.lazy.intersection((op.operands[0], op.result)):
             self._component(op.operands[0]).turned_into.append(op)
             self._component(op.result).turned_from.append(op)
@@ -210,7 +243,7 @@ class LayoutChoice:
             self._note_parts(op)
         elif op.name == "insert" and op.operands[0] not in self.lazy:
             self._component(op.operands[0]).parts.append(op.operands[1].type.shape)  # type: ignore[union-attr]
-        elif op.name in ELEMENTWISE or op.name == "store":
+        elif op.name in ELEMENTWISE:
             member = self._member(op)
             if member is not None:
                 for operand in op.operands:
@@ -236,19 +269,22 @@ class LayoutChoice:
                 component.parts.append(part)
         component.in_registers = wanted
 
-    def _note_broadcast(self, operand: Value, meets: Value, path: tuple[Op, ...] = ()) -> None:
+    def _note_broadcast(self, operand: Value, meets: Value, path: tuple[Op, ...] = (), small: bool = False) -> None:
         """A broadcast of registers, or these with a new axis: their source would like the layout of what it meets.
 
-        Lazy arithmetic and changes of shape between them and `meets` are looked through.
+        Lazy arithmetic and changes of shape between them and `meets` are looked through. `small` says to note only what has
+        no more elements than there are threads: it gains nothing by a layout of its own, which it would be moved out of.
         """
         maker = self._definitions.get(operand)
         if not is_tile(operand) or maker is None or not self.holds_registers(operand):
             return
         if operand in self.lazy and maker.name in ELEMENTWISE:
             for inner in maker.operands:
-                self._note_broadcast(inner, meets, path)
+                self._note_broadcast(inner, meets, path, small)
         elif maker.name in SHAPE and is_tile(maker.operands[0]):
-            self._note_broadcast(maker.operands[0], meets, (*path, maker))
+            self._note_broadcast(maker.operands[0], meets, (*path, maker), small)
+        elif small and num_elements(operand.type.shape) > self.kernel.num_threads:  # type: ignore[union-attr]
+            return
         elif any(op.name == "broadcast" for op in path):
             self._component(operand).broadcast_into.append((meets, path))
         elif len(path) == 1 and path[0].name == "expand_dims":
@@ -304,6 +340,9 @@ class LayoutChoice:
             if component.accesses and any(op.name in ("reshape", "trans") for op in path):
                 continue  # what is read from memory in few accesses is rather converted
             layout = self.layout_for(meets)
+            maker = self._definitions.get(meets)
+            if maker is not None and maker.name == "load":
+                layout = self.for_load(maker, layout)
             for op in path:
                 layout = backward(op, layout, op.operands[0])
             return layout
@@ -313,6 +352,9 @@ class LayoutChoice:
         if component.turned_into and self._is_swizzled(component):
             turned = component.turned_into[0]
             return backward(turned, self.layout_for(turned.result), turned.operands[0])
+        if component.made_by and not any(self._is_contiguous(pointer) for pointer, _ in component.accesses):
+            (source,) = component.made_by[0].operands  # which stays where it is, the shape alone changes
+            return forward(component.made_by[0], self.layout_for(source))
         part = self._common_part(component)
         if not component.accesses:
             return self.default(part, component.in_registers).whole_of_part(shape)
@@ -347,6 +389,11 @@ class LayoutChoice:
         pointer, size = anchor
         kept = max(1, SECTOR_BYTES // (layout.vector()[1] * size)).bit_length() - 1 if _is_global(pointer) else 0
         return without_conflicts(layout, min(kept, LANE_BITS), accesses)
+
+    def _is_contiguous(self, pointer: Value) -> bool:
+        """Whether neighbours along some axis of an access are known to be neighbours in memory."""
+        info = self.info.get(pointer)
+        return info is not None and max(info.contiguity) > 1
 
     def _common_part(self, component: Component) -> tuple[int, ...]:
         """The extents of parts that should lie in registers apart from each other; else those of the whole tile.
@@ -445,6 +492,24 @@ class LayoutChoice:
             return blocked(shape, self.kernel.num_warps, order, sizes)
         last = (*(axis for axis in order if axis != warps_beside), warps_beside)
         return blocked(shape, self.kernel.num_warps, order, sizes, warp_order=last)
+
+    def for_load(self, op: Op, preferred: Layout) -> Layout:
+        """The layout of a load that would like another: that one, as long as it costs little."""
+        info = self.info.get(op.operands[0])
+        if info is not None and caches_neighbours(info, op, preferred):
+            return preferred
+        return self.coalesced(op.operands[0], preferred)
+
+    def coalesced(self, pointer: Value, preferred: Layout, is_store: bool = False) -> Layout:
+        """The layout of an access that would like another: its own where a warp's access would be spread in that.
+
+        Pointers in registers stay where they are: moving them costs more than it saves.
+        """
+        info = self.info.get(pointer)
+        if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
+            return preferred
+        best = self.for_access(pointer, preferred.shape)
+        return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""

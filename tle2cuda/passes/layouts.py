@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
-from tle2cuda.ir.classify import ELEMENTWISE, is_tile
+from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, BufferType, PointerType, TileType
+from tle2cuda.ir.types import I32, BufferType, TileType
 from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.layout_choice import MAX_ACCESS_BYTES, SECTOR_BYTES, LayoutChoice, backward, forward, num_elements
+from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
@@ -137,7 +137,7 @@ class _Assign:
         key = (old, layout)
         if (found := self.find(key)) is not None:
             return found
-        if old in self.lazy:
+        if old in self.lazy or self._is_of_tiles_before_the_loop(old):
             new = self._clone(self.definitions[old], layout)
         else:
             new = self.now(old)
@@ -150,6 +150,21 @@ class _Assign:
             self.scopes[level][key] = new
         return new
 
+    def _is_of_tiles_before_the_loop(self, old: Value) -> bool:
+        """Whether a tile is made in this loop by one cheap operation on tiles that were there before it.
+
+        These are converted once, and the operation repeated, rather than its result converted in each iteration.
+        """
+        op = self.definitions.get(old)
+        here = len(self.outputs) - 1
+        if op is None or not self.in_loop[-1] or old in self.lazy or self.depth.get(self.now(old), 0) < here:
+            return False
+        if op.name in ("expand_dims", "reshape", "trans"):
+            return self._is_of_tiles_before_the_loop(op.operands[0])
+        held = [v for v in op.operands if is_tile(v) and v not in self.lazy]
+        before = all(self.home((self.now(v),), through_branches=False) < here for v in held)
+        return bool(held) and before and is_index_like(op)
+
     def _clone(self, op: Op, layout: Layout) -> Value:
         operands = tuple(self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)
         old = op.results[0]
@@ -157,6 +172,8 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
+        if op.name in ("idiv", "rem"):
+            level = max(level, self.depth.get(old, 0))  # the divisor may be zero where this is not executed
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 
@@ -215,6 +232,7 @@ class _Assign:
 
     def visit(self, op: Op) -> None:
         if op.results and op.results[0] in self.lazy:
+            self.depth[op.results[0]] = self.level
             return  # made where it is wanted
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
@@ -272,7 +290,7 @@ class _Assign:
         if not is_tile(op.operands[0]):
             self.rebuild(op, self.operands_in(op, None), None)
             return
-        layout = self.coalesced(op.operands[0], self.pick(list(op.operands), op.results[0]))
+        layout = self.choice.for_load(op, self.pick(list(op.operands), op.results[0]))
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_store(self, op: Op) -> None:
@@ -284,7 +302,7 @@ class _Assign:
         if all(self.natural(v) is None for v in tiles):
             layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
         else:
-            layout = self.coalesced(pointer, self.pick(tiles))
+            layout = self.choice.coalesced(pointer, self.pick(tiles), is_store=True)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_cp_async(self, op: Op) -> None:
@@ -297,29 +315,6 @@ class _Assign:
         order = tuple(reversed(range(len(shape))))
         layout = blocked(shape, self.kernel.num_warps, order, sizes)
         self.rebuild(op, self.operands_in(op, layout), layout)
-
-    def coalesced(self, pointer: Value, layout: Layout) -> Layout:
-        """A layout for an access that prefers `layout`: another one where a warp's access would be spread in that.
-
-        Pointers in registers stay where they are: moving them costs more than it saves.
-        """
-        best = self.choice.for_access(pointer, layout.shape)
-        is_better = self._spreads(pointer, layout) and not self._spreads(pointer, best)
-        return best if is_better and pointer in self.lazy else layout
-
-    def _spreads(self, pointer: Value, layout: Layout) -> bool:
-        """Whether a warp's access in this layout touches much more than it needs: runs shorter than a sector."""
-        info = self.choice.info.get(pointer)
-        element = pointer.type.element  # type: ignore[union-attr]
-        assert isinstance(element, PointerType)
-        if info is None or element.space != GLOBAL or layout.is_replicated:
-            return False
-        axis = max(range(layout.rank), key=lambda a: (info.contiguity[a], a))
-        size = element.element.bytes
-        vector = max(1, min(MAX_ACCESS_BYTES // size, info.contiguity[axis], info.divisibility[axis] // size))
-        if contiguous_run(layout, axis, layout.num_registers) < min(SECTOR_BYTES // size, info.contiguity[axis]):
-            return True
-        return contiguous_run(layout, axis, vector) < min(MAX_ACCESS_BYTES // size, info.contiguity[axis])
 
     def visit_atomic_rmw(self, op: Op) -> None:
         pointer = op.operands[0]
@@ -546,18 +541,3 @@ class _Assign:
     def _worker(self, region: Region, warps: int) -> Region:
         task = replace(self.kernel, body=region, num_warps=warps)
         return _Assign(task, self).region(region, ())
-
-
-def contiguous_run(layout: Layout, axis: int, vector: int) -> int:
-    """Elements along an axis that one warp's access covers without a gap: `vector` registers, then lanes."""
-    registers = _positions(layout.registers, axis)
-    lanes = _positions(layout.lanes, axis)
-    covered = 1
-    while covered in lanes or (covered in registers and covered < vector):
-        covered *= 2
-    return covered
-
-
-def _positions(images: tuple[tuple[int, ...], ...], axis: int) -> set[int]:
-    """Distances along one axis alone."""
-    return {image[axis] for image in images if image[axis] and sum(1 for c in image if c) == 1}

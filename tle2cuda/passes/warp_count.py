@@ -8,7 +8,7 @@ where warps arrive at barriers one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tle2cuda.ir.nodes import Kernel, Region, walk
@@ -17,6 +17,8 @@ from tle2cuda.ir.types import TileType
 _LOOP_WEIGHT = 16  # how often a loop runs, for lack of better knowledge
 _WORTH = 0.7  # share of the work below which half as many warps are better
 _LOOPS = ("for", "while")
+_INSTRUCTIONS: Mapping[str, int] = {"math": 8, "libdevice": 24, "philox": 60, "div": 8, "idiv": 10, "rem": 10}
+"""Instructions of operations that take many, roughly."""
 _COUNTS_WARPS = frozenset(("asm", "asm_block", "dot", "pipe", "named_barrier", "warp_specialize"))
 """Operations that depend on the number of warps: they were made for it, or arrive at barriers that count them."""
 
@@ -48,18 +50,18 @@ def _may_shrink(kernel: Kernel) -> bool:
 
 
 def work(kernel: Kernel) -> int:
-    """Instructions that the warps of a CTA issue for its tiles, roughly: registers of each tile, in each warp."""
-    return kernel.num_warps * _registers(kernel.body, 1)
+    """Instructions that the warps of a CTA issue for its tiles, roughly: those for each register, in each warp."""
+    return kernel.num_warps * _instructions(kernel.body, 1)
 
 
-def _registers(region: Region, weight: int) -> int:
+def _instructions(region: Region, weight: int) -> int:
     total = 0
     for op in region.ops:
         for result in op.results:
             if isinstance(result.type, TileType) and result.type.layout is not None:
-                total += weight * result.type.layout.num_registers
+                total += weight * _INSTRUCTIONS.get(op.name, 1) * result.type.layout.num_registers
         for inner in op.regions:
-            total += _registers(inner, weight * (_LOOP_WEIGHT if op.name in _LOOPS else 1))
+            total += _instructions(inner, weight * (_LOOP_WEIGHT if op.name in _LOOPS else 1))
     return total
 
 

@@ -1,0 +1,84 @@
+"""Planted faults in emitted tensor copies: wrong bytes and phases, missing fences and waits, swapped coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.emulator.async_mutants import Change
+
+INIT_FENCE = "        fence_mbarrier_init();\n    }"
+SET_UP = "__syncthreads();  // all threads see the barriers set up"
+WAIT = "mbarrier_wait(&shared.line_landed, line_landed_phase);"
+FLIP = "line_landed_phase ^= 1;"
+FENCE = "fence_async_proxy();  // shows what was written to `line` to the copy engine"
+BARRIER = "__syncthreads();  // orders the accesses to `line` and the scratch `exchange` before it and after it"
+READ_IN_LOOP = "if (thread == 0) tma_store_wait_read();  // the copy engine has read `line`"
+READ_AT_END = "if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `line`"
+STORE = "tma_store_1d(&out_map, shared.line, start);"
+REFILL_FENCE = "fence_async_proxy();  // the loads of `ring` come before what the copy engine writes"
+REFILL_BARRIER = "__syncthreads();  // orders the loads of `ring` before the stores to it"
+REFILL = "tma_load_2d(shared.ring[stage], &x_map, &shared.landed[stage], 0, row + 3);"
+STAGE_WAIT = "mbarrier_wait(&shared.landed[stage], (row / 3) & 1);"
+XOR = "return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);"
+PANEL = "&shared.tile_landed, j + panel * 32, i);"
+
+
+def _change(name: str, *replacements: tuple[str, str], equivalent: str = "") -> Change:
+    return name, replacements, equivalent
+
+
+def lines() -> Iterator[Change]:
+    """Faults of a buffer that is filled, changed and stored again and again."""
+    yield _change("wait for the copy removed", (WAIT, ""))
+    yield _change("wait for the copy by its issuer alone", (WAIT, f"if (thread == 0) {WAIT}"))
+    yield _change("phase not counted", (FLIP, ""))
+    yield _change("phase starts behind", ("unsigned line_landed_phase = 0;", "unsigned line_landed_phase = 1;"))
+    yield _change("too few bytes expected", ("&shared.line_landed, 1024", "&shared.line_landed, 512"))
+    yield _change("too many bytes expected", ("&shared.line_landed, 1024", "&shared.line_landed, 2048"))
+    yield _change("count of the barrier too large", ("&shared.line_landed, 1);", "&shared.line_landed, 2);"))
+    yield _change(
+        "every thread issues the copy",
+        ("if (thread == 0) {\n            mbarrier_expect", "if (true) {\n            mbarrier_expect"),
+    )
+    yield _change("fence behind the initialisation removed", (INIT_FENCE, INIT_FENCE.replace("fence_mbarrier_init();", "")))
+    yield _change("barrier behind the initialisation removed", (SET_UP, ""))
+    yield _change("proxy fence in front of the store removed", (FENCE, ""))
+    yield _change(
+        "proxy fence in the thread that stores",
+        (FENCE, ""),
+        (STORE, f"fence_async_proxy(); {STORE}"),
+        equivalent="behind the barrier that all meet at, the storing thread's fence is on the way from every write",
+    )
+    yield _change("proxy fence in one warp", (FENCE, f"if (thread < 32) {FENCE}"))
+    yield _change("barrier in front of the store removed", (BARRIER, ""))
+    yield _change("wait for the store's reads removed", (READ_IN_LOOP, ""))
+    yield _change("last wait for the store's reads removed", (READ_AT_END, ""))
+    yield _change("wait for the store's reads in another thread", (READ_AT_END, READ_AT_END.replace("== 0", "== 1")))
+    yield _change("commit removed", ("tma_store_commit();\n        }", "\n        }"))
+    yield _change("box stored one element further", (STORE, STORE.replace("start)", "start + 1)")))
+
+
+def ring() -> Iterator[Change]:
+    """Faults of loads that are in flight ahead."""
+    yield _change("proxy fence behind the reads removed", (REFILL_FENCE, ""))
+    yield _change("proxy fence behind the reads in the issuer alone", (REFILL_FENCE, f"if (thread == 0) {REFILL_FENCE}"))
+    yield _change("barrier behind the reads removed", (REFILL_BARRIER, ""))
+    yield _change("refill of the stage behind", (REFILL, REFILL.replace("ring[stage]", "ring[(stage + 1) % 3]")))
+    yield _change("refill on another barrier", (REFILL, REFILL.replace("landed[stage]", "landed[(stage + 1) % 3]")))
+    yield _change("coordinates swapped", (REFILL, REFILL.replace("0, row + 3", "row + 3, 0")))
+    yield _change("wait removed", (STAGE_WAIT, ""))
+    yield _change("phase swapped", (STAGE_WAIT, STAGE_WAIT.replace("(row / 3)", "(row / 3 + 1)")))
+    yield _change("phase one lap behind", (STAGE_WAIT, STAGE_WAIT.replace("(row / 3) & 1", "((row - 1) / 3) & 1")))
+
+
+def turn() -> Iterator[Change]:
+    """Faults of swizzled panels."""
+    yield _change("swizzle left out", (XOR, "return column;"))
+    yield _change("swizzle of another row", (XOR, XOR.replace("line %", "(line + 1) %")))
+    yield _change("panels from one place", (PANEL, PANEL.replace("j + panel * 32", "j")))
+    yield _change("coordinates of the box swapped", (PANEL, PANEL.replace("j + panel * 32, i", "i, j + panel * 32")))
+    yield _change("bytes of one panel expected", ("&shared.tile_landed, 16384", "&shared.tile_landed, 8192"))
+    yield _change("one panel", ("panel < 2;", "panel < 1;"))
+
+
+TENSOR_CHANGES = {"op_tensor_lines_2500": lines, "op_tensor_ring_3_10": ring, "op_tensor_turn_f32": turn}

@@ -1,0 +1,90 @@
+"""Where tiles lie: what each kernel moves from thread to thread."""
+
+from __future__ import annotations
+
+import tle2cuda
+import tle2cuda.language as tl
+from tle2cuda.compiler import trace_specialized
+from tle2cuda.ir.nodes import Op, walk
+from tle2cuda.ir.types import TileType
+from tle2cuda.passes import pipeline
+from tle2cuda.runtime.signature import parse_signature
+
+
+@tle2cuda.jit
+def ragged_sums(x, lengths, out, n, ROWS: tl.constexpr, COLS: tl.constexpr):
+    row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
+    length = tl.load(lengths + row)
+    total = tl.zeros((ROWS, COLS), tl.float32)
+    for step in range(n):
+        inside = step < length
+        total += tl.load(x + step * ROWS * COLS + row[:, None] * COLS + col[None, :], mask=inside[:, None], other=0)
+    tl.store(out + row[:, None] * COLS + col[None, :], total)
+
+
+@tle2cuda.jit
+def gathered_rows(x, at, out, ROWS: tl.constexpr, COLS: tl.constexpr):
+    row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
+    source = x + tl.load(at + row)[:, None] * COLS + col[None, :]
+    tl.store(out + row[:, None] * COLS + col[None, :], tl.load(source))
+
+
+@tle2cuda.jit
+def nearest(x, codes, out, STEPS: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    value = tl.reshape(tl.load(x + i), (1, N))
+    low = tl.zeros((1, N), tl.int32)
+    high = tl.full((1, N), 15, tl.int32)
+    for _ in range(STEPS):
+        middle = (low + high) // 2
+        above = value > tl.load(codes + middle)
+        low, high = tl.where(above, middle, low), tl.where(above, high, middle)
+    tl.store(out + i, tl.reshape(low, (N,)))
+
+
+@tle2cuda.jit
+def shifted_sum(x, y, out, shift, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) + tl.load(y + shift + i))
+
+
+def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
+    """The operations of a kernel after all passes."""
+    specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
+    traced = trace_specialized(kernel, specialization, num_warps=num_warps, arch="sm_90a")
+    return list(walk(pipeline.run(traced, None)[0].body))
+
+
+def conversions(ops: list[Op]) -> int:
+    return sum(op.name == "convert_layout" for op in ops)
+
+
+def test_few_row_numbers_are_loaded_where_their_rows_are():
+    for kernel, signature in (
+        (gathered_rows, "*bf16:16, *i32:16, *bf16:16"),
+        (ragged_sums, "*fp32:16, *i32:16, *fp32:16, i32"),
+    ):
+        ops = laid_out(kernel, signature, {"ROWS": 64, "COLS": 64})
+        assert conversions(ops) == 0
+        rows = [op for op in ops if op.name == "load" and op.result.type.shape[0] == 64 and len(op.result.type.shape) == 1]
+        assert [op.result.type.layout.num_registers for op in rows] == [4 if kernel is gathered_rows else 8]
+
+
+def test_many_row_numbers_are_moved_but_not_in_the_loop():
+    ops = laid_out(ragged_sums, "*fp32:16, *i32:16, *fp32:16, i32", {"ROWS": 256, "COLS": 16})
+    (loop,) = (op for op in ops if op.name == "for")
+    assert conversions(ops) == 1
+    assert conversions(list(walk(loop.regions[0]))) == 0
+
+
+def test_a_reshaped_tile_stays_where_it_was_though_it_leads_to_scattered_loads():
+    ops = laid_out(nearest, "*fp32:16, *fp32:16, *i32:16", {"STEPS": 4, "N": 256})
+    assert conversions(ops) == 0
+    layouts = {op.result.type.layout.vector() for op in ops if op.name == "load" and isinstance(op.result.type, TileType)}
+    assert {width for _, width in layouts} == {2}
+
+
+def test_a_load_without_alignment_leaves_out_few_bytes_rather_than_move_them():
+    signature = "*fp16:16, *fp16:16, *fp16:16, i32"
+    assert conversions(laid_out(shifted_sum, signature, {"N": 512})) == 0  # 8 bytes between lanes
+    assert conversions(laid_out(shifted_sum, signature, {"N": 1024})) > 0  # 16
