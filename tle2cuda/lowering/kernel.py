@@ -19,6 +19,7 @@ from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
 from tle2cuda.lowering.names import kernel_name
 from tle2cuda.lowering.places import Place
+from tle2cuda.lowering.registers import moves_registers
 from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buffers, struct_members
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.tasks import meeting_at
@@ -73,12 +74,13 @@ class PrologueView:
     warp: str = ""
 
 
-def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
+def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
     """Lower a kernel that went through the passes.
 
     Args:
         kernel: IR with layouts, barriers and the shared-memory map.
         headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
+        max_registers: Most registers of a thread.
     """
     state = State(kernel, headers)
     memory_map = bind_buffers(state)
@@ -112,7 +114,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
-        qualifiers=_qualifiers(kernel),
+        qualifiers=_qualifiers(kernel, max_registers),
         parameters=_wrapped(contract.kernel_name, parameters),
         body=text,
     )
@@ -233,12 +235,16 @@ def _includes(state: State) -> list[str]:
     return sorted(state.includes)
 
 
-def _qualifiers(kernel: Kernel) -> str:
+def _qualifiers(kernel: Kernel, max_registers: int | None) -> str:
     parts = []
     if kernel.cluster_size > 1:
         x, y, z = kernel.cluster_dims
         parts.append(f"__cluster_dims__({x}, {y}, {z})")
-    parts.append(f"__launch_bounds__({kernel.num_threads})")
+    # A kernel has either; the compiler's option for the most registers gives way to launch bounds.
+    if max_registers is not None and not moves_registers(kernel):
+        parts.append(f"__maxnreg__({max_registers})")
+    else:
+        parts.append(f"__launch_bounds__({kernel.num_threads})")
     return " ".join(parts)
 
 
