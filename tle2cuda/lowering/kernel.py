@@ -74,12 +74,13 @@ class PrologueView:
     warp: str = ""
 
 
-def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
+def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
     """Lower a kernel that went through the passes.
 
     Args:
         kernel: IR with layouts, barriers and the shared-memory map.
         headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
+        max_registers: Most registers of a thread.
     """
     state = State(kernel, headers)
     memory_map = bind_buffers(state)
@@ -114,7 +115,7 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
-        qualifiers=_qualifiers(kernel),
+        qualifiers=_qualifiers(kernel, max_registers),
         parameters=_wrapped(contract.kernel_name, parameters),
         body=text,
     )
@@ -235,14 +236,18 @@ def _includes(state: State) -> list[str]:
     return sorted(state.includes)
 
 
-def _qualifiers(kernel: Kernel) -> str:
+def _qualifiers(kernel: Kernel, max_registers: int | None) -> str:
     parts = []
     if kernel.cluster_size > 1:
         x, y, z = kernel.cluster_dims
         parts.append(f"__cluster_dims__({x}, {y}, {z})")
     # Registers move only in kernels that say how many every thread has at the start (PTX ISA, setmaxnreg).
     moves = any(kernel.moves_registers(site) for site in kernel.specialisations)
-    parts.append(f"__launch_bounds__({kernel.num_threads}{', 1' if moves else ''})")
+    if max_registers is not None and not moves:
+        # In the place of launch bounds, to which the compiler's option for the most registers gives way.
+        parts.append(f"__maxnreg__({max_registers})")
+    else:
+        parts.append(f"__launch_bounds__({kernel.num_threads}{', 1' if moves else ''})")
     return " ".join(parts)
 
 
