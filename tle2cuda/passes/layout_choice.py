@@ -500,16 +500,16 @@ class LayoutChoice:
             return preferred
         return self.coalesced(op.operands[0], preferred)
 
-    def coalesced(self, pointer: Value, preferred: Layout) -> Layout:
+    def coalesced(self, pointer: Value, preferred: Layout, is_store: bool = False) -> Layout:
         """The layout of an access that would like another: its own where a warp's access would be spread in that.
 
         Pointers in registers stay where they are: moving them costs more than it saves.
         """
         info = self.info.get(pointer)
-        if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred):
+        if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
             return preferred
         best = self.for_access(pointer, preferred.shape)
-        return preferred if spreads(info, pointer, best) else best
+        return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""
