@@ -27,16 +27,23 @@ _CHANGES: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
     "scan": ("tl.cumsum({x}, axis=0)", lambda x: np.cumsum(x, axis=1, dtype=np.int32)),
     "flip": ("tl.flip({x}, 0)", lambda x: x[:, ::-1]),
 }
+_CAPTURED: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
+    "tile": ("tile", lambda x: x[0]),
+    "number": ("number", lambda x: x[0, 3]),
+    "table": ("table.load()", lambda x: np.arange(x.shape[1], dtype=np.int32) * 7),
+}
+"""What the code in front of the partitions makes: how they use it, and what it is."""
 _SOURCES = ("store", "copy", "async", "tensor", "mixed")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pipe:
     name: str
     capacity: int
     readers: tuple[str, ...]
     fields: int
     is_closed: bool
+    has_side: bool  # a buffer beside the fields, which the same edges protect
 
 
 @dataclass(slots=True)
@@ -61,15 +68,13 @@ class Generated:
         num_warps: Warps of the default partition.
         columns: Columns of a row.
         count: Rows.
-        sinks: Arrays of rows that it writes.
-        expected: Their values for the rows of `x`.
+        expected: The blocks of rows that it writes, for the rows of `x`.
     """
 
     text: str
     num_warps: int
     columns: int
     count: int
-    sinks: int
     expected: Callable[[Rows], list[Rows]]
 
 
@@ -82,6 +87,9 @@ class _Generator:
         self.pipes: list[_Pipe] = []
         self.values: dict[int, Callable[[Rows], Rows]] = {}
         self.sinks: list[int] = []
+        self.captured: set[str] = set()
+        self.returns = self.random.random() < 0.5
+        self.order = self.random.sample(self.nodes, len(self.nodes))
 
     def connect(self) -> None:
         """Makes the pipes: each node but the first reads from earlier ones."""
@@ -98,7 +106,8 @@ class _Generator:
                 else:
                     number = len(self.pipes)
                     is_closed = choose.random() < 0.2 and source is not node
-                    pipe = _Pipe(f"p{number}", choose.randint(1, 4), (f"r{node.number}",), choose.randint(1, 2), is_closed)
+                    capacity, fields, has_side = choose.randint(1, 4), choose.randint(1, 2), choose.random() < 0.25
+                    pipe = _Pipe(f"p{number}", capacity, (f"r{node.number}",), fields, is_closed, has_side)
                     self.pipes.append(pipe)
                     source.outputs.append(pipe)
                 node.inputs.append((pipe, f"r{node.number}"))
@@ -110,6 +119,10 @@ class _Generator:
         is_own = bool(node.inputs) and node.inputs[0][0] in node.outputs  # writer and reader at once
         reads = [] if is_own else node.inputs
         node.parameters, node.arguments = ["x", "desc", "out", "n"], ["x", "desc", "out", "n"]
+        for pipe in dict.fromkeys([*node.outputs, *(pipe for pipe, _ in node.inputs)]):
+            if pipe.has_side:
+                node.parameters.append(f"side_{pipe.name}")
+                node.arguments.append(f"side_{pipe.name}")
         for pipe in node.outputs:
             node.parameters.append(f"w_{pipe.name}")
             node.arguments.append(f"{pipe.name}.writer()")
@@ -117,9 +130,15 @@ class _Generator:
             node.parameters.append(f"r_{pipe.name}")
             names = f'"{reader}"' if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
             node.arguments.append(f"{pipe.name}.reader({names})")
+        captured = [name for name in _CAPTURED if choose.random() < 0.2]
+        self.captured.update(captured)
+        node.parameters += captured
+        node.arguments += captured
         ends = [*(f"w_{pipe.name}" for pipe in node.outputs), *(f"r_{pipe.name}" for pipe, _ in node.inputs)]
         by_cursor = {end for end in ends if choose.random() < 0.4}
         line("i = tl.arange(0, B)")
+        if self.returns and node is self.order[0]:
+            line("total = tl.zeros([B], tl.int32)")
         for end in ends:
             if end in by_cursor:
                 line(f"c_{end} = {end}.cursor(0)")
@@ -143,6 +162,8 @@ class _Generator:
                 body.append(f"v_{pipe.name} = s_{pipe.name}.f0.load()")
                 if pipe.fields > 1:
                     body.append(f"v_{pipe.name} += s_{pipe.name}.f1.load()")
+                if pipe.has_side:
+                    body.append(f"v_{pipe.name} += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
                 names.append(f"v_{pipe.name}")
                 parts.append(self.values[int(pipe.name[1:])])
                 if early:
@@ -159,6 +180,12 @@ class _Generator:
         else:
             value = lambda x: x  # noqa: E731
             body.append("v = tl.load(x + k * B + i)")
+        if captured and not reads:
+            transport = "store"  # what is copied straight from memory cannot be changed
+        for name in captured:
+            text, addend = _CAPTURED[name]
+            body.append(f"v = v + {text}")
+            value = lambda x, addend=addend, before=value: before(x) + addend(x)  # noqa: E731
         for pipe in node.outputs:
             end = f"w_{pipe.name}"
             body.append(f"t_{pipe.name} = {end}.acquire({at[end]})")
@@ -177,7 +204,9 @@ class _Generator:
                     body.append(f"tle.gpu.copy(x + k * B + i, t_{pipe.name}.f1, [B], is_async=True)")
                 else:
                     body.append(f"t_{pipe.name}.f1.store(v * 5)")
-            scale = 1 + (0 if pipe.fields == 1 else 1 if way == "mixed" else 5)
+            if pipe.has_side:
+                body.append(f"side_{pipe.name}.slot(k % {pipe.capacity}).store(v * 3)")
+            scale = 1 + (0 if pipe.fields == 1 else 1 if way == "mixed" else 5) + (3 if pipe.has_side else 0)
             self.values[int(pipe.name[1:])] = lambda x, scale=scale, value=value: (value(x) * scale).astype(np.int32)
             body.append(f"{end}.commit({at[end]})")
         if is_own:
@@ -185,6 +214,8 @@ class _Generator:
             end = f"r_{pipe.name}"
             body.append(f"s = {end}.wait({at[end]}).slot")
             body.append("v = s.f0.load()" + (" + s.f1.load()" if pipe.fields > 1 else ""))
+            if pipe.has_side:
+                body.append(f"v += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
             body.append(f"{end}.release({at[end]})")
             value = self.values[int(pipe.name[1:])]
         if not early:
@@ -194,6 +225,9 @@ class _Generator:
             self.sinks.append(node.number)
             self.results.append(value)
             body.append(f"tl.store(out + ({sink} * n + k) * B + i, v)")
+        if self.returns and node is self.order[0]:
+            body.append("total += v")
+            self.total = value
         body += [f"c_{end} = c_{end}.advance()" for end in ends if end in by_cursor]
         if closing:
             end = f"r_{closing[0].name}"
@@ -205,31 +239,46 @@ class _Generator:
 
     def generate(self) -> Generated:
         """The whole kernel."""
+        self.total: Callable[[Rows], Rows] = np.zeros_like
         self.results: list[Callable[[Rows], Rows]] = []
         self.connect()
         for node in self.nodes:
             self.write_node(node)
-        order = self.random.sample(self.nodes, len(self.nodes))
+        order = self.order
         text = []
         for node in self.nodes:
             text.append(f"@tle2cuda.jit\ndef part{node.number}({', '.join(node.parameters)}, B: tl.constexpr):")
             text += [f"    {line}" for line in node.lines]
+            if self.returns and node is order[0]:
+                text.append("    return total, tl.sum(total, axis=0)")
             text.append("\n")
         text.append("@tle2cuda.jit\ndef k(x, out, n, rows, B: tl.constexpr):")
         text.append("    desc = tl.make_tensor_descriptor(x, [rows, B], [B, 1], [1, B])")
+        made = {"tile": "tl.load(x + tl.arange(0, B))", "number": "tl.load(x + 3)", "table": "tle.gpu.alloc([B], tl.int32)"}
+        text += [f"    {name} = {made[name]}" for name in sorted(self.captured)]
+        if "table" in self.captured:
+            text.append("    table.store(tl.arange(0, B) * 7)")
         for pipe in self.pipes:
+            if pipe.has_side:
+                text.append(f"    side_{pipe.name} = tle.gpu.alloc([{pipe.capacity}, B], tl.int32)")
             fields = ", ".join(f"f{f}=tle.gpu.alloc([{pipe.capacity}, B], tl.int32)" for f in range(pipe.fields))
             readers = f", readers={pipe.readers!r}" if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
             text.append(f"    {pipe.name} = tle.pipe(capacity={pipe.capacity}{readers}, {fields})")
         entries = [f"        (part{node.number}, ({', '.join(node.arguments)}, B))," for node in order]
         warps = [node.warps for node in order[1:]]
-        text += ["    tle.gpu.warp_specialize([", *entries, f"    ], {warps})"]
-        results = list(self.results)
+        text += [f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {warps})"]
+        if self.returns:
+            text.append(f"    tl.store(out + {len(self.sinks)} * n * B + tl.arange(0, B), total + one)")
+        results, total, count = list(self.results), self.total, self.count
 
         def expected(x: Rows) -> list[Rows]:
-            return [result(x).astype(np.int32) for result in results]
+            rows = [result(x).astype(np.int32)[:count] for result in results]
+            if self.returns:
+                sums = total(x).astype(np.int32)[:count].sum(axis=0, dtype=np.int32)
+                rows.append((sums + sums.sum(dtype=np.int32))[None, :])
+            return rows
 
-        return Generated("\n".join(text) + "\n", order[0].warps, self.columns, self.count, len(self.sinks), expected)
+        return Generated("\n".join(text) + "\n", order[0].warps, self.columns, self.count, expected)
 
 
 def generate(seed: int) -> Generated:
@@ -251,9 +300,7 @@ def check(seed: int, folder: pathlib.Path, emulator_seeds: int = 2) -> None:
     made = generate(seed)
     kernel = load(made.text, folder).k
     x = np.random.default_rng(seed).integers(-50, 50, (max(made.count, 1), made.columns)).astype(np.int32)
-    want = np.zeros((max(made.sinks * made.count, 1), made.columns), np.int32)
-    for number, rows in enumerate(made.expected(x)):
-        want[number * made.count : (number + 1) * made.count] = rows[: made.count]
+    want = np.concatenate([*made.expected(x), np.zeros((1, made.columns), np.int32)])
     options = {"num_warps": made.num_warps}
     for got in run(kernel, [x, np.zeros_like(want), made.count, len(x)], B=made.columns, **options):
         np.testing.assert_array_equal(got[1], want)
