@@ -67,6 +67,8 @@ for _count, _capacity, _warps in ((0, 2, 4), (7, 1, 1), (7, 3, 4)):
     _row_case(kernels.one_task, _count, _plus_one, C=_capacity, num_warps=_warps)
     _row_case(kernels.ends_travel, _count, _plus_one, C=_capacity, num_warps=_warps)
     _row_case(kernels.two_pipes_over_one_buffer, _count, np.square, C=_capacity)
+_row_case(kernels.fields_that_are_views, 7, lambda x: 2 * x + 1, C=2)
+_row_case(kernels.fields_that_are_views, 1, lambda x: 2 * x + 1, C=3)
 for _count in (1, 7):
     _row_case(kernels.behind_an_early_return, _count, _plus_one)
     _row_case(kernels.cursors_of_branches, _count, _plus_one)
