@@ -170,6 +170,7 @@ class State:
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
         self.issue: Issue | None = None  # the tensor copies written last
@@ -210,7 +211,9 @@ class State:
         return C("thread")
 
     def first_thread(self) -> C:
-        """Condition that selects one thread of the task."""
+        """Condition that selects one thread of the task, `true` where it is alone."""
+        if self.task.is_single:
+            return C("true")
         return binary("==", EQUALITY, self.thread(), C("0"))
 
     def comment(self, span: Span, block: Block | None = None) -> None:
