@@ -113,7 +113,7 @@ def persistent_rms_norm_rows(
     strides = row_stride(x), row_stride(out)
     if rows == 0:
         return out
-    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), num_warps=plan.num_warps)
+    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), **plan.options())
     return out
 
 

@@ -291,6 +291,7 @@ class JitFunction(KernelInterface[Any]):
             arch=arch,
             cluster_dims=settings.cluster_dims,
             cooperative=settings.cooperative,
+            max_registers=settings.max_registers,
         )
         if settings.programmatic:
             emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))

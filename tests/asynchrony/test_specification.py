@@ -139,7 +139,7 @@ def test_in_the_interpreter(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         np.testing.assert_array_equal(arrays[key], expected)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "partitions"])
+@pytest.mark.parametrize("name", CASES)
 def test_in_the_emulator(name: str) -> None:
     kernel, grid, given, constants, want = CASES[name]
     for schedule in ("forward", "reverse", "random"):

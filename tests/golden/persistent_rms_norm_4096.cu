@@ -227,19 +227,19 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:35
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:37
+                // slot = writer.acquire(place)                                persistent_rows.py:39
                 mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:41
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
 
-                // place = place.advance()                                     persistent_rows.py:43
+                // place = place.advance()                                     persistent_rows.py:45
                 const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
                 place_lap += static_cast<int>(place_stage + 1 == 2);
                 place_stage = place_stage_2;
@@ -259,7 +259,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
     for (int row = pid_x; row < rows; row += num_programs_x) {
         // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:24
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:48
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> value[4];
 

@@ -200,22 +200,22 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     if (warp >= 16) {  // fetch_rows: warp 16
         if (threadIdx.x == 512) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:35
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // for part in range(PARTS):                                   persistent_rows.py:36
+                // for part in range(PARTS):                                   persistent_rows.py:38
                 int place_stage_2 = place_stage;
                 int place_lap_2 = place_lap;
                 for (int part = 0; part < 2; ++part) {
-                    // slot = writer.acquire(place)                            persistent_rows.py:37
+                    // slot = writer.acquire(place)                            persistent_rows.py:39
                     mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:41
+                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:43
                     mbarrier_expect_bytes(&shared.parts_full[place_stage_2], 16384);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.parts_full[place_stage_2], 0, part * 32, row);
-                    // place = place.advance()                                 persistent_rows.py:43
+                    // place = place.advance()                                 persistent_rows.py:45
                     place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
                     place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
                 }
@@ -247,14 +247,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int part = 0; part < 2; ++part) {
             // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:41
             mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[ahead_stage][0][0];
             // ahead = ahead.advance()                                      persistent_softmax.py:43
             ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
             // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:48
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
                 // col = tl.arange(0, PART)                                 persistent_softmax.py:35
@@ -291,14 +291,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int part = 0; part < 2; ++part) {
             // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:49
             mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[ahead_stage_2][0][0];
 
             // ahead = ahead.advance()                                      persistent_softmax.py:51
             ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:48
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
                 // col = tl.arange(0, PART)                                 persistent_softmax.py:35
@@ -331,7 +331,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:56
             mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
 
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[place_stage_2][0][0];
             Vector<float, 8> logits[2];
             #pragma unroll

@@ -173,7 +173,7 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 struct Shared {
     alignas(128) __half ring[2][16][256];     // persistent_softmax.py:75
     alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:27
-    alignas(16) float total_slots[4];         // scratch of persistent_softmax.py:28
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:28
     alignas(8) Barrier parts_full[2];         // persistent_softmax.py:78
     alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:78
 };
@@ -199,19 +199,19 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:35
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:37
+                // slot = writer.acquire(place)                                persistent_rows.py:39
                 mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:41
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
 
-                // place = place.advance()                                     persistent_rows.py:43
+                // place = place.advance()                                     persistent_rows.py:45
                 const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
                 place_lap += static_cast<int>(place_stage + 1 == 2);
                 place_stage = place_stage_2;
@@ -231,7 +231,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     for (int row = pid_x; row < rows; row += num_programs_x) {
         // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:23
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:48
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> logits[4];
 
@@ -278,22 +278,21 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
         }
 
-        // total = tl.sum(weight, axis=0)                                   persistent_softmax.py:28
-        float total = 0.0f;
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:28
+        float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             #pragma unroll
-            for (int k = 0; k < 8; ++k) total += weight[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum += weight[run][k];
         }
-        total = partition_all_reduce(total, shared.total_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        weight_sum = partition_all_reduce(weight_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:29
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                out_value[k] = __float2half(divide_approx(weight[run][k], total));
-            }
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
             // col = tl.arange(0, PART)                                     persistent_softmax.py:20
             const int col = 8 * thread + 1024 * run;

@@ -283,7 +283,7 @@ class LayoutChoice:
                 self._note_broadcast(inner, meets, path, small)
         elif maker.name in SHAPE and is_tile(maker.operands[0]):
             self._note_broadcast(maker.operands[0], meets, (*path, maker), small)
-        elif small and num_elements(operand.type.shape) > self.kernel.num_threads:  # type: ignore[union-attr]
+        elif small and num_elements(operand.type.shape) > self.kernel.default_threads:  # type: ignore[union-attr]
             return
         elif any(op.name == "broadcast" for op in path):
             self._component(operand).broadcast_into.append((meets, path))
