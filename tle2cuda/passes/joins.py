@@ -172,7 +172,7 @@ def check_barriers_of_all(kernel: Kernel) -> None:
                 "shared memory of other CTAs cannot be accessed in a kernel with `warp_specialize`",
                 op.span,
                 (f"partitions start: {sites[-1].span.short()}",),
-                "give one of the two to a kernel of its own",
+                help="give one of the two to a kernel of its own",
             )
 
 
