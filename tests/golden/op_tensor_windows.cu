@@ -33,11 +33,24 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -83,5 +96,5 @@ windows(const float* __restrict__ x, const int* __restrict__ starts, float* out,
 
     // tle.gpu.copy(wide, target, [ROWS, 2 * BN], [tl.program_id(0) * ROWS ...  tensor_copies.py:121
     const Vector<float, 2> wide_value = load_vector<2>(&shared.wide[thread / 16][thread % 16 * 2]);
-    if (thread / 16 < rows_left && value + thread / 16 >= 0ll) store_vector(out + value * 32ll + thread / 16 * 32ll + thread % 16 * 2, wide_value);
+    store_vector_if<uint2>(thread / 16 < rows_left && value + thread / 16 >= 0ll, out + value * 32ll + thread / 16 * 32ll + thread % 16 * 2, wide_value);
 }
