@@ -111,7 +111,7 @@ def gather_scale_rows(
     """
     rows, cols = table.shape
     (count,) = index.shape
-    check_same(table=table[:1], out=out[:1])
+    check_same(table=table[:0], out=out[:0])
     if tuple(scale.shape) != (count,) or out.shape[0] != count:
         raise ValueError(f"expected {count} scales and rows, got {tuple(scale.shape)} and {tuple(out.shape)}")
     if not has_tensor_copies(table):

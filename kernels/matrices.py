@@ -23,7 +23,7 @@ def row_stride(matrix: Any) -> int:
     if len(matrix.shape) != 2:
         raise ValueError(f"expected a matrix, got shape {tuple(matrix.shape)}")
     strides = matrix.stride() if hasattr(matrix, "stride") else tuple(s // matrix.itemsize for s in matrix.strides)
-    if matrix.shape[1] > 1 and strides[1] != 1:
+    if 0 not in matrix.shape and matrix.shape[1] > 1 and strides[1] != 1:
         raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
     return int(strides[0])
 

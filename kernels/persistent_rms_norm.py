@@ -111,7 +111,9 @@ def persistent_rms_norm_rows(
     if tuple(weight.shape) != (cols,):
         raise ValueError(f"expected {cols} weights, got shape {tuple(weight.shape)}")
     strides = row_stride(x), row_stride(out)
-    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), num_warps=plan.num_warps)
+    if rows == 0:
+        return out
+    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), **plan.options())
     return out
 
 

@@ -15,6 +15,8 @@ from kernels.matrices import check_same, has_tensor_copies, persistent_ctas, pow
 from tle2cuda.language import tle
 
 PART_BYTES = 16384
+REGISTER_FILE = 65536
+FEW_REGISTERS = 48  # that a thread needs for 64 bytes of a row
 RING_BYTES = 208 * 1024  # of the 227 KiB that a CTA can have on sm_90
 PANEL = 256  # elements: the widest box of the copy engine
 
@@ -59,6 +61,7 @@ class Plan:
         stages: Parts that the ring holds.
         num_warps: Warps that reduce.
         ctas_per_multiprocessor: How many are resident at once.
+        max_registers: Of a thread, so that they are.
     """
 
     part: int
@@ -67,10 +70,15 @@ class Plan:
     stages: int
     num_warps: int
     ctas_per_multiprocessor: int
+    max_registers: int
 
     def constants(self) -> dict[str, int]:
         """The kernels' constexpr parameters."""
         return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages}
+
+    def options(self) -> dict[str, int]:
+        """How they are launched."""
+        return {"num_warps": self.num_warps, "maxnreg": self.max_registers}
 
 
 def plan_rows(
@@ -83,7 +91,7 @@ def plan_rows(
         itemsize: Bytes of one.
         stages: Parts that the ring holds. Left out: twice a row, as far as there is room.
         num_warps: Warps that reduce. Left out: 64 bytes of a row for each thread, 16 warps at most.
-        ctas: CTAs of a multiprocessor. Left out: as many as have room in half of its shared memory.
+        ctas: CTAs of a multiprocessor. Left out: as many as have room in half of its shared memory and in its registers.
 
     Raises:
         ValueError: A row does not fit into shared memory beside a part of the next one.
@@ -98,9 +106,11 @@ def plan_rows(
         raise ValueError(f"a row has {parts} parts, a ring of {stages} stages cannot hold it")
     warps = num_warps or max(1, min(power_of_two(cols) * itemsize // (64 * 32), 16))
     ring_bytes = stages * part * itemsize
-    resident = ctas or max(1, min(2048 // (32 * (warps + 1)), 128 * 1024 // ring_bytes, 32))
+    threads = 32 * (warps + 1)
+    resident = ctas or max(1, min(REGISTER_FILE // (threads * FEW_REGISTERS), 128 * 1024 // ring_bytes, 32))
+    registers = min(REGISTER_FILE // (threads * resident) // 8 * 8, 255)
     width = PANEL if cols % PANEL == 0 and part > PANEL else part
-    return Plan(part, parts, width, stages, warps, resident)
+    return Plan(part, parts, width, stages, warps, resident, registers)
 
 
 def prepare(x: Any, out: Any, options: dict[str, int | None]) -> tuple[Plan, int]:

@@ -25,8 +25,8 @@ def softmax_in_registers(reader, out, rows, cols, out_stride, PART: tl.constexpr
         place = place.advance()
         logits = tl.where(col < cols, logits, -float("inf"))
         weight = tl.exp(logits - tl.max(logits, axis=0))
-        total = tl.sum(weight, axis=0)
-        tl.store(out + row.to(tl.int64) * out_stride + col, weight / total, mask=col < cols)
+        scale = 1.0 / tl.sum(weight, axis=0)
+        tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=col < cols)
 
 
 @tle2cuda.jit
@@ -103,5 +103,7 @@ def persistent_softmax_rows(
     plan, grid = prepare(x, out, {"stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     strides = row_stride(out), row_stride(x)
-    persistent_softmax[(grid,)](out, x, rows, cols, *strides, **plan.constants(), num_warps=plan.num_warps)
+    if rows == 0:
+        return out
+    persistent_softmax[(grid,)](out, x, rows, cols, *strides, **plan.constants(), **plan.options())
     return out

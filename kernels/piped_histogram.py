@@ -72,6 +72,8 @@ def count(values: Any, counts: Any, *, block: int = 2048, stages: int = 4, num_w
         raise ValueError(f"the number of bins must be a power of two, got {bins}")
     if address_of(values) % COPY_BYTES:
         raise ValueError("TMA needs an address that is a multiple of 16")
+    if n == 0:
+        return counts
     grid = (persistent_ctas(values, -(-n // block), ctas),)
     piped_histogram[grid](values, counts, n, BINS=bins, BLOCK=block, STAGES=stages, num_warps=num_warps)
     return counts

@@ -117,6 +117,8 @@ def reduce_rows(
         raise ValueError(f"expected one result for each of {rows} rows")
     if not has_tensor_copies(x):
         raise ValueError("TMA needs an address and a row stride that are multiples of 16 bytes")
+    if rows == 0:
+        return totals
     wide = block_cols or max(min(power_of_two(cols), 1024 // x.itemsize), 16 // x.itemsize)
     options = {"BLOCK_ROWS": block_rows, "BLOCK_COLS": wide, "STAGES": stages, "num_warps": num_warps}
     grid = (-(-rows // block_rows),)

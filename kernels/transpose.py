@@ -53,6 +53,8 @@ def transpose_matrix(x: Any, out: Any, *, block: int = 64, num_warps: int = 8, s
         raise ValueError(f"x {x.dtype} {(rows, cols)} and out {out.dtype} {tuple(out.shape)} do not fit")
     if not has_tensor_copies(*((x, out) if store_by_tma else (x,))):
         raise ValueError("TMA needs addresses and row strides that are multiples of 16 bytes")
+    if rows == 0 or cols == 0:
+        return out
     grid = (-(-rows // block) * -(-cols // block),)
     strides = row_stride(x), row_stride(out)
     transpose[grid](x, out, rows, cols, *strides, BLOCK=block, STORE_BY_TMA=store_by_tma, num_warps=num_warps)

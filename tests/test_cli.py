@@ -603,6 +603,17 @@ def test_run_shows_the_tracebacks_of_the_script_alone(tmp_path: Path) -> None:
     )
 
 
+def test_run_writes_the_emitted_files(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "--on", "emulator", "--dump-cu", "files", "script.py")
+    assert (done.returncode, done.stderr) == (7, "")
+    (text,) = (tmp_path / "files").glob("*.cu")
+    assert "__global__" in text.read_text()
+    assert LaunchContract.from_json(text.with_suffix(".json").read_text()).kernel_name in text.name
+    (tmp_path / "taken").write_text("")
+    done = run_script(tmp_path, "--on", "emulator", "--dump-cu", "taken", "script.py")
+    assert done.stderr.splitlines()[-1].startswith("tle2cuda.errors.ArgumentError: cannot write ")
+
+
 def test_run_without_a_compiler(tmp_path: Path) -> None:
     done = run_script(tmp_path, "--on", "emulator", "script.py", TLE2CUDA_CXX="no-such-compiler")
     assert (done.returncode, done.stdout) == (3, "")

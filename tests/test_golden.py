@@ -22,6 +22,7 @@ from tests.golden import (
 )
 from tools.shipped import ShippedKernel, shipped_kernels
 from tools.shipped_async import asynchronous_kernels
+from tools.shipped_products import product_kernels
 
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = golden_cases()
@@ -45,7 +46,9 @@ def test_golden_file_compiles_without_warning(name: str, target: str) -> None:
     nvrtc_compile(text, target)
 
 
-@pytest.mark.parametrize("name", [kernel.name for kernel in (*shipped_kernels(), *asynchronous_kernels())])
+@pytest.mark.parametrize(
+    "name", [kernel.name for kernel in (*shipped_kernels(), *asynchronous_kernels(), *product_kernels())]
+)
 def test_shipped_kernel_spills_nothing_and_builds_with_nvcc(name: str) -> None:
     text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
     for compiled in (nvrtc_compile(text, GOLDEN_TARGET), nvcc_compile(text, GOLDEN_TARGET)):

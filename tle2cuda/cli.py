@@ -189,6 +189,11 @@ def _add_run(commands: Any) -> None:
         help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
         "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
+    parser.add_argument(
+        "--dump-cu",
+        metavar="FOLDER",
+        help="write the emitted file and the launch contract of every kernel that is launched there",
+    )
     parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")
 
@@ -197,7 +202,7 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on)
+    return run_script(options.script, options.arguments, options.on, options.dump_cu)
 
 
 def _compile(options: argparse.Namespace) -> int:

@@ -109,6 +109,7 @@ def emit_specialized(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str | None = None,
+    max_registers: int | None = None,
 ) -> EmittedKernel:
     """Emit a kernel for types and constants that are settled already; see `emit`."""
     if headers not in HEADERS:
@@ -126,7 +127,7 @@ def emit_specialized(
     from tle2cuda.passes import pipeline
 
     final, dumps = pipeline.run(traced, dump_ir)
-    lowered = lower(final, headers=headers)
+    lowered = lower(final, headers=headers, max_registers=max_registers)
     return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
 
 

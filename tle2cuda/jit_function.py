@@ -10,6 +10,7 @@ import difflib
 import functools
 import inspect
 import threading
+from bdb import BdbQuit
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, overload
@@ -27,6 +28,7 @@ from tle2cuda.runtime.args import (
     specialize,
 )
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
+from tle2cuda.runtime.dump import dump
 from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
@@ -289,10 +291,12 @@ class JitFunction(KernelInterface[Any]):
             arch=arch,
             cluster_dims=settings.cluster_dims,
             cooperative=settings.cooperative,
+            max_registers=settings.max_registers,
         )
         if settings.programmatic:
             emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))
         settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
+        dump(emitted)
         compiled = build(
             emitted,
             options=CompileOptions(
@@ -382,6 +386,9 @@ class JitFunction(KernelInterface[Any]):
         except KernelError as error:
             # In eager mode the kernel's own frames are the user's place.
             raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+        except BdbQuit as error:
+            # The user left a debugger that stood in the kernel.
+            raise error.with_traceback(user_frames(error.__traceback__)) from None
 
     def _refuse_mocks(self, values: Sequence[Any]) -> None:
         """A launch needs memory.

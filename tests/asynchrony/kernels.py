@@ -36,7 +36,7 @@ def two_tasks(src, dst, n, B: tl.constexpr, C: tl.constexpr):
 @tle2cuda.jit
 def one_task(src, dst, n, B: tl.constexpr, C: tl.constexpr):
     """Writer and reader in one task: the reader is C - 1 rows behind."""
-    ring = tle.gpu.alloc([C, B], dtype=tl.float32)
+    ring = tle.gpu.alloc([B], dtype=tl.float32, capacity=C)
     p = tle.pipe(capacity=C, data=ring)
     w, r = p.writer(), p.reader()
     ahead = min(C - 1, n)

@@ -20,7 +20,7 @@ def emitted(kernel: Kernel) -> EmittedKernel:
     return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, {}, final, lowered.op_map)
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5, 6, 8, 10, 11, 12])
+@pytest.mark.parametrize("seed", range(10))
 def test_emitted_files_are_silent_and_right(seed: int) -> None:
     kernel = RandomTasks(seed).kernel()
     x = np.random.default_rng(seed).integers(-1000, 1000, (ROWS, TILE)).astype(np.int32)

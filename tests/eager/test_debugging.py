@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import inspect
 import linecache
 import os
@@ -283,3 +284,42 @@ def test_a_debugger_steps_through_the_kernel(tmp_path):
     assert "-> tl.store(out + i, value + 1)" in done.stdout
     assert "tile i32[4] [0 1 2 3]" in done.stdout
     assert "scalar i32 6" in done.stdout
+
+
+@tle2cuda.jit
+def left(x):
+    value = tl.load(x)
+    raise_quit(value)
+
+
+def raise_quit(value):
+    raise bdb.BdbQuit
+
+
+def test_leaving_a_debugger_shows_no_frames_of_ours() -> None:
+    with pytest.raises(bdb.BdbQuit) as caught:
+        left.eager[(1,)](np.zeros(1, np.int32))
+    files = {entry.path.name if hasattr(entry.path, "name") else str(entry.path) for entry in caught.traceback}
+    assert "test_debugging.py" in files
+    assert not files & {"launch.py", "launches.py", "program.py"}
+
+
+@tle2cuda.jit
+def remainders(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i) % tl.load(y + i))
+
+
+def test_remainders_of_infinities_and_by_zero_are_those_of_the_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    special = np.float32([np.inf, 1, -1, 0, np.nan, 5.5, -np.inf, -0.0])
+    floats = [np.ascontiguousarray(a.ravel()) for a in np.meshgrid(special, special)]
+    whole = np.int32([-7, 0, 7, -(2**31), 3, 2**31 - 1, -1, 1])
+    integers = [np.ascontiguousarray(a.ravel()) for a in np.meshgrid(whole, whole)]
+    for x, y in (floats, integers):
+        found = {}
+        for device in ("eager", "interpreter"):
+            monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+            found[device] = np.zeros(64, x.dtype)
+            remainders[(1,)](x, y, found[device], N=64)
+        np.testing.assert_array_equal(found["eager"], found["interpreter"])
+    assert np.isinf(found["eager"]).sum() == 0

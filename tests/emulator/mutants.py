@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.emulator.async_mutants import CHANGES
+from tests.emulator.pipe_mutants import CHANGES as PIPE_CHANGES
 from tests.emulator.subjects import subject
 from tests.emulator.tensor_mutants import TENSOR_CHANGES
 from tle2cuda.compiler import EmittedKernel
@@ -95,7 +96,7 @@ def mutants() -> tuple[Mutant, ...]:
 
 
 def _asynchronous() -> Iterator[Mutant]:
-    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES}
+    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES, **PIPE_CHANGES}
     for name, changes in subjects.items():
         for fault, replacements, equivalent in changes():
             yield Mutant(name, fault, tuple(Edit(*one) for one in replacements), equivalent)

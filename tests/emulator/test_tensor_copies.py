@@ -70,10 +70,20 @@ def test_reductions(kind: str, dtype: str) -> None:
     check(BoxCopy(dtype, (4, 16), kind=kind), (6, 19), (1, 2), (-1, 3))
 
 
-@pytest.mark.parametrize("name", ["tensor_turn_f32", "tensor_turn_and_store_f16"])
+@pytest.mark.parametrize("name", ["tensor_turn_f32", "tensor_turn_and_store_f16", "tensor_turn_both_f32"])
 def test_transposes_have_no_bank_conflicts(name: str) -> None:
     case = cases()[name]
     emitted = case.emit()
     assert "swizzled<" in emitted.source
     counters = emulate(emitted, case.grid, case.inputs(), detect="counters").counters
     assert counters.shared_loads.bank_conflicts == counters.shared_stores.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("name", ["tensor_boxes_f32_nan", "tensor_turn_f16", "tensor_ring_3_10", "tensor_windows"])
+def test_copies_without_tma(name: str) -> None:
+    case = cases()[name]
+    emitted = case.emit(arch="sm_80")
+    assert not emitted.contract.tensor_maps and "tma_" not in emitted.source
+    want = case.interpret()
+    run = emulate(emitted, case.grid, case.inputs(), schedule="random", detect="all")
+    assert not run.findings and not case.differences(run.outputs, {n: want[n] for n in run.outputs})

@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 256 threads per CTA, 32832 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     scale_rows on warps 0 to 3, fetch_by_cp_async on warps 4 to 7
 //   args      table *fp16 align 16, index *i32 align 16, scale *fp32 align 16,
 //             out *fp16 align 16, count i32, rows i32, cols i32 divisible by 16,
 //             table_stride i32 divisible by 16, out_stride i32 divisible by 16
@@ -25,7 +26,8 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// The same for the first `valid_bytes`; zeros for the rest (PTX ISA, cp.async with src-size; sm_80).
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
 {

@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     scale_rows on warps 0 to 3, fetch_by_tma on warp 4
 //   args      index *i32 align 16, scale *fp32 align 16, out *fp16 align 16, count i32,
 //             cols i32 divisible by 16, out_stride i32 divisible by 16
 //   maps      table_map of table: fp16, shape (rows, cols), strides (table_stride, 1),
@@ -167,94 +168,79 @@ gather_scale(const int* index, const float* scale, __half* out, const int count,
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {  // fetch_by_tma: warp 4
-        const int thread = threadIdx.x - 128;
-        const int pid_x_2 = blockIdx.x;
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            const int pid_x_2 = blockIdx.x;
 
-        // first = tl.program_id(0) * ROWS                                        gather_scale.py:75
-        const int first_2 = pid_x_2 * 8;
-        // for k in range(tl.cdiv(cols, BLOCK)):                                  gather_scale.py:20
-        for (int k_ = 0; k_ < (cols + 511) / 512; ++k_) {
-            // slot = writer.acquire(k)                                           gather_scale.py:21
-            const int stage = k_ & 3;
-            const int lap = k_ >> 2;
-            if (thread == 0) mbarrier_wait(&shared.gathered_empty[stage], (lap + 1) & 1);
+            // first = tl.program_id(0) * ROWS                                    gather_scale.py:75
+            const int first_2 = pid_x_2 * 8;
+            // for k in range(tl.cdiv(cols, BLOCK)):                              gather_scale.py:20
+            for (int k_ = 0; k_ < (cols + 511) / 512; ++k_) {
+                // slot = writer.acquire(k)                                       gather_scale.py:21
+                const int stage = k_ & 3;
+                const int lap = k_ >> 2;
+                mbarrier_wait(&shared.gathered_empty[stage], (lap + 1) & 1);
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row = load_if(first_2 < count, index + first_2, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row = load_if(first_2 < count, index + first_2, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 mbarrier_expect_bytes(&shared.gathered_full[stage], 8192);
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][0][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_2 = load_if(first_2 + 1 < count, index + first_2 + 1, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_2 = load_if(first_2 + 1 < count, index + first_2 + 1, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][1][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_2);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_3 = load_if(first_2 + 2 < count, index + first_2 + 2, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_3 = load_if(first_2 + 2 < count, index + first_2 + 2, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][2][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_3);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_4 = load_if(first_2 + 3 < count, index + first_2 + 3, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_4 = load_if(first_2 + 3 < count, index + first_2 + 3, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][3][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_4);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_5 = load_if(first_2 + 4 < count, index + first_2 + 4, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_5 = load_if(first_2 + 4 < count, index + first_2 + 4, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][4][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_5);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_6 = load_if(first_2 + 5 < count, index + first_2 + 5, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_6 = load_if(first_2 + 5 < count, index + first_2 + 5, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][5][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_6);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_7 = load_if(first_2 + 6 < count, index + first_2 + 6, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_7 = load_if(first_2 + 6 < count, index + first_2 + 6, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][6][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_7);
-            }
 
-            // row = tl.load(index + first + i, mask=first + i < count, othe ...  gather_scale.py:23
-            const int row_8 = load_if(first_2 + 7 < count, index + first_2 + 7, -1);
+                // row = tl.load(index + first + i, mask=first + i < count, ...   gather_scale.py:23
+                const int row_8 = load_if(first_2 + 7 < count, index + first_2 + 7, -1);
 
-            // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * BLOCK])   gather_scale.py:24
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.rows.slot(i), [BLOCK], [row, k * ...   gather_scale.py:24
                 #pragma unroll
                 for (int part = 0; part < 2; ++part)
                     tma_load_2d(&shared.ring[stage][7][part * 256], &table_map, &shared.gathered_full[stage], k_ * 512 + part * 256, row_8);

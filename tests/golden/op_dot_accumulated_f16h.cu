@@ -1,6 +1,6 @@
 // accumulated.cu: emitted by tle2cuda from dot.py:44 (accumulated). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 10240 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, out *fp16 align 16
 //   constants M = 32, N = 64, K = 32, OUT = float16
@@ -67,10 +67,10 @@ __device__ __forceinline__ void mma_m16n8k16_f16_f16(Vector<__half, 2>* sums, co
     sums[1] = bit_cast<Vector<__half, 2>>(high);
 }
 
-// Store 4 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
 {
-    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
 // Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
@@ -97,8 +97,9 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 struct Shared {
     alignas(128) __half x_tile[1024];         // operand of dot.py:51: [32, 32], rows in 16-byte chunks, swizzled
     alignas(128) __half y_tile[2048];         // operand of dot.py:51: [32, 64], rows in 16-byte chunks, swizzled
+    alignas(16) __half exchange[2048];        // scratch of dot.py:53
 };
-static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 10240, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -122,8 +123,10 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     for (int run = 0; run < 2; ++run) {
         // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
         const int rows_3 = thread / 8 + 16 * run;
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
+        const int index = rows_3 * 64;
         // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:49
-        y[run] = load_vector<8>(b + rows_3 * 64 + cols);
+        y[run] = load_vector<8>(b + index + cols);
     }
     Vector<__half, 2> start[8];
 
@@ -184,19 +187,38 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
         for (int column = 0; column < 4; ++column)
             mma_m16n8k16_f16_f16(&product[2 * column], x_part, &y_part[column / 2][column % 2 * 2]);
     }
+    Vector<__half, 2> sum[8];
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(out + at, start + twice)                                               dot.py:53
-        Vector<__half, 2> out_value;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) out_value[k] = start[run][k] + product[run][k];
+        for (int k = 0; k < 2; ++k) sum[run][k] = start[run][k] + product[run][k];
+    }
 
+    // tl.store(out + at, start + twice)                                                   dot.py:53
+    #pragma unroll
+    for (int run = 0; run < 8; ++run) {
+        Vector<__half, 2> packed;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) packed[k] = sum[run][k];
+        store_vector(&shared.exchange[thread / 64 * 1024 + thread / 4 % 8 * 64 + ((thread / 32 % 2 * 16) ^ (thread % 32) ^ (run / 2 * 4)) * 2 + run % 2 * 512], packed);
+    }
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<__half, 8> converted[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run]);
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) converted[run][k] = unpacked[k];
+    }
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
         // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
-        const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
-        const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8;
+        const int rows_3 = thread / 8 + 16 * run;
         // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
-        const int at = rows_3 * 64 + cols_2;
+        const int index = rows_3 * 64;
+        const int at = index + cols;
         // tl.store(out + at, start + twice)                                               dot.py:53
-        store_narrow<unsigned>(out + at, out_value);
+        store_narrow<uint4>(out + at, converted[run]);
     }
 }

@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     rms_norm_in_registers on warps 0 to 3, fetch_rows on warp 4
 //   args      weight *fp16 align 16, out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16, eps fp32
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
@@ -134,8 +135,8 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
@@ -151,8 +152,9 @@ __device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
     return value;
 }
 
-// The same for the WARPS warps of a partition. Called by all of its threads, each with its number in the partition; they meet
-// at `barrier` between writing and reading the slots.
+// Reduce across the WARPS warps of a partition by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads of the partition, each with its number in it; they meet at `barrier` between
+// writing and reading the slots, and have to meet again before the slots are written again.
 template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
 __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
 {
@@ -225,27 +227,24 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {  // fetch_rows: warp 4
-        const int thread = threadIdx.x - 128;
-
-        // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rows.py:35
-        const int pid_x = blockIdx.x;
-        const int num_programs_x = gridDim.x;
-        int place_stage = 0;
-        int place_lap = 0;
-        for (int row = pid_x; row < rows; row += num_programs_x) {
-            // slot = writer.acquire(place)                                    persistent_rows.py:37
-            if (thread == 0) mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-
-            // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row ...  persistent_rows.py:41
-            if (thread == 0) {
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+            const int pid_x = blockIdx.x;
+            const int num_programs_x = gridDim.x;
+            int place_stage = 0;
+            int place_lap = 0;
+            for (int row = pid_x; row < rows; row += num_programs_x) {
+                // slot = writer.acquire(place)                                persistent_rows.py:39
+                mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
-            }
 
-            // place = place.advance()                                         persistent_rows.py:43
-            const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
-            place_lap += static_cast<int>(place_stage + 1 == 2);
-            place_stage = place_stage_2;
+                // place = place.advance()                                     persistent_rows.py:45
+                const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
+                place_lap += static_cast<int>(place_stage + 1 == 2);
+                place_stage = place_stage_2;
+            }
         }
         return;
     }
@@ -261,7 +260,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
     for (int row = pid_x; row < rows; row += num_programs_x) {
         // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:24
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:48
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> value[4];
 

@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 544 threads per CTA, 65792 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 65792 bytes of dynamic shared memory
+//   warps     softmax_in_parts on warps 0 to 15, fetch_rows on warp 16
 //   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
@@ -105,8 +106,8 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
@@ -122,8 +123,9 @@ __device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
     return value;
 }
 
-// The same for the WARPS warps of a partition. Called by all of its threads, each with its number in the partition; they meet
-// at `barrier` between writing and reading the slots.
+// Reduce across the WARPS warps of a partition by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads of the partition, each with its number in it; they meet at `barrier` between
+// writing and reading the slots, and have to meet again before the slots are written again.
 template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
 __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
 {
@@ -198,33 +200,29 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 16) {  // fetch_rows: warp 16
-        const int thread = threadIdx.x - 512;
-
-        // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rows.py:35
-        const int pid_x = blockIdx.x;
-        const int num_programs_x = gridDim.x;
-        int place_stage = 0;
-        int place_lap = 0;
-        for (int row = pid_x; row < rows; row += num_programs_x) {
-            // for part in range(PARTS):                                       persistent_rows.py:36
-            int place_stage_2 = place_stage;
-            int place_lap_2 = place_lap;
-            for (int part = 0; part < 2; ++part) {
-                // slot = writer.acquire(place)                                persistent_rows.py:37
-                if (thread == 0) mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
-
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:41
-                if (thread == 0) {
+        if (threadIdx.x == 512) {  // the others have nothing to do
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+            const int pid_x = blockIdx.x;
+            const int num_programs_x = gridDim.x;
+            int place_stage = 0;
+            int place_lap = 0;
+            for (int row = pid_x; row < rows; row += num_programs_x) {
+                // for part in range(PARTS):                                   persistent_rows.py:38
+                int place_stage_2 = place_stage;
+                int place_lap_2 = place_lap;
+                for (int part = 0; part < 2; ++part) {
+                    // slot = writer.acquire(place)                            persistent_rows.py:39
+                    mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
+                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:43
                     mbarrier_expect_bytes(&shared.parts_full[place_stage_2], 16384);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.parts_full[place_stage_2], 0, part * 32, row);
+                    // place = place.advance()                                 persistent_rows.py:45
+                    place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
+                    place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
                 }
-
-                // place = place.advance()                                     persistent_rows.py:43
-                place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
-                place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
+                place_stage = place_stage_2;
+                place_lap = place_lap_2;
             }
-            place_stage = place_stage_2;
-            place_lap = place_lap_2;
         }
         return;
     }
@@ -250,14 +248,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int part = 0; part < 2; ++part) {
             // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:41
             mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[ahead_stage][0][0];
             // ahead = ahead.advance()                                      persistent_softmax.py:43
             ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
             // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:48
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
                 // col = tl.arange(0, PART)                                 persistent_softmax.py:35
@@ -294,14 +292,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int part = 0; part < 2; ++part) {
             // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:49
             mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[ahead_stage_2][0][0];
 
             // ahead = ahead.advance()                                      persistent_softmax.py:51
             ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:48
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
                 // col = tl.arange(0, PART)                                 persistent_softmax.py:35
@@ -334,7 +332,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:56
             mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
 
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:48
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
             __half* const view = &shared.ring[place_stage_2][0][0];
             Vector<float, 8> logits[2];
             #pragma unroll

@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     softmax_in_registers on warps 0 to 3, fetch_rows on warp 4
 //   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
@@ -105,8 +106,8 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
@@ -122,8 +123,9 @@ __device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
     return value;
 }
 
-// The same for the WARPS warps of a partition. Called by all of its threads, each with its number in the partition; they meet
-// at `barrier` between writing and reading the slots.
+// Reduce across the WARPS warps of a partition by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads of the partition, each with its number in it; they meet at `barrier` between
+// writing and reading the slots, and have to meet again before the slots are written again.
 template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
 __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
 {
@@ -172,7 +174,7 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 struct Shared {
     alignas(128) __half ring[2][16][256];     // persistent_softmax.py:75
     alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:27
-    alignas(16) float total_slots[4];         // scratch of persistent_softmax.py:28
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:28
     alignas(8) Barrier parts_full[2];         // persistent_softmax.py:78
     alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:78
 };
@@ -197,27 +199,24 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {  // fetch_rows: warp 4
-        const int thread = threadIdx.x - 128;
-
-        // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rows.py:35
-        const int pid_x = blockIdx.x;
-        const int num_programs_x = gridDim.x;
-        int place_stage = 0;
-        int place_lap = 0;
-        for (int row = pid_x; row < rows; row += num_programs_x) {
-            // slot = writer.acquire(place)                                    persistent_rows.py:37
-            if (thread == 0) mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-
-            // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row ...  persistent_rows.py:41
-            if (thread == 0) {
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+            const int pid_x = blockIdx.x;
+            const int num_programs_x = gridDim.x;
+            int place_stage = 0;
+            int place_lap = 0;
+            for (int row = pid_x; row < rows; row += num_programs_x) {
+                // slot = writer.acquire(place)                                persistent_rows.py:39
+                mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
-            }
 
-            // place = place.advance()                                         persistent_rows.py:43
-            const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
-            place_lap += static_cast<int>(place_stage + 1 == 2);
-            place_stage = place_stage_2;
+                // place = place.advance()                                     persistent_rows.py:45
+                const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
+                place_lap += static_cast<int>(place_stage + 1 == 2);
+                place_stage = place_stage_2;
+            }
         }
         return;
     }
@@ -233,7 +232,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     for (int row = pid_x; row < rows; row += num_programs_x) {
         // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:23
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:48
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> logits[4];
 
@@ -280,22 +279,21 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
         }
 
-        // total = tl.sum(weight, axis=0)                                   persistent_softmax.py:28
-        float total = 0.0f;
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:28
+        float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             #pragma unroll
-            for (int k = 0; k < 8; ++k) total += weight[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum += weight[run][k];
         }
-        total = partition_all_reduce(total, shared.total_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        weight_sum = partition_all_reduce(weight_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:29
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                out_value[k] = __float2half(divide_approx(weight[run][k], total));
-            }
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
             // col = tl.arange(0, PART)                                     persistent_softmax.py:20
             const int col = 8 * thread + 1024 * run;

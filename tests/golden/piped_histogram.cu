@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 288 threads per CTA, 33920 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     count_values on warps 0 to 7, fetch_values on warp 8
 //   args      counts *i32 align 16, n i32
 //   maps      values_map of values: i32, shape (n), strides (1), box (256)
 //   constants BINS = 256, BLOCK = 2048, STAGES = 4
@@ -87,8 +88,8 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
@@ -133,28 +134,26 @@ piped_histogram(int* counts, const int n, const __grid_constant__ TensorMap valu
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 8) {  // fetch_values: warp 8
-        const int thread = threadIdx.x - 256;
+        if (threadIdx.x == 256) {  // the others have nothing to do
+            // for block in range(tl.program_id(0), tl.cdiv(n, BLOCK), tl ...  piped_histogram.py:20
+            const int pid_x = blockIdx.x;
+            const int num_programs_x = gridDim.x;
+            int place_stage = 0;
+            int place_lap = 0;
+            for (int block = pid_x; block < (n + 2047) / 2048; block += num_programs_x) {
+                // slot = writer.acquire(place)                                piped_histogram.py:21
+                mbarrier_wait(&shared.blocks_empty[place_stage], (place_lap + 1) & 1);
 
-        // for block in range(tl.program_id(0), tl.cdiv(n, BLOCK), tl.num ...  piped_histogram.py:20
-        const int pid_x = blockIdx.x;
-        const int num_programs_x = gridDim.x;
-        int place_stage = 0;
-        int place_lap = 0;
-        for (int block = pid_x; block < (n + 2047) / 2048; block += num_programs_x) {
-            // slot = writer.acquire(place)                                    piped_histogram.py:21
-            if (thread == 0) mbarrier_wait(&shared.blocks_empty[place_stage], (place_lap + 1) & 1);
-
-            // tle.gpu.copy(desc, slot.values, [BLOCK], [block * BLOCK])       piped_histogram.py:22
-            if (thread == 0) {
+                // tle.gpu.copy(desc, slot.values, [BLOCK], [block * BLOCK])   piped_histogram.py:22
                 mbarrier_expect_bytes(&shared.blocks_full[place_stage], 8192);
                 #pragma unroll
                 for (int part = 0; part < 8; ++part)
                     tma_load_1d(&shared.ring[place_stage][part * 256], &values_map, &shared.blocks_full[place_stage], block * 2048 + part * 256);
-            }
 
-            // place = place.advance()                                         piped_histogram.py:24
-            place_lap += static_cast<int>(place_stage + 1 == 4);
-            place_stage = place_stage + 1 == 4 ? 0 : place_stage + 1;
+                // place = place.advance()                                     piped_histogram.py:24
+                place_lap += static_cast<int>(place_stage + 1 == 4);
+                place_stage = place_stage + 1 == 4 ? 0 : place_stage + 1;
+            }
         }
         return;
     }

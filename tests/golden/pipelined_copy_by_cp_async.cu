@@ -22,7 +22,8 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// The same for the first `valid_bytes`; zeros for the rest (PTX ISA, cp.async with src-size; sm_80).
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
 {

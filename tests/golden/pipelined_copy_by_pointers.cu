@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 256 threads per CTA, 16448 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     empty_tiles on warps 0 to 3, fill_tiles on warps 4 to 7
 //   args      x *fp32 align 16, out *fp32 align 16, cols i32 divisible by 16,
 //             x_stride i32 divisible by 16, out_stride i32 divisible by 16
 //   constants BLOCK = 1024, TILES = 4, STAGES = 4
@@ -22,7 +23,8 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// The same for the first `valid_bytes`; zeros for the rest (PTX ISA, cp.async with src-size; sm_80).
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
 {

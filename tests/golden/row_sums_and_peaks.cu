@@ -2,6 +2,7 @@
 //
 //   target    sm_90a, 288 threads per CTA, 33024 bytes of shared memory
 //   launch    grid of CTAs, one for each program
+//   warps     sum_tiles on warps 0 to 3, find_peaks on warps 4 to 7, fetch_tiles on warp 8
 //   args      totals *fp32 align 16, peaks *fp32 align 16, rows i32, cols i32 divisible by 16
 //   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (8, 256)
 //   constants BLOCK_ROWS = 8, BLOCK_COLS = 256, STAGES = 4, PEAK_WARPS = 4
@@ -93,8 +94,8 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
@@ -228,20 +229,18 @@ row_sums_and_peaks(float* totals, float* peaks, const int rows, const int cols,
                 if ((thread & 63) == 0 && row < rows) peaks[row] = highest_max[run];
             }
         } else {  // fetch_tiles: warp 8
-            const int thread = threadIdx.x - 256;
+            if (threadIdx.x == 256) {  // the others have nothing to do
+                // first_row = tl.program_id(0) * BLOCK_ROWS                     row_reduction.py:80
+                const int pid_x_2 = blockIdx.x;
+                const int first_row_2 = pid_x_2 * 8;
+                // for k in range(tl.cdiv(cols, BLOCK_COLS)):                    row_reduction.py:20
+                for (int k_ = 0; k_ < (cols + 255) / 256; ++k_) {
+                    // slot = writer.acquire(k)                                  row_reduction.py:21
+                    const int stage = k_ & 3;
+                    const int lap = k_ >> 2;
+                    mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
 
-            // first_row = tl.program_id(0) * BLOCK_ROWS                         row_reduction.py:80
-            const int pid_x_2 = blockIdx.x;
-            const int first_row_2 = pid_x_2 * 8;
-            // for k in range(tl.cdiv(cols, BLOCK_COLS)):                        row_reduction.py:20
-            for (int k_ = 0; k_ < (cols + 255) / 256; ++k_) {
-                // slot = writer.acquire(k)                                      row_reduction.py:21
-                const int stage = k_ & 3;
-                const int lap = k_ >> 2;
-                if (thread == 0) mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
-
-                // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], ...   row_reduction.py:22
-                if (thread == 0) {
+                    // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COL ...  row_reduction.py:22
                     mbarrier_expect_bytes(&shared.tiles_full[stage], 8192);
                     tma_load_2d(shared.ring[stage], &x_map, &shared.tiles_full[stage], k_ * 256, first_row_2);
                 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 from tests.golden import golden_case
 from tools.shipped import shipped_kernels
 from tools.shipped_async import asynchronous_kernels
+from tools.shipped_products import product_kernels
 
 
 def _register() -> None:
-    for kernel in (*shipped_kernels(), *asynchronous_kernels()):
+    for kernel in (*shipped_kernels(), *asynchronous_kernels(), *product_kernels()):
 
         def emit(arch: str, kernel=kernel) -> str:
             return str(kernel.emit(arch).source)

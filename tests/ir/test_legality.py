@@ -499,7 +499,8 @@ def test_partition_0_has_the_warps_of_the_kernel_and_none_is_specialised_again()
 @pytest.mark.parametrize(
     ("warps", "registers", "target", "threads"),
     [
-        ("(4, 1)", "(40,)", "sm_90a", 256),  # a whole warpgroup gives registers back
+        ("(8, 1)", "(40,)", "sm_90a", 384),  # a whole warpgroup gives registers back
+        ("(4, 1)", "(40,)", "sm_90a", 160),  # so few that each may have all it can use
         ("(4, 1)", "(40,)", "sm_90", 160),
         ("(4, 1)", "(0,)", "sm_90a", 160),  # nobody asks for registers
         ("(4, 4, 2)", "(240, 24)", "sm_90a", 384),

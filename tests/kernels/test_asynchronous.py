@@ -191,3 +191,19 @@ def test_histogram(where, n, bins):
     counts = on(where, np.zeros(bins, np.int32))
     count(on(where, values), counts)
     np.testing.assert_array_equal(host(counts), count_reference(values, bins))
+
+
+def test_nothing_to_do():
+    """No rows, no elements: nothing is launched, and nothing is written."""
+    empty, vector = np.zeros((0, 64), np.float32), np.zeros(0, np.float32)
+    for form in FORMS:
+        copy_rows(empty, empty.copy(), form)
+        add_rows(empty, empty, empty.copy(), form)
+    reduce_rows(empty, vector, vector.copy())
+    persistent_softmax_rows(empty, empty.copy())
+    persistent_rms_norm_rows(empty, np.ones(64, np.float32), empty.copy())
+    transpose_matrix(empty, np.zeros((64, 0), np.float32))
+    gather_scale_rows(np.ones((3, 64), np.float32), np.zeros(0, np.int32), vector, empty.copy())
+    counts = np.full(4, 7, np.int32)
+    count(np.zeros(0, np.int32), counts)
+    assert (counts == 7).all()

@@ -69,7 +69,9 @@ def test_every_function_that_emitted_files_call_is_reserved() -> None:
         name = kernel_name(case.kernel.fn.__name__)
         code = re.sub(r'//.*|"(\\.|[^"\\])*"', "", source[source.index('extern "C"') :])
         declared = set(re.findall(r"const auto (\w+) = \[", code))
-        declared |= set(re.findall(r"^__device__ .*?\b(asm_\w+)\(", source, re.MULTILINE))  # named in the file's own scope
+        declared |= set(
+            re.findall(r"^__device__ .*?\b(asm_\w+|\w+_barrier\w*)\(", source, re.MULTILINE)
+        )  # named in the file's own scope
         called |= set(re.findall(r"(?<![\w.>:])([a-zA-Z]\w*)(?=(?:<[^;{}()=]*>)?\()", code)) - declared - {name}
     assert called > {"load_vector", "min", "atomicAdd"}
     assert {name for name in called if not is_reserved(name)} == set()

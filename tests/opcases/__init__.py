@@ -26,6 +26,8 @@ FAMILIES = (
     "dot",
     "block_pointers",
     "descriptors",
+    "async_pipes",
+    "async_partitions",
     "tensor_copies",
     "asynchrony",
     "newer",

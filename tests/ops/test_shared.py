@@ -55,6 +55,9 @@ def test_alloc_pads_one_extent_for_mma():
         assert gpu.alloc([2, 80, 64], tl.float16).shape == [2, 128, 64]
         assert gpu.alloc([3, 64, 32], tl.float16).shape == [3, 64, 32]
         assert gpu.alloc([129, 256], tl.float16).shape == [129, 256]
+        ring = gpu.alloc([80, 256], tl.float16, capacity=2)
+        assert ring.shape == [2, 128, 256] and ring.type.ir.logical_shape == (2, 80, 256)
+        assert gpu.alloc([64], tl.int32, capacity=3).slot(2).shape == [64]
         with pytest.raises(MemoryOperationFailed) as error:
             gpu.alloc([100], tl.int32)
         assert message(error) == "Memory allocation failed: extent 0 of [100] is 100, not a power of two"

@@ -108,7 +108,7 @@ class RandomTasks:
         is_used = rng.random() < 0.4
         if is_used or rng.random() < 0.2:  # what the default warps set up in front
             maker.store(maker.whole(self.side))
-        ways = [self._pipes, self._pipes, self._mbarriers, self._chain, self._prefetch, self._turns]
+        ways = [self._pipes, self._pipes, self._mbarriers, self._chain, self._prefetch, self._turns, self._ring]
         rng.choice(ways)()
         if is_used:
             self._use(self.side, maker.constant(0))
@@ -270,6 +270,33 @@ class RandomTasks:
             maker.op("pipe_release", (pipe, stage, lap), None, reader=None)
 
         fill(maker.constant(0))
+        self._loop(step)
+
+    def _ring(self) -> None:
+        """One task with mbarriers of its own: the engine fills the stage that was used last while the next is used."""
+        maker, rng = self.maker, self.rng
+        capacity = rng.randint(2, 3)
+        ring, full = maker.ring("ring", capacity), maker.barriers("full", capacity, expect=4 * TILE)
+        ahead = maker.constant(capacity - 1)
+
+        def fill(i: Value) -> None:
+            stage, _ = maker.stage(i, capacity)
+            maker.tma_load(maker.slot(ring, stage), i, "barrier", (full, stage))
+
+        def step(i: Value) -> None:
+            following = maker.op("add", (i, ahead), I32)
+            with maker.branch(maker.op("cmp", (following, self.trips), BOOL, predicate="lt")) as branch:
+                with branch.then():
+                    fill(following)
+            stage, lap = maker.stage(i, capacity)
+            maker.op("mbarrier_wait", (full, stage, lap))
+            self._use(maker.slot(ring, stage), i)
+
+        for number in range(capacity - 1):
+            i = maker.constant(number)
+            with maker.branch(maker.op("cmp", (i, self.trips), BOOL, predicate="lt")) as branch:
+                with branch.then():
+                    fill(i)
         self._loop(step)
 
     def _turns(self) -> None:

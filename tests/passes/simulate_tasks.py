@@ -336,7 +336,9 @@ class TaskRunner:
             for buffer in scratch_operands(op):
                 root, start = self.get(buffer)
                 for element in range(buffer.type.num_elements):
-                    self.touch(element % self.count, (root, start + element), kind, op)
+                    for thread in (element % self.count, (element + 1) % self.count):  # others read than write
+                        if kind == "read" or thread == element % self.count:
+                            self.touch(thread, (root, start + element), kind, op)
             self.tick()
 
     def do_barrier(self, op: Op) -> Iterator[bool]:

@@ -52,3 +52,46 @@ def test_elements_that_several_threads_update_are_counted_once() -> None:
     want = np.arange(N, dtype=np.int32)
     want[7] += 1
     assert (out == want).all()
+
+
+@tle2cuda.jit
+def read_twice(ring, bars, out, i, N: tl.constexpr):
+    first = tl.load(tle.gpu.local_ptr(ring.slot(0)))
+    tle.gpu.barrier_arrive(bars[0], phaseIdx=0)
+    tle.gpu.barrier_wait(bars[1], phaseIdx=0)
+    second = tl.load(tle.gpu.local_ptr(ring.slot(0)))
+    tl.store(out + i, first + second)
+
+
+@tle2cuda.jit
+def write_between(ring, bars, x, i, N: tl.constexpr):
+    tle.gpu.barrier_wait(bars[0], phaseIdx=0)
+    tl.store(tle.gpu.local_ptr(ring.slot(0)), tl.load(x + i))
+    tle.gpu.barrier_arrive(bars[1], phaseIdx=0)
+
+
+@tle2cuda.jit
+def shared_between_tasks(x, out, N: tl.constexpr):
+    ring = tle.gpu.alloc([1, N], tl.float32, nv_mma_shared_layout=False)
+    bars = tle.gpu.alloc_barriers(2)
+    i = tl.arange(0, N)
+    tl.store(tle.gpu.local_ptr(ring.slot(0)), tl.load(x + i))
+    tle.gpu.warp_specialize([(read_twice, (ring, bars, out, i, N)), (write_between, (ring, bars, x + N, i, N))], [2], [40])
+
+
+SHOWN = ("load", "store", "mbarrier_arrive", "mbarrier_wait", "barrier")
+
+
+def test_loads_stay_on_their_side_of_waits_and_arrivals() -> None:
+    """Both loads are of the same bytes: they are neither merged nor moved, nor do they share a loop."""
+    kernel = tle2cuda.emit(shared_between_tasks, "*fp32:16, *fp32:16", {"N": N}).kernel_ir
+    assert kernel is not None
+    (site,) = kernel.specialisations
+    assert site.attrs["sync_before"]
+    shown = []
+    for op in site.regions[0].ops:
+        inner = op.regions[0].ops if op.name == "fused" else (op,)
+        shown += [
+            each.name for each in inner if each.name in ("load", "store", "mbarrier_arrive", "mbarrier_wait", "barrier")
+        ]
+    assert shown == ["load", "barrier", "mbarrier_arrive", "mbarrier_wait", "load", "store"]

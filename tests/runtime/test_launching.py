@@ -99,6 +99,24 @@ def test_warmup_compiles_what_a_launch_then_finds() -> None:
     assert out.tolist() == [1.0] * 5 + [0.0] * 3
 
 
+def hold_many(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i)
+    tl.store(out + i, tl.exp(value - tl.max(value, axis=0)))
+
+
+def test_the_most_registers_are_a_bound() -> None:
+    """Launch bounds would override the compiler's option."""
+    pytest.importorskip("cupy")
+    kernel = tle2cuda.jit(hold_many)
+    free, bound = (
+        kernel.warmup(MockTensor(tl.float32), MockTensor(tl.float32), BLOCK=8192, num_warps=4, maxnreg=most)
+        for most in (None, 40)
+    )
+    assert free.n_regs > 64 and bound.n_regs <= 40
+    assert "__maxnreg__(40)" in bound.asm["cu"] and "__launch_bounds__(128)" in free.asm["cu"]
+
+
 def test_what_the_compiled_kernel_tells() -> None:
     pytest.importorskip("cupy")
     kernel = tle2cuda.jit(fill)

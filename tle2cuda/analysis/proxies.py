@@ -277,10 +277,12 @@ class _Flow:
         for number in bits(step):
             fenced_from = proxies.fenced_from.get(number, 0)
             self.note(place, NEEDS_FENCE, state.unfenced & fenced_from)
-            self.note(place, NEEDS_BARRIER, state.fenced & fenced_from & ~proxies.by_thread_0)
+            is_thread_0s = bool(1 << number & proxies.by_thread_0)
+            own = proxies.by_thread_0 if is_thread_0s else 0
+            self.note(place, NEEDS_BARRIER, state.fenced & fenced_from & ~own)
             blocking = proxies.read_before.get(number, 0)
             self.note(place, NEEDS_WAIT, state.reading & blocking)
-            if not 1 << number & proxies.by_thread_0:
+            if not is_thread_0s:
                 self.note(place, NEEDS_BARRIER, state.waited & blocking)
         made = step & (proxies.writes | proxies.loads)
         return state._replace(

@@ -334,7 +334,7 @@ def remainder(a: Any, b: Any) -> Any:
     quotient = np.trunc(np.divide(p, q))
     # x - trunc(x / y) * y with one rounding; an infinite divisor leaves the dividend.
     result = fused(-quotient, q, p, F64 if dtype is F64 else F32)
-    result = np.where(np.isinf(q) & np.isfinite(p), p, result)
+    result = np.where(np.isinf(q), p, result)
     return Tile(round_to(result, dtype), dtype)
 
 

@@ -175,7 +175,7 @@ def wait_until(is_over: Callable[[], bool], describe: Callable[[], str]) -> None
 
 
 def warp_specialize(
-    functions_and_args: Any, worker_num_warps: Any = (), worker_num_regs: Any = (), reuse_default_warps: Any = False
+    functions_and_args: Any, worker_num_warps: Any = None, worker_num_regs: Any = None, reuse_default_warps: Any = False
 ) -> Any:
     """`tle.gpu.warp_specialize`."""
     if reuse_default_warps:
@@ -189,9 +189,9 @@ def warp_specialize(
     entries = list(functions_and_args)
     if not entries:
         raise InvalidArgument("warp_specialize needs at least a default partition, got no entries")
-    warps = [static_int(count, "warp_specialize: warp counts") for count in worker_num_warps]
-    for what, counts in (("warp counts", warps), ("register counts", list(worker_num_regs))):
-        if len(counts) != len(entries) - 1:
+    warps = [static_int(count, "warp_specialize: warp counts") for count in worker_num_warps or ()]
+    for what, counts in (("warp counts", warps), ("register counts", worker_num_regs)):
+        if counts is not None and len(counts) != len(entries) - 1:
             raise InvalidArgument(f"warp_specialize: {len(counts)} {what} for {len(entries) - 1} workers")
     members = []
     for number, (entry, count) in enumerate(zip(entries, (program.launch.num_warps, *warps), strict=True)):

@@ -137,6 +137,7 @@ def alloc(
     alias_offset_bytes: Any = 0,
     nv_mma_shared_layout: Any = True,
     alignment_bytes: Any = None,
+    capacity: Any = None,
 ) -> Buffer:
     """`tle.gpu.alloc`."""
     if isinstance(init_value, bool):
@@ -144,7 +145,8 @@ def alloc(
     if isinstance(alias, bool):
         alias, nv_mma_shared_layout = None, alias
     element = as_dtype(dtype, "alloc")
-    extents = tuple(static_int(extent, "alloc: shape") for extent in shape)
+    stages = () if capacity is None else (capacity,)
+    extents = tuple(static_int(extent, "alloc: shape") for extent in (*stages, *shape))
     if not extents or min(extents) < 1:
         raise InvalidArgument(f"alloc: the shape must have positive extents, got {list(extents)}")
     count = int(np.prod(extents))

@@ -110,7 +110,7 @@ class Loops(Branches):
         for name, value in zip(names, values, strict=True):
             plain = unwrap(value)
             is_scalar = isinstance(value, tensor) and value.is_scalar and _is_integer(value)
-            if not is_scalar and (isinstance(plain, bool) or not isinstance(plain, int)):
+            if not is_scalar and not isinstance(plain, int):
                 facts = (self.fact(name, value),) if is_handle(value) else ()
                 raise InvalidType(
                     f"range: {name} must be an integer scalar, got {describe_value(value)}",
@@ -389,4 +389,4 @@ class Loops(Branches):
 
 def _is_integer(value: tensor) -> bool:
     element = value.element
-    return isinstance(element, DType) and element.is_int() and not element.is_bool()
+    return isinstance(element, DType) and element.is_int()

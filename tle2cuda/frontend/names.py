@@ -38,9 +38,13 @@ _HOST_FUNCTION = "ConstexprFunction"  # Triton's; what it wraps runs on compile-
 _HOST_DATA = (bool, int, float, complex, str, bytes, list, dict, set, tuple)
 
 
+_SHORT = 4
+
+
 def close_name(name: str, names: Iterable[str]) -> str:
     """``did you mean `x`?`` for the nearest of `names`, or an empty string."""
-    close = difflib.get_close_matches(name, [n for n in names if not n.startswith("__")], n=1, cutoff=0.7)
+    alike = 0.7 if len(name) > _SHORT else 0.8  # of few letters most must be there
+    close = difflib.get_close_matches(name, [n for n in names if not n.startswith("__")], n=1, cutoff=alike)
     return f"did you mean `{close[0]}`?" if close else ""
 
 

@@ -156,7 +156,8 @@ def _tma_load(compiler: Compiler, op: Op) -> Steps:
     outside = value_dtype(box.element).type(np.nan if op.attrs["padding"] == "nan" else 0)
     copy = tensor_copy(op)
     barrier = None
-    if copy.barriers is not None and copy.index is not None:
+    # Copies into stages of pipes are accounted for by the pipe, and blocking ones by nobody.
+    if op.attrs["completion"] == "barrier" and copy.barriers is not None and copy.index is not None:
         barrier = compiler.slots_of((copy.barriers, copy.index))
     expected_bytes = _expected_bytes(compiler, copy.barriers)
 

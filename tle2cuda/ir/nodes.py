@@ -17,6 +17,8 @@ from tle2cuda.ir.types import Type
 from tle2cuda.targets import WARP_THREADS, parse_target
 
 WARPGROUP_WARPS = 4
+REGISTER_FILE = 65536  # 32-bit registers of a multiprocessor
+MOST_USED_REGISTERS = 240  # of a thread: more are hardly ever of use
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -141,9 +143,18 @@ class Kernel:
         return tuple(op for op in self.body.ops if op.name == "warp_specialize")
 
     def moves_registers(self, specialisation: Op) -> bool:
-        """Whether the partitions of a specialisation hand registers over: `setmaxnreg` acts on whole warpgroups."""
-        target = parse_target(self.target)
-        return target.has("setmaxnreg") and self.num_warps % WARPGROUP_WARPS == 0 and any(specialisation.attrs["registers"])
+        """Whether the partitions of a specialisation hand registers over.
+
+        `setmaxnreg` acts on whole warpgroups. It is left out where every thread may have as many registers as it can use
+        anyway, and where there are several specialisations, each of which would undo what the others did.
+        """
+        if not any(specialisation.attrs["registers"]) or len(self.specialisations) > 1:
+            return False
+        if self.num_warps % WARPGROUP_WARPS or not parse_target(self.target).has("setmaxnreg"):
+            return False
+        workers = sum(specialisation.attrs["warps"][1:])
+        warps = self.num_warps + workers + -workers % WARPGROUP_WARPS
+        return bool(REGISTER_FILE // (WARP_THREADS * warps) < MOST_USED_REGISTERS)
 
     def _workers(self, specialisation: Op) -> int:
         """Warps of the workers, idle ones included that fill the last warpgroup."""

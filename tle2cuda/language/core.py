@@ -9,7 +9,10 @@ from tle2cuda.ir.types import DType as dtype
 from tle2cuda.ops.aggregates import aggregate
 from tle2cuda.ops.aggregates import aggregate as _aggregate
 from tle2cuda.ops.core import block_type, builtin, constexpr, is_builtin, pointer_type, tensor
+from tle2cuda.ops.externs import extern, extern_elementwise
 from tle2cuda.ops.loops import range, static_range
+
+CONSTEXPR_0 = constexpr(0)
 
 _INTEGER_WIDTHS = (1, 8, 16, 32, 64)
 
@@ -36,12 +39,15 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "CONSTEXPR_0",
     "_aggregate",
     "aggregate",
     "block_type",
     "builtin",
     "constexpr",
     "dtype",
+    "extern",
+    "extern_elementwise",
     "get_int_dtype",
     "is_builtin",
     "pointer_type",

@@ -26,6 +26,7 @@ from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.passes.mma_layouts import instruction_of
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
+from tle2cuda.targets import parse_target
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
 DYNAMIC_SHARED_ALIGNMENT_BYTES = 128  # of dynamic shared memory, at least
@@ -73,12 +74,13 @@ class PrologueView:
     warp: str = ""
 
 
-def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
+def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
     """Lower a kernel that went through the passes.
 
     Args:
         kernel: IR with layouts, barriers and the shared-memory map.
         headers: `toolkit` spells clusters, grids and block scans with CUDA's headers, `minimal` with helpers of ours.
+        max_registers: Most registers of a thread.
     """
     state = State(kernel, headers)
     memory_map = bind_buffers(state)
@@ -89,7 +91,8 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
     mbarriers.number_named_barriers(state, specialize.plan_tasks(state))
     with meeting_at(state.task.barrier):
         _emit_body(state)
-    state.block.lines = without_unused(state.block.lines, state.index_constants)
+    for block in (state.block, state.workers):
+        block.lines = without_unused(block.lines, state.index_constants)
     members = struct_members(state, memory_map)
     dynamic = shared_bytes > STATIC_SHARED_LIMIT_BYTES
     if state.uses_cluster or state.uses_grid:
@@ -105,14 +108,14 @@ def lower(kernel: Kernel, headers: str = "toolkit") -> Lowered:
         name=contract.kernel_name,
         function=kernel.name,
         source=kernel.span.short(),
-        header=tuple(_header(kernel, contract, shared_bytes)),
+        header=tuple(_header(state, contract, shared_bytes)),
         includes=tuple(_includes(state)),
         usings=tuple(state.usings[name] for name in sorted(state.usings)),
         helpers=(*helper_texts(state.helpers), *functions, *(text for _, text in state.functions.values())),
         members=_member_groups(members),
         shared_bytes=shared_bytes,
         uses_groups=state.uses_cluster or state.uses_grid,
-        qualifiers=_qualifiers(kernel),
+        qualifiers=_qualifiers(kernel, max_registers),
         parameters=_wrapped(contract.kernel_name, parameters),
         body=text,
     )
@@ -233,12 +236,18 @@ def _includes(state: State) -> list[str]:
     return sorted(state.includes)
 
 
-def _qualifiers(kernel: Kernel) -> str:
+def _qualifiers(kernel: Kernel, max_registers: int | None) -> str:
     parts = []
     if kernel.cluster_size > 1:
         x, y, z = kernel.cluster_dims
         parts.append(f"__cluster_dims__({x}, {y}, {z})")
-    parts.append(f"__launch_bounds__({kernel.num_threads})")
+    # Registers move only in kernels that say how many every thread has at the start (PTX ISA, setmaxnreg).
+    moves = any(kernel.moves_registers(site) for site in kernel.specialisations)
+    if max_registers is not None and not moves:
+        # In the place of launch bounds, to which the compiler's option for the most registers gives way.
+        parts.append(f"__maxnreg__({max_registers})")
+    else:
+        parts.append(f"__launch_bounds__({kernel.num_threads}{', 1' if moves else ''})")
     return " ".join(parts)
 
 
@@ -255,13 +264,15 @@ def _wrapped(name: str, parameters: list[str]) -> str:
     return ("\n" + indent).join(lines)
 
 
-def _header(kernel: Kernel, contract: LaunchContract, shared_bytes: int) -> list[str]:
-    cluster = ""
+def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[str]:
+    kernel, cluster = state.kernel, ""
     if kernel.cluster_size > 1:
         cluster = f", clusters of {kernel.cluster_dims}"
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
     lines.append(f"launch    {_launch(kernel, contract)}")
+    for number, site in enumerate(kernel.specialisations):
+        lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))
     arguments = [_argument(a) for a in contract.args if a.is_passed]
     if arguments or not contract.tensor_maps:
         lines += _listed("args      ", arguments)
@@ -372,6 +383,11 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
 def _oldest_architecture(kernel: Kernel) -> str:
     """The first architecture that has what is asked of the launch, and the instructions of all products."""
     since = [(9, 0) if kernel.cluster_size > 1 or _tensor_maps(kernel) else (7, 0)]
+    names = {op.name for op in walk(kernel.body)}
+    if "alloc_barriers" in names:  # waits are spelled for the target
+        since.append((9, 0) if parse_target(kernel.target).has("mbarrier_tx") else (8, 0))
+    if "cp_async" in names:
+        since.append((8, 0))
     since += [instruction_of(op).since for op in walk(kernel.body) if op.attrs.get("instruction")]
     return "sm_{}{}".format(*max(since))
 

@@ -51,12 +51,21 @@ def emit_pipe(state: State, op: Op) -> None:
     """A pipe is its barriers, which the prologue sets up."""
 
 
+def _may_go_unread(state: State, op: Op) -> None:
+    """Names of a stage and a lap that no barrier needs may go again."""
+    for value in op.operands[1:3]:
+        name = state.scalars.get(value)
+        if name is not None and name.text.isidentifier():
+            state.index_constants.add(name.text)
+
+
 def emit_acquire(state: State, op: Op) -> None:
     """Wait until the stage is free for this lap; its slots."""
     pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
     _wait_free(state, op, ref)
     _bind_slots(state, ref, op.results, stage)
+    _may_go_unread(state, op)
 
 
 def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
@@ -73,6 +82,7 @@ def emit_commit(state: State, op: Op) -> None:
     if op.attrs["arrivals"]:
         state.comment(op.span)
     _arrive(state, op, ref)
+    _may_go_unread(state, op)
 
 
 def emit_close(state: State, op: Op) -> None:
@@ -127,6 +137,7 @@ def emit_release(state: State, op: Op) -> None:
     """Each warp of the reader is done with a stage."""
     pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
+    _may_go_unread(state, op)
     if ref.empty is None:
         return
     state.comment(op.span)

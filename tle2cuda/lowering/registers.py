@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op
+from tle2cuda.ir.nodes import MOST_USED_REGISTERS, REGISTER_FILE, WARPGROUP_WARPS, Kernel, Op
 from tle2cuda.targets import WARP_THREADS
 
 if TYPE_CHECKING:
     from tle2cuda.lowering.specialize import Worker
     from tle2cuda.lowering.state import State
 
-REGISTER_FILE = 65536  # 32-bit registers of a multiprocessor
 REGISTER_STEP = 8  # `setmaxnreg` takes multiples of 8 (PTX ISA, setmaxnreg)
-FEWEST, MOST = 24, 240
+FEWEST, MOST = 24, MOST_USED_REGISTERS
 WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS
 
 
@@ -68,19 +67,13 @@ def _is_whole(worker: Worker) -> bool:
     return worker.task.first_warp % WARPGROUP_WARPS == 0 and worker.task.num_warps % WARPGROUP_WARPS == 0
 
 
-def moves_registers(kernel: Kernel) -> bool:
-    """Whether registers move between partitions: not where there are several calls, each of which would undo others."""
-    sites = kernel.specialisations
-    return len(sites) == 1 and kernel.moves_registers(sites[0]) and _at_start(kernel) < MOST
-
-
 def _at_start(kernel: Kernel) -> int:
     return REGISTER_FILE // kernel.num_threads // REGISTER_STEP * REGISTER_STEP
 
 
 def register_plan(kernel: Kernel, op: Op, workers: Sequence[Worker]) -> RegisterPlan:
     """What each warpgroup gets: workers the largest request in their warpgroup, the default warps what is left."""
-    if not moves_registers(kernel):
+    if not kernel.moves_registers(op):
         return RegisterPlan()
     at_start = _at_start(kernel)
     groups: dict[int, int] = {}

@@ -9,7 +9,7 @@ from tle2cuda.ir.classify import ELEMENTWISE
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, PointerType
 from tle2cuda.lowering import atomics, statements
-from tle2cuda.lowering.cexpr import AND, PRIMARY, C, all_of, binary, ternary
+from tle2cuda.lowering.cexpr import PRIMARY, C, all_of, ternary
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import access_of, masked_element, pointee, read_element, store_view, write_store
 from tle2cuda.lowering.naming import hint_for
@@ -136,9 +136,7 @@ def emit_store(state: State, op: Op) -> None:
     places = Places(state)
     place = place_of(state, access.pointer)
     state.comment(op.span)
-    condition = first_thread(state)
-    if access.mask is not None:
-        condition = binary("&&", AND, condition, scalar_text(state, access.mask))
+    condition = all_of((first_thread(state), *(() if access.mask is None else (scalar_text(state, access.mask),))))
     value = scalar_text(state, access.value)
     write_store(state.block, store_view(state, op, places, place, value, condition), op.span)
 

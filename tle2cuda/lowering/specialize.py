@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.analysis.tasks import walk_task
-from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.effects import CtaBarrier, Roots, steps
-from tle2cuda.ir.nodes import Kernel, Op, Region
+from tle2cuda.ir.nodes import Kernel, Op, Region, walk
+from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.control import assign_all, emit_ops
 from tle2cuda.lowering.names import ascii_identifier
@@ -19,16 +20,23 @@ from tle2cuda.lowering.state import Scope, State
 from tle2cuda.lowering.tasks import WARP_BARRIER, Task
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, Line
+from tle2cuda.passes.pipes import ELECTED
+from tle2cuda.targets import WARP_THREADS
 
 TEMPLATE = "specialize.cu.j2"
 DEFAULT_WARPS = "default_warps"
+ALL_WARPS = "all_warps"
 _MEMORY_ORDERS = ("atomic_rmw", "atomic_cas")  # whose lowering may meet without a barrier in the IR
+
+
+_WHO = {DEFAULT_WARPS: "the default warps", ALL_WARPS: "the CTA, wherever they come to it"}
 
 
 @dataclass(frozen=True, slots=True)
 class MeetingView:
     """A barrier of the whole CTA, and what it is for."""
 
+    function: str
     remark: str
 
 
@@ -55,6 +63,13 @@ class DefaultView:
 
     name: str
     warps: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneThreadView:
+    """What one thread alone does: the condition that selects it."""
+
+    condition: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,9 @@ def plan_tasks(state: State) -> int:
         return 1
     roots = Roots(kernel)
     number = 1
+    # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
+    state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
+    state.partition_barriers[state.all_warps_barrier] = (ALL_WARPS, 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
     for site in sites:
         names, warps = site.attrs["names"][1:], site.attrs["warps"][1:]
@@ -123,8 +141,16 @@ def _meets(region: Region, roots: Roots) -> bool:
     return any(
         op.name in _MEMORY_ORDERS or any(isinstance(step, CtaBarrier) for step in steps(op, roots))
         for op in walk_task(region)
-        if op.name != "warp_specialize"
+        if op.name not in ("warp_specialize", "named_barrier")
     )
+
+
+def partitions(state: State, site: Op) -> list[str]:
+    """Who runs what, for the header: `produce on warps 0 to 3`."""
+    count = state.kernel.num_warps
+    default = Task(site.attrs["names"][0], 0, count)
+    tasks = [default, *(worker.task for worker in state.worker_tasks[site])]
+    return [f"{task.name} on {_warps(task)}" for task in tasks]
 
 
 def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
@@ -134,7 +160,7 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
     for function, (name, number, threads) in state.partition_barriers.items():
         if not re.search(rf"\b{function}\b", code):
             continue
-        who = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
+        who = _WHO.get(name, f"partition `{name}`")
         state.helper("named_barrier_sync")
         texts.append(
             f"// Barrier of the {threads} threads of {who}: hardware barrier {number}.\n"
@@ -152,10 +178,12 @@ def emit_warp_specialize(state: State, op: Op) -> None:
     registers = register_plan(state.kernel, op, workers)
     block = state.workers
     if op.attrs.get("sync_before"):
-        write(block, TEMPLATE, "meeting", MeetingView("what the default warps did in front"), op.span)
+        write(
+            block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "what the default warps did in front"), op.span
+        )
     _write_workers(state, block, workers, registers)
     if op.attrs.get("sync_behind"):
-        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+        write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _default(state, op, registers)
 
 
@@ -164,8 +192,8 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
     for line in registers.statements(state):
         statements.evaluate(block, line)
     ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
-    last_end = state.kernel.num_threads // 32
-    if len(ordered) == 1 and ordered[0].end == last_end:
+    last_end = state.kernel.num_threads // WARP_THREADS
+    if _is_alone(ordered, state.kernel):
         block.lines += _raised(bodies[ordered[0]], block.depth).lines
         return
     for position, worker in enumerate(ordered):
@@ -173,11 +201,16 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
         view = PartitionView(
             name=worker.task.name,
             condition="" if is_last else f"{state.warp} < {worker.end}",
-            warps=_warps(worker),
+            warps=_warps(worker.task),
             is_first=position == 0,
         )
         write(block, TEMPLATE, "partition", view, body=bodies[worker])
     block.add("}")
+
+
+def _is_alone(workers: Sequence[Worker], kernel: Kernel) -> bool:
+    """Whether one partition has all worker warps, so that no branch is needed between them."""
+    return len(workers) == 1 and workers[0].end == kernel.num_threads // WARP_THREADS
 
 
 def _raised(block: Block, depth: int) -> Block:
@@ -186,8 +219,31 @@ def _raised(block: Block, depth: int) -> Block:
     return raised
 
 
-def _warps(worker: Worker) -> str:
-    first, last = worker.task.first_warp, worker.end - 1
+_BY_ONE_THREAD = frozenset(
+    """
+    constant program_id num_programs cluster_rank load store for while if yield condition assume buffer_view local_ptr
+    pipe_acquire tma_load tma_store tma_store_wait proxy_fence mbarrier_wait mbarrier_arrive
+    """.split()
+)
+"""Operations of which all threads of a partition would do the same, or one thread all, with a scalar operand at most."""
+
+
+def is_for_one_thread(region: Region) -> bool:
+    """Whether a partition does nothing but tell the copy engine what to do, with what scalars it takes."""
+    ops = list(walk(region))
+    return any(op.name in ("tma_load", "tma_store") for op in ops) and all(map(_may_be_alone, ops))
+
+
+def _may_be_alone(op: Op) -> bool:
+    if any(is_tile(value) for value in (*op.operands, *op.results)) or (scratch_operands(op) and op.name != "tma_load"):
+        return False
+    if op.name in ("pipe_commit", "pipe_close"):
+        return set(op.attrs["arrivals"]) <= {ELECTED}
+    return op.name in _BY_ONE_THREAD or op.name in ELEMENTWISE
+
+
+def _warps(task: Task) -> str:
+    first, last = task.first_warp, task.first_warp + task.num_warps - 1
     return f"warp {first}" if first == last else f"warps {first} to {last}"
 
 
@@ -196,9 +252,13 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
     block = Block(depth=3)
     scopes, described, uses_thread = state.scopes, state.described, state.uses_thread
     state.scopes, state.described, state.uses_thread = [], set(), False
-    with state.run_by(worker.task), state.writing_to(block), state.names.scope():
-        state.scopes.append(Scope(block, state.names.depth, False, {}))
+    task = replace(worker.task, is_single=is_for_one_thread(worker.region))
+    inner = Block(depth=4) if task.is_single else block
+    with state.run_by(task), state.writing_to(inner), state.names.scope():
+        state.scopes.append(Scope(inner, state.names.depth, False, {}))
         emit_ops(state, worker.region.body)
+    if task.is_single:
+        write(block, TEMPLATE, "one_thread", OneThreadView(f"threadIdx.x == {task.first_thread}"), body=inner)
     uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
     state.scopes, state.described, state.uses_thread = scopes, described, uses_thread
     whole = Block(depth=3)
@@ -214,15 +274,25 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
 def _default(state: State, op: Op, registers: RegisterPlan) -> None:
     block = state.block
     if op.attrs.get("sync_before"):
-        write(block, TEMPLATE, "meeting", MeetingView("the workers see what was done so far"), op.span)
-    warps = state.kernel.num_warps
-    who = "warp 0" if warps == 1 else f"warps 0 to {warps - 1}"
+        write(
+            block,
+            TEMPLATE,
+            "meeting",
+            MeetingView(state.all_warps_barrier, "the workers see what was done so far"),
+            op.span,
+        )
+    who = _warps(Task("", 0, state.kernel.num_warps))
     write(block, TEMPLATE, "default", DefaultView(op.attrs["names"][0], who), op.span)
     for line in registers.of_default(state):
         statements.evaluate(block, line)
-    emit_ops(state, op.regions[0].body)
+    if not op.results and is_for_one_thread(op.regions[0]):
+        with state.run_by(replace(state.task, is_single=True)), state.nested() as inner:
+            emit_ops(state, op.regions[0].body)
+        write(block, TEMPLATE, "one_thread", OneThreadView("threadIdx.x == 0"), body=inner)
+    else:
+        emit_ops(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
-        write(block, TEMPLATE, "meeting", MeetingView("all partitions are done"), op.span)
+        write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)
 
 
@@ -244,7 +314,7 @@ def worker_branch(state: State, kernel: Kernel) -> Block:
     workers = [worker for site in sites for worker in state.worker_tasks[site]]
     if not workers:
         return block
-    only = workers[0] if len(workers) == 1 else None
-    remark = f"  // {only.task.name}: {_warps(only)}" if only is not None else ""
+    alone = len(workers) == 1 and _is_alone(workers, kernel)
+    remark = f"  // {workers[0].task.name}: {_warps(workers[0].task)}" if alone else ""
     write(block, TEMPLATE, "workers", WorkersView(state.warp, kernel.num_warps, remark), None, body=state.workers)
     return block

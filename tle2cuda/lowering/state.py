@@ -13,7 +13,7 @@ from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
-from tle2cuda.ir.nodes import Kernel, Op, Value
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -160,6 +160,7 @@ class State:
         self.access = GlobalAccess(kernel)
         self.task = Task("", 0, kernel.num_warps)
         self.names = Names()
+        self.division_levels = _division_levels(kernel.body, 0)
         self.levels: dict[Value, int] = {}  # how many scopes enclose the one in which a variable keeps its value
         self.scalars: dict[Value, C] = _Leveled[C](self)
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
@@ -169,6 +170,7 @@ class State:
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
         self.issue: Issue | None = None  # the tensor copies written last
@@ -209,7 +211,9 @@ class State:
         return C("thread")
 
     def first_thread(self) -> C:
-        """Condition that selects one thread of the task."""
+        """Condition that selects one thread of the task, `true` where it is alone."""
+        if self.task.is_single:
+            return C("true")
         return binary("==", EQUALITY, self.thread(), C("0"))
 
     def comment(self, span: Span, block: Block | None = None) -> None:
@@ -257,7 +261,8 @@ class State:
     def level_of(self, value: Value) -> int:
         """The outermost scope in which a value is known and does not change.
 
-        Divisions by what may be zero stay where they are: moved in front of a loop, they would run when it does not.
+        Divisions by what may be zero go no further than where they stand: in front of a loop, they would run even if
+        it does not.
         """
         if value in self.levels:
             return self.levels[value]
@@ -265,7 +270,8 @@ class State:
         if op is None:
             return 0
         if op.name in ("idiv", "rem") and not self._is_nonzero(op.operands[1]):
-            return self.level
+            known = max(self.level_of(v) for v in op.operands)
+            return max(known, self.division_levels.get(value, self.level))
         return max((self.level_of(v) for v in op.operands), default=0)
 
     def _is_nonzero(self, value: Value) -> bool:
@@ -345,6 +351,17 @@ class State:
     def define_constant(self, value: Value, name: str, text: str, span: Span | None = None) -> None:
         """Write `const int name = text;` for a scalar, `float* const name = text;` for a scalar pointer."""
         statements.constant(self.block, self.variable_type(value), name, text, span)
+
+
+def _division_levels(region: Region, level: int) -> dict[Value, int]:
+    """How many loops and branches enclose each division."""
+    found: dict[Value, int] = {}
+    for op in region.ops:
+        if op.name in ("idiv", "rem"):
+            found[op.result] = level
+        for inner in op.regions:
+            found |= _division_levels(inner, level + (op.name != "fused"))
+    return found
 
 
 def is_scalar(value: Value) -> bool:

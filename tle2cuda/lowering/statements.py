@@ -57,6 +57,7 @@ def constant(block: Block, type_: str, name: str, value: str, span: Span | None 
 
 def assign(block: Block, name: str, value: str, span: Span | None = None, condition: str = "") -> None:
     """`a = 1;`, or only if a condition holds; `a += 1;` for a value `a + 1`."""
+    condition = "" if condition == "true" else condition
     added = None if condition else _added(name, value)
     if added is not None:
         add(block, name, added, span)
@@ -106,7 +107,7 @@ def add(block: Block, name: str, value: str, span: Span | None = None) -> None:
 
 def evaluate(block: Block, value: str, span: Span | None = None, condition: str = "") -> None:
     """`f(a);`, or only if a condition holds."""
-    write(block, TEMPLATE, "evaluate", StatementView("", "", value, condition), span)
+    write(block, TEMPLATE, "evaluate", StatementView("", "", value, "" if condition == "true" else condition), span)
 
 
 def loop(block: Block, index: str, count: int, body: Block, span: Span | None = None, braces: bool = True) -> None:

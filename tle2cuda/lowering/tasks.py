@@ -21,12 +21,14 @@ class Task:
         first_warp: The first of its warps in the CTA.
         num_warps: How many warps it has.
         barrier: Call at which its threads meet.
+        is_single: Whether one thread does all of it, the others being gone.
     """
 
     name: str
     first_warp: int
     num_warps: int
     barrier: str = CTA_BARRIER
+    is_single: bool = False
 
     @property
     def first_thread(self) -> int:

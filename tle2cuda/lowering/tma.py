@@ -224,7 +224,8 @@ def _issued(state: State, op: Op, copy: TensorCopy) -> Iterator[Block]:
         and before.name == op.name
         and (op.name == "tma_store" or (None not in roots | before.roots and not roots & before.roots))
     )
-    body = Block(block.depth + 1, commented=before.commented if joins and before else None)
+    is_single = state.task.is_single
+    body = Block(block.depth + (not is_single), commented=before.commented if joins and before else None)
     if not joins:
         state.comment(op.span)
     with state.names.scope(), state.writing_to(body):
@@ -234,6 +235,9 @@ def _issued(state: State, op: Op, copy: TensorCopy) -> Iterator[Block]:
     if joins and before is not None:
         block.lines[before.close : before.close] = body.lines
         close, roots = before.close + len(body.lines), roots | before.roots
+    elif is_single:  # no other thread is there
+        block.splice(body)
+        close = len(block.lines)
     else:
         write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
         close = len(block.lines) - 1
@@ -309,5 +313,6 @@ def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
     state.comment(op.span)
-    view = IssuerView(state.first_thread().text, f"{state.helper(helper)}()", barrier_remark(op))
+    condition = "" if state.task.is_single else state.first_thread().text
+    view = IssuerView(condition, f"{state.helper(helper)}()", barrier_remark(op))
     write(state.block, TEMPLATE, "issuer", view, op.span)

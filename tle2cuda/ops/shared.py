@@ -29,6 +29,7 @@ def alloc(
     alias_offset_bytes: Any = 0,
     nv_mma_shared_layout: Any = True,
     alignment_bytes: Any = None,
+    capacity: Any = None,
 ) -> buffered_tensor:
     """Allocates named shared memory of the CTA for the whole kernel.
 
@@ -46,6 +47,7 @@ def alloc(
         nv_mma_shared_layout: True asks for the swizzled arrangement MMA instructions want, False for plain
             row-major. As fifth or sixth positional argument a bool means this.
         alignment_bytes: Least alignment, a power of two.
+        capacity: Number of stages: adds a leading extent, as if it stood in `shape`.
 
     Raises:
         InvalidArgument: `shape`, `dtype`, `scope` or `layout` of a wrong kind, or `alias` misused.
@@ -60,6 +62,8 @@ def alloc(
         alias, nv_mma_shared_layout = None, alias
     rules = TLESemantic()
     extents = tuple(rules.validate_alloc_shape(shape))
+    if unwrap(capacity) is not None:
+        extents = (*rules.validate_alloc_shape((static_int(capacity, "alloc: capacity"),)), *extents)
     element = rules.validate_alloc_dtype(dtype)
     storage = _checked_scope(scope)
     arrangement = _checked_layout(layout)

@@ -12,8 +12,11 @@ SECTOR_BYTES = 32
 _CACHED_BYTES = 8  # between the elements of neighbouring lanes, where these load less at once
 
 
-def spreads(info: AxisInfo, pointer: Value, layout: Layout) -> bool:
-    """Whether a warp's access in a layout touches much more than it needs: runs shorter than a sector."""
+def spreads(info: AxisInfo, pointer: Value, layout: Layout, is_store: bool = False) -> bool:
+    """Whether a warp's access in a layout touches much more than it needs: runs shorter than a sector.
+
+    A warp should touch 16 bytes side by side; a sector where it stores less than that from each lane.
+    """
     element = pointer.type.element  # type: ignore[union-attr]
     assert isinstance(element, PointerType)
     if element.space != GLOBAL or layout.is_replicated:
@@ -23,7 +26,9 @@ def spreads(info: AxisInfo, pointer: Value, layout: Layout) -> bool:
     vector = max(1, min(MAX_ACCESS_BYTES // size, info.contiguity[axis], info.divisibility[axis] // size))
     if contiguous_run(layout, axis, layout.num_registers) < min(SECTOR_BYTES // size, info.contiguity[axis]):
         return True
-    return contiguous_run(layout, axis, vector) < min(MAX_ACCESS_BYTES // size, info.contiguity[axis])
+    narrow = is_store and layout.vector()[1] * size < MAX_ACCESS_BYTES
+    least_bytes = SECTOR_BYTES if narrow else MAX_ACCESS_BYTES
+    return contiguous_run(layout, axis, vector) < min(least_bytes // size, info.contiguity[axis])
 
 
 def caches_neighbours(info: AxisInfo, op: Op, layout: Layout) -> bool:

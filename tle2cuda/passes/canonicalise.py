@@ -21,6 +21,7 @@ from tle2cuda.passes.accumulate import accumulate_products
 from tle2cuda.passes.carried_pointers import carry_offsets
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.fold import Facts, constant_op, scalar_form, simplify
+from tle2cuda.passes.wrapped_indices import promise_runs
 
 MAX_ROUNDS = 16
 """Each round undoes at least one level of nesting of what it finds; real kernels need three or four."""
@@ -39,6 +40,7 @@ def run(kernel: Kernel) -> Kernel:
     decided = _Decide(kernel).kernel(kernel)
     if decided is not kernel:
         kernel = _simplified(decided)
+    kernel = promise_runs(kernel)
     check_constant_indices(kernel)  # here constants are known, and what masks leave out is gone
     return kernel
 

@@ -63,8 +63,9 @@ class Component:
 class SwizzledAccesses:
     """Which pointers lead into swizzled buffers, and where their elements lie."""
 
-    def __init__(self, kernel: Kernel, made: Mapping[Value, Op]) -> None:
+    def __init__(self, kernel: Kernel, made: Mapping[Value, Op], info: Mapping[Value, AxisInfo]) -> None:
         self._definitions = made
+        self._info = info
         self._spans = {
             op.result: op.attrs["swizzle_bytes"]
             for op in walk(kernel.body)
@@ -80,7 +81,7 @@ class SwizzledAccesses:
             turned: A transposition of the tile that is loaded through them, whose result is meant.
         """
         op = self._definitions.get(pointer)
-        if self._roots is None or op is None or op.name != "local_ptr" or len(op.operands) != 1:
+        if self._roots is None or op is None or op.name != "local_ptr":
             return None
         buffer = op.operands[0].type
         assert isinstance(buffer, BufferType)
@@ -90,9 +91,36 @@ class SwizzledAccesses:
         (span,) = spans
         size = buffer.element.bytes
         places = SharedLayout.swizzled(buffer.shape, size, int(span or 0))
-        axes = range(len(buffer.shape)) if turned is None else turned.attrs["perm"]
+        axes = self._buffer_axes(op)
+        if axes is None:
+            return None
+        if turned is not None:
+            axes = tuple(axes[axis] for axis in turned.attrs["perm"])
         images = [image * size for axis in reversed(axes) for image in places.images_elems[axis]]
         return SharedAccess(tuple(images), size)
+
+    def _buffer_axes(self, op: Op) -> tuple[int, ...] | None:
+        """For each axis of a tile of pointers the axis of the buffer along which it goes; None when it is another way."""
+        buffer, pointers = op.operands[0].type, op.result.type
+        if not isinstance(buffer, BufferType) or not isinstance(pointers, TileType):
+            return None
+        indices = op.operands[1:]
+        if not indices:
+            return tuple(range(len(buffer.shape)))
+        if len(pointers.shape) != len(indices):
+            return None
+        found: dict[int, int] = {}
+        for axis, index in enumerate(indices):
+            known = self._info.get(index)
+            if known is None or known.lo != 0:
+                return None
+            goes = [a for a, extent in enumerate(pointers.shape) if known.constancy[a] < extent]
+            if len(goes) != 1 or known.contiguity[goes[0]] < pointers.shape[goes[0]]:
+                return None
+            found[goes[0]] = axis
+        if len(found) != len(indices) or any(pointers.shape[a] != buffer.shape[b] for a, b in found.items()):
+            return None
+        return tuple(found[axis] for axis in range(len(found)))
 
 
 class LayoutChoice:
@@ -107,7 +135,7 @@ class LayoutChoice:
         self._components: dict[Value, Component] = {}
         self._layouts: dict[Value, Layout | None] = {}
         self._registers_in: dict[Value, bool] = {}
-        self._swizzled = SwizzledAccesses(kernel, self._definitions)
+        self._swizzled = SwizzledAccesses(kernel, self._definitions, info)
         for op in walk(kernel.body):
             self._connect(op)
         for op in walk(kernel.body):
@@ -472,16 +500,16 @@ class LayoutChoice:
             return preferred
         return self.coalesced(op.operands[0], preferred)
 
-    def coalesced(self, pointer: Value, preferred: Layout) -> Layout:
+    def coalesced(self, pointer: Value, preferred: Layout, is_store: bool = False) -> Layout:
         """The layout of an access that would like another: its own where a warp's access would be spread in that.
 
         Pointers in registers stay where they are: moving them costs more than it saves.
         """
         info = self.info.get(pointer)
-        if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred):
+        if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
             return preferred
         best = self.for_access(pointer, preferred.shape)
-        return preferred if spreads(info, pointer, best) else best
+        return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
         """Layout of a tile that nothing else has an opinion on: row-major, one element after the other."""

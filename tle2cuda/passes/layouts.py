@@ -172,6 +172,8 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
+        if op.name in ("idiv", "rem"):
+            level = max(level, self.depth.get(old, 0))  # the divisor may be zero where this is not executed
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 
@@ -230,6 +232,7 @@ class _Assign:
 
     def visit(self, op: Op) -> None:
         if op.results and op.results[0] in self.lazy:
+            self.depth[op.results[0]] = self.level
             return  # made where it is wanted
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
@@ -299,7 +302,7 @@ class _Assign:
         if all(self.natural(v) is None for v in tiles):
             layout = self.choice.for_access(pointer, pointer.type.shape)  # type: ignore[union-attr]
         else:
-            layout = self.choice.coalesced(pointer, self.pick(tiles))
+            layout = self.choice.coalesced(pointer, self.pick(tiles), is_store=True)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_cp_async(self, op: Op) -> None:

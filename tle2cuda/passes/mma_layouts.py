@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _REGISTER_BYTES = 4
 _MOST_HELD = 64  # 32-bit registers of one operand that stays in registers over a loop
-_MOST_IN_LOOP = 168  # of such operands and the sums of all products together, of the 255 that a thread may have
+_MOST_IN_LOOP = 144  # of such operands and the sums of all products together, of the 255 that a thread may have
 
 
 def instruction_of(op: Op) -> MmaInstruction:
@@ -57,7 +57,7 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     level = assign.home((placed,), through_branches=False)
     if level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
         return assign.want(value, wanted)
-    name = f"{operand_name(assign.definitions, value) or 'ab'[side]}_tile"
+    name = f"{operand_name(assign.definitions, value).removesuffix('_tile') or 'ab'[side]}_tile"
     fragments = mma_operand(instruction, sums, type_.shape[k_axis], side, whole_fragments=True)
     return _in_shared(assign, op, placed, (k_axis, fragments), (name, level))
 

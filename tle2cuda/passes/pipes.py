@@ -13,6 +13,7 @@ writer's task count as ordinary ones, for a commit publishes all that its task d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -215,7 +216,7 @@ class _Planner:
             stage = acquire.operands[1]
             is_constant = all(places[load] is places[acquire] for load in loads)
             for number, load in enumerate(loads):
-                total = sum(tensor_copy(each).buffer_type.size_bytes for each in loads) if number == 0 else 0
+                total = sum(_moved_bytes(each) for each in loads) if number == 0 else 0
                 copies[load] = (stage, total if is_constant else None)
         return copies
 
@@ -238,6 +239,12 @@ def _places(region: Region) -> dict[Op, Region]:
 
     visit(region)
     return found
+
+
+def _moved_bytes(load: Op) -> int:
+    """Bytes that the copy engine brings, those that fill in for what lies outside of the tensor included."""
+    block: tuple[int, ...] = load.attrs["block"]
+    return math.prod(block) * tensor_copy(load).buffer_type.element.bytes
 
 
 def _label(op: Op) -> str:

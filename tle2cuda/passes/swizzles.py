@@ -120,8 +120,7 @@ class _Uses:
         pointer = op.result
         if not is_tile(pointer):
             return False
-        found = self.info.get(pointer)
-        if found is not None and len(found.contiguity) > 1 and found.contiguity[-1] < max(found.contiguity):
+        if self._is_down(pointer):
             return True
         turned: list[Value] = [pointer]
         for access in self.uses.get(pointer, ()):
@@ -130,6 +129,11 @@ class _Uses:
             elif access.name == "store" and self._comes_turned(access.operands[1]):
                 return True
         return any(self._is_turned(value) for value in turned)
+
+    def _is_down(self, pointer: Value) -> bool:
+        """Whether pointers go on along another axis of their tile than the last one."""
+        found = self.info.get(pointer)
+        return found is not None and len(found.contiguity) > 1 and found.contiguity[-1] < max(found.contiguity)
 
     def _is_turned(self, value: Value) -> bool:
         """Whether a transposition uses a tile, through elementwise work."""
@@ -150,7 +154,7 @@ class _Uses:
             op = self.definitions.get(todo.pop())
             if op is None:
                 continue
-            if op.name == "trans":
+            if op.name == "trans" or (op.name == "load" and self._is_down(op.operands[0])):
                 return True
             if op.name in ELEMENTWISE:
                 fresh = [operand for operand in op.operands if is_tile(operand) and operand not in seen]

@@ -15,6 +15,7 @@ from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
+from tle2cuda.runtime.dump import dump
 from tle2cuda.runtime.options import LaunchOptions
 from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, parse_target
 
@@ -208,6 +209,7 @@ class HostLaunch:
         emitted = emit_specialized(self.kernel, self.bound.specialization, **self._options())
         contract = emitted.contract
         self.settings.check_mesh(self.kernel.fn.__name__, contract.cluster, contract.cooperative)
+        dump(emitted)
         return emitted
 
     def fast_path(self) -> HostLaunch | None:

@@ -19,7 +19,8 @@ __device__ __forceinline__ void cp_async(void* destination, const void* source)
 }
 // defines: cp_async_zero_fill
 // needs: shared_address
-// The same for the first `valid_bytes`; zeros for the rest (PTX ISA, cp.async with src-size; sm_80).
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
 template <int BYTES>
 __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
 {
@@ -37,7 +38,7 @@ __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void
 }
 // defines: cp_async_edge
 // needs: cp_async_zero_fill
-// The same for the first `valid` elements, which may be none, or more than fit.
+// Copies the first `valid` elements, which may be none or more than there are, and zeros for the rest.
 template <int BYTES, typename T, typename Count>
 __device__ __forceinline__ void cp_async_edge(T* destination, const T* source, Count valid)
 {

@@ -69,8 +69,9 @@ __device__ __forceinline__ T cta_all_reduce(T value, Slot (&slots)[WARPS], Combi
 }
 // defines: partition_all_reduce
 // needs: warp_all_reduce
-// The same for the WARPS warps of a partition. Called by all of its threads, each with its number in the partition; they meet
-// at `barrier` between writing and reading the slots.
+// Reduce across the WARPS warps of a partition by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads of the partition, each with its number in it; they meet at `barrier` between
+// writing and reading the slots, and have to meet again before the slots are written again.
 template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
 __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
 {

@@ -15,8 +15,8 @@ __device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.
 template <int REGISTERS>
 __device__ __forceinline__ void registers_increase() { tle2cuda_emulator::tle2cuda_set_registers(REGISTERS, __LINE__); }
 // defines: named_barrier_sync
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is __syncthreads). Called by
-// all lanes of a warp (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

@@ -47,8 +47,9 @@ __device__ __forceinline__ T cta_exclusive_sum(T value, T& total, T* slots)
 }
 // defines: partition_exclusive_sum
 // needs: warp_exclusive_sum
-// The same for the warps of a partition. Called by all of its threads, each with its number in the partition; they meet at
-// `barrier` between writing and reading the slots.
+// Exclusive prefix sums of one value per thread over the first WARPS warps of a partition, which the others repeat (with
+// REVERSE from the last down), and the sum of all in `total`. Called by all threads of the partition, each with its number
+// in it; they meet at `barrier` between writing and reading the slots, one for each warp.
 template <int WARPS, bool REVERSE, typename T, typename Barrier>
 __device__ __forceinline__ T partition_exclusive_sum(T value, T& total, T* slots, int thread, Barrier barrier)
 {

@@ -128,7 +128,8 @@ struct WarpSlots {
     static __device__ __forceinline__ int thread() { return threadIdx.x; }
 };
 // defines: PartitionSlots
-// The same for the threads of a partition, which begin with FIRST_THREAD and meet at BARRIER.
+// Shared memory for exchanges between the warps of a partition, which begins with FIRST_THREAD and meets at BARRIER: two
+// halves of SIZE keys for each of its THREADS threads, used in turn, so that one barrier for each exchange is enough.
 template <typename T, int SIZE_, int THREADS, int FIRST_THREAD, void (*BARRIER)()>
 struct PartitionSlots {
     static constexpr int SIZE = SIZE_;

@@ -1,0 +1,337 @@
+"""Random kernels of partitions that hand rows on through pipes, with what they must write.
+
+Partitions form a graph without cycles; each takes a row from every pipe that it reads, changes them, and puts the result
+into every pipe that it writes. Sources read rows from memory in one of several ways, sinks store them. Values are int32, so
+every order of sums is exact.
+
+``python -m tests.asynchrony.generate --seeds 200`` runs them in the interpreter, in eager mode and in the emulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Rows = np.ndarray
+_CHANGES: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
+    "shift": ("{x} + {c}", lambda x: x + 3),
+    "double": ("{x} * 2", lambda x: x * 2),
+    "sums": ("{x} + tl.sum({x}, axis=0)", lambda x: x + x.sum(axis=1, keepdims=True, dtype=np.int32)),
+    "scan": ("tl.cumsum({x}, axis=0)", lambda x: np.cumsum(x, axis=1, dtype=np.int32)),
+    "flip": ("tl.flip({x}, 0)", lambda x: x[:, ::-1]),
+}
+_CAPTURED: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
+    "tile": ("tile", lambda x: x[0]),
+    "number": ("number", lambda x: x[0, 3]),
+    "table": ("table.load()", lambda x: np.arange(x.shape[1], dtype=np.int32) * 7),
+}
+"""What the code in front of the partitions makes: how they use it, and what it is."""
+_SOURCES = ("store", "copy", "async", "tensor", "mixed")
+
+
+@dataclass(slots=True, eq=False)
+class _Pipe:
+    name: str
+    capacity: int
+    readers: tuple[str, ...]
+    fields: int
+    is_closed: bool
+    has_side: bool  # a buffer beside the fields, which the same edges protect
+
+
+@dataclass(slots=True)
+class _Node:
+    """One partition."""
+
+    number: int
+    warps: int
+    inputs: list[tuple[_Pipe, str]] = field(default_factory=list)
+    outputs: list[_Pipe] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A kernel `k(x, out, n, rows, B)` as text, and what it does to rows.
+
+    Attributes:
+        text: The module behind the usual header.
+        num_warps: Warps of the default partition.
+        columns: Columns of a row.
+        count: Rows.
+        expected: The blocks of rows that it writes, for the rows of `x`.
+    """
+
+    text: str
+    num_warps: int
+    columns: int
+    count: int
+    expected: Callable[[Rows], list[Rows]]
+
+
+class _Generator:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.columns = self.random.choice([32, 64, 128])
+        self.count = self.random.choice([0, 1, 2, 3, 5, 8])
+        self.nodes = [_Node(i, self.random.choice([1, 2, 4])) for i in range(self.random.randint(1, 4))]
+        self.pipes: list[_Pipe] = []
+        self.values: dict[int, Callable[[Rows], Rows]] = {}
+        self.sinks: list[int] = []
+        self.captured: set[str] = set()
+        self.returns = self.random.random() < 0.5
+        self.order = self.random.sample(self.nodes, len(self.nodes))
+
+    def connect(self) -> None:
+        """Makes the pipes: each node but the first reads from earlier ones."""
+        choose = self.random
+        for node in self.nodes[1:] if len(self.nodes) > 1 else self.nodes:
+            earlier = self.nodes[: node.number] or [node]
+            for source in choose.sample(earlier, min(len(earlier), choose.randint(1, 2))):
+                known = [
+                    pipe for pipe in source.outputs if choose.random() < 0.5 and not pipe.is_closed and source is not node
+                ]
+                if known:
+                    pipe = known[0]
+                    pipe.readers = (*pipe.readers, f"r{node.number}")
+                else:
+                    number = len(self.pipes)
+                    is_closed = choose.random() < 0.2 and source is not node
+                    capacity, fields, has_side = choose.randint(1, 4), choose.randint(1, 2), choose.random() < 0.25
+                    pipe = _Pipe(f"p{number}", capacity, (f"r{node.number}",), fields, is_closed, has_side)
+                    self.pipes.append(pipe)
+                    source.outputs.append(pipe)
+                node.inputs.append((pipe, f"r{node.number}"))
+
+    def write_node(self, node: _Node) -> None:  # a list of statements, in their order
+        """The function of one partition, and what it computes."""
+        choose = self.random
+        line = node.lines.append
+        is_own = bool(node.inputs) and node.inputs[0][0] in node.outputs  # writer and reader at once
+        reads = [] if is_own else node.inputs
+        node.parameters, node.arguments = ["x", "desc", "out", "n"], ["x", "desc", "out", "n"]
+        for pipe in dict.fromkeys([*node.outputs, *(pipe for pipe, _ in node.inputs)]):
+            if pipe.has_side:
+                node.parameters.append(f"side_{pipe.name}")
+                node.arguments.append(f"side_{pipe.name}")
+        for pipe in node.outputs:
+            node.parameters.append(f"w_{pipe.name}")
+            node.arguments.append(f"{pipe.name}.writer()")
+        for pipe, reader in node.inputs:
+            node.parameters.append(f"r_{pipe.name}")
+            names = f'"{reader}"' if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
+            node.arguments.append(f"{pipe.name}.reader({names})")
+        captured = [name for name in _CAPTURED if choose.random() < 0.2]
+        self.captured.update(captured)
+        node.parameters += captured
+        node.arguments += captured
+        ends = [*(f"w_{pipe.name}" for pipe in node.outputs), *(f"r_{pipe.name}" for pipe, _ in node.inputs)]
+        by_cursor = {end for end in ends if choose.random() < 0.4}
+        line("i = tl.arange(0, B)")
+        if self.returns and node is self.order[0]:
+            line("total = tl.zeros([B], tl.int32)")
+        for end in ends:
+            if end in by_cursor:
+                line(f"c_{end} = {end}.cursor(0)")
+        closing = [pipe for pipe, _ in reads if pipe.is_closed]
+        if closing:
+            line("k = 0")
+            line(f"open = not r_{closing[0].name}.wait(0).is_closed")
+            line("while open:")
+        else:
+            line("for k in range(n):")
+        body: list[str] = []
+        at = {end: f"c_{end}" if end in by_cursor else "k" for end in ends}
+        transport = choose.choice(_SOURCES)
+        parts: list[Callable[[Rows], Rows]] = []
+        names: list[str] = []
+        early = choose.random() < 0.5
+        if reads:
+            for pipe, _ in reads:
+                end = f"r_{pipe.name}"
+                body.append(f"s_{pipe.name} = {end}.wait({at[end]}).slot")
+                body.append(f"v_{pipe.name} = s_{pipe.name}.f0.load()")
+                if pipe.fields > 1:
+                    body.append(f"v_{pipe.name} += s_{pipe.name}.f1.load()")
+                if pipe.has_side:
+                    body.append(f"v_{pipe.name} += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
+                names.append(f"v_{pipe.name}")
+                parts.append(self.values[int(pipe.name[1:])])
+                if early:
+                    body.append(f"{end}.release({at[end]})")
+            body.append(f"v = {' + '.join(names)}")
+            kind = choose.choice(list(_CHANGES))
+            text, change = _CHANGES[kind]
+            body.append(f"v = {text.format(x='v', c=3)}")
+
+            def computed(x: Rows) -> Rows:
+                return change(sum((part(x) for part in parts[1:]), parts[0](x)).astype(np.int32)).astype(np.int32)
+
+            value: Callable[[Rows], Rows] = computed
+        else:
+            value = lambda x: x  # noqa: E731
+            body.append("v = tl.load(x + k * B + i)")
+        if captured and not reads:
+            transport = "store"  # what is copied straight from memory cannot be changed
+        for name in captured:
+            text, addend = _CAPTURED[name]
+            body.append(f"v = v + {text}")
+            value = lambda x, addend=addend, before=value: before(x) + addend(x)  # noqa: E731
+        for pipe in node.outputs:
+            end = f"w_{pipe.name}"
+            body.append(f"t_{pipe.name} = {end}.acquire({at[end]})")
+            first = f"t_{pipe.name}.f0"
+            way = "store" if reads else transport
+            if way == "copy":
+                body.append(f"tle.gpu.copy(x + k * B + i, {first}, [B])")
+            elif way == "async":
+                body.append(f"tle.gpu.copy(x + k * B + i, {first}, [B], is_async=True)")
+            elif way in ("tensor", "mixed"):
+                body.append(f"tle.gpu.copy(desc, {first}, [B], [k, 0])")
+            else:
+                body.append(f"{first}.store(v)")
+            if pipe.fields > 1:
+                if way == "mixed":
+                    body.append(f"tle.gpu.copy(x + k * B + i, t_{pipe.name}.f1, [B], is_async=True)")
+                else:
+                    body.append(f"t_{pipe.name}.f1.store(v * 5)")
+            if pipe.has_side:
+                body.append(f"side_{pipe.name}.slot(k % {pipe.capacity}).store(v * 3)")
+            scale = 1 + (0 if pipe.fields == 1 else 1 if way == "mixed" else 5) + (3 if pipe.has_side else 0)
+            self.values[int(pipe.name[1:])] = lambda x, scale=scale, value=value: (value(x) * scale).astype(np.int32)
+            body.append(f"{end}.commit({at[end]})")
+        if is_own:
+            (pipe, _) = node.inputs[0]
+            end = f"r_{pipe.name}"
+            body.append(f"s = {end}.wait({at[end]}).slot")
+            body.append("v = s.f0.load()" + (" + s.f1.load()" if pipe.fields > 1 else ""))
+            if pipe.has_side:
+                body.append(f"v += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
+            body.append(f"{end}.release({at[end]})")
+            value = self.values[int(pipe.name[1:])]
+        if not early:
+            body += [f"r_{pipe.name}.release({at[f'r_{pipe.name}']})" for pipe, _ in reads]
+        if not node.outputs or is_own or choose.random() < 0.3:
+            sink = len(self.sinks)
+            self.sinks.append(node.number)
+            self.results.append(value)
+            body.append(f"tl.store(out + ({sink} * n + k) * B + i, v)")
+        if self.returns and node is self.order[0]:
+            body.append("total += v")
+            self.total = value
+        body += [f"c_{end} = c_{end}.advance()" for end in ends if end in by_cursor]
+        if closing:
+            end = f"r_{closing[0].name}"
+            body += ["k += 1", f"open = not {end}.wait({at[end]}).is_closed"]
+        node.lines += [f"    {text}" for text in body]
+        for pipe in node.outputs:
+            if pipe.is_closed:
+                line(f"w_{pipe.name}.close({at[f'w_{pipe.name}'] if at[f'w_{pipe.name}'] != 'k' else 'n'})")
+
+    def generate(self) -> Generated:
+        """The whole kernel."""
+        self.total: Callable[[Rows], Rows] = np.zeros_like
+        self.results: list[Callable[[Rows], Rows]] = []
+        self.connect()
+        for node in self.nodes:
+            self.write_node(node)
+        order = self.order
+        text = []
+        for node in self.nodes:
+            text.append(f"@tle2cuda.jit\ndef part{node.number}({', '.join(node.parameters)}, B: tl.constexpr):")
+            text += [f"    {line}" for line in node.lines]
+            if self.returns and node is order[0]:
+                text.append("    return total, tl.sum(total, axis=0)")
+            text.append("\n")
+        text.append("@tle2cuda.jit\ndef k(x, out, n, rows, B: tl.constexpr):")
+        text.append("    desc = tl.make_tensor_descriptor(x, [rows, B], [B, 1], [1, B])")
+        made = {"tile": "tl.load(x + tl.arange(0, B))", "number": "tl.load(x + 3)", "table": "tle.gpu.alloc([B], tl.int32)"}
+        text += [f"    {name} = {made[name]}" for name in sorted(self.captured)]
+        if "table" in self.captured:
+            text.append("    table.store(tl.arange(0, B) * 7)")
+        for pipe in self.pipes:
+            if pipe.has_side:
+                text.append(f"    side_{pipe.name} = tle.gpu.alloc([{pipe.capacity}, B], tl.int32)")
+            fields = ", ".join(f"f{f}=tle.gpu.alloc([{pipe.capacity}, B], tl.int32)" for f in range(pipe.fields))
+            readers = f", readers={pipe.readers!r}" if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
+            text.append(f"    {pipe.name} = tle.pipe(capacity={pipe.capacity}{readers}, {fields})")
+        entries = [f"        (part{node.number}, ({', '.join(node.arguments)}, B))," for node in order]
+        warps = [node.warps for node in order[1:]]
+        text += [f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {warps})"]
+        if self.returns:
+            text.append(f"    tl.store(out + {len(self.sinks)} * n * B + tl.arange(0, B), total + one)")
+        results, total, count = list(self.results), self.total, self.count
+
+        def expected(x: Rows) -> list[Rows]:
+            rows = [result(x).astype(np.int32)[:count] for result in results]
+            if self.returns:
+                sums = total(x).astype(np.int32)[:count].sum(axis=0, dtype=np.int32)
+                rows.append((sums + sums.sum(dtype=np.int32))[None, :])
+            return rows
+
+        return Generated("\n".join(text) + "\n", order[0].warps, self.columns, self.count, expected)
+
+
+def generate(seed: int) -> Generated:
+    """The kernel of a seed."""
+    return _Generator(seed).generate()
+
+
+def check(seed: int, folder: pathlib.Path, emulator_seeds: int = 2) -> None:
+    """Runs a kernel everywhere.
+
+    Raises:
+        AssertionError: It writes something else.
+        KernelError: It is refused or faulty.
+    """
+    from tests.asynchrony.runs import run
+    from tests.frontend.kernels_on_file import load
+    from tle2cuda.emulator import emulate
+
+    made = generate(seed)
+    kernel = load(made.text, folder).k
+    x = np.random.default_rng(seed).integers(-50, 50, (max(made.count, 1), made.columns)).astype(np.int32)
+    want = np.concatenate([*made.expected(x), np.zeros((1, made.columns), np.int32)])
+    options = {"num_warps": made.num_warps}
+    for got in run(kernel, [x, np.zeros_like(want), made.count, len(x)], B=made.columns, **options):
+        np.testing.assert_array_equal(got[1], want)
+    arguments = {"x": x, "out": np.zeros_like(want), "n": made.count, "rows": len(x), "B": made.columns}
+    for schedule, seeds in (("forward", range(1)), ("reverse", range(1)), ("random", range(seed, seed + emulator_seeds))):
+        for each in emulate(kernel, 1, arguments, schedule=schedule, seeds=seeds, detect="all", **options).check().runs:
+            assert not each.findings, f"{schedule} {each.seed}: {each.findings[0]}"
+            np.testing.assert_array_equal(each.outputs["out"], want)
+
+
+def main() -> int:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="print the kernels only")
+    options = parser.parse_args()
+    failed = 0
+    for seed in range(options.start, options.start + options.seeds):
+        if options.show:
+            print(f"# seed {seed}\n{generate(seed).text}")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(seed, pathlib.Path(folder))
+            except Exception as error:
+                failed += 1
+                print(f"seed {seed}: {type(error).__name__}: {str(error)[:1500]}")
+    print(f"{failed} of {options.seeds} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

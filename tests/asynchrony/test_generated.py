@@ -1,0 +1,14 @@
+"""Random kernels of partitions and pipes: a few; `python -m tests.asynchrony.generate` runs more."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from tests.asynchrony.generate import check
+
+
+@pytest.mark.parametrize("seed", [13, 15, 19, 22, 26])
+def test_random_partitions(seed: int, tmp_path: pathlib.Path) -> None:
+    check(seed, tmp_path, emulator_seeds=1)

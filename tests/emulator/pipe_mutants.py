@@ -1,0 +1,111 @@
+"""Planted faults in emitted pipes and partitions: waits, releases, phases, counts, and barriers of the wrong threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.emulator.async_mutants import Change, _change, _swap
+
+FULL_WAIT = "mbarrier_wait(&shared.x_full[stage], lap & 1);"
+EMPTY_WAIT = "mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);"
+COMMIT = "mbarrier_arrive_warp(&shared.x_full[stage]);"
+RELEASE = "mbarrier_arrive_warp(&shared.x_empty[stage]);"
+FULL_INIT, EMPTY_INIT = "mbarrier_init(&shared.x_full[stage], 4);", "mbarrier_init(&shared.x_empty[stage], 4);"
+SET_UP = "__syncthreads();  // all threads see the barriers set up"
+WARP_ARRIVAL = "    __syncwarp();\n    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);"
+
+
+def ring() -> Iterator[Change]:
+    """A ring filled by ordinary stores."""
+    store = "shared.data[stage]"
+    yield _change("wait for a full stage removed", (FULL_WAIT, ""))
+    yield _change("wait for an empty stage removed", (EMPTY_WAIT, ""))
+    yield _swap("phase of the full stage swapped", FULL_WAIT, "lap & 1", "(lap + 1) & 1")
+    yield _swap("phase of the empty stage swapped", EMPTY_WAIT, "(lap + 1) & 1", "lap & 1")
+    yield _swap("full stage of the other barrier", FULL_WAIT, "x_full[stage]", "x_full[stage ^ 1]")
+    yield _change("commit in front of the stores", (COMMIT, ""), (EMPTY_WAIT, f"{EMPTY_WAIT} {COMMIT}"))
+    yield _change("commit removed", (COMMIT, ""))
+    yield _change("release in front of the reads", (RELEASE, ""), (FULL_WAIT, f"{FULL_WAIT} {RELEASE}"))
+    yield _change("release removed", (RELEASE, ""))
+    yield _swap("release of the first stage", RELEASE, "[stage]", "[0]")
+    yield _swap("full barrier counts one warp", FULL_INIT, "4", "1")
+    yield _swap("full barrier counts a warp too many", FULL_INIT, "4", "5")
+    yield _swap("empty barrier counts one warp", EMPTY_INIT, "4", "1")
+    yield _swap("arrival by every thread", WARP_ARRIVAL, "if (threadIdx.x % 32 == 0) ", "")
+    yield _swap("arrival that does not meet its warp", WARP_ARRIVAL, "__syncwarp();", "")
+    yield _change("commit by the first warp", (COMMIT, f"if (thread < 32) {COMMIT}"))
+    yield _change("barrier behind the initialisation removed", (SET_UP, ""))
+    yield _change("a stage too far", (f"{store}[255 - index", "shared.data[stage ^ 1][255 - index"))
+
+
+def row_sums() -> Iterator[Change]:
+    """A ring filled by cp.async, summed by a partition."""
+    full, empty = (text.replace("x_", "rows_") for text in (FULL_WAIT, EMPTY_WAIT))
+    commit = "cp_async_mbarrier_arrive_noinc(&shared.rows_full[stage]);"
+    release = RELEASE.replace("x_", "rows_")
+    between = "take_sums_barrier();"
+    yield _change("commit without waiting for the copies", (commit, "mbarrier_arrive(&shared.rows_full[stage]);"))
+    yield _change("commit by the first warp", (commit, f"if (thread < 32) {commit}"))
+    yield _change("commit in front of the copies", (commit, ""), (empty, f"{empty} {commit}"))
+    yield _change("wait for an empty stage removed", (empty, ""))
+    yield _change("wait for a full stage removed", (full, ""))
+    yield _change("release in front of the reads", (release, ""), (full, f"{full} {release}"))
+    yield _change("full barrier counts warps", ("rows_full[stage], 128", "rows_full[stage], 4"))
+    yield _change("partition's barrier made CTA-wide", (between, "__syncthreads();"))
+    yield _change("partition's barrier for one warp", (between, "__syncwarp();"))
+    yield _change(
+        "partition's barrier counts the whole CTA", ("{ named_barrier_sync(1, 128); }", "{ named_barrier_sync(1, 256); }")
+    )
+    yield _change("copies beyond the end of the row", ("i < columns ? 16 : 0", "16"))
+
+
+def collectives() -> Iterator[Change]:
+    """Four partitions with collectives, values in and out."""
+    yield _change(
+        "two partitions at one hardware barrier", ("{ named_barrier_sync(3, 64); }", "{ named_barrier_sync(2, 64); }")
+    )
+    yield _change("workers start early", ("all_warps_barrier();  // what", "// what"))
+    yield _change(
+        "default warps do not wait for the workers' end",
+        ("    all_warps_barrier();  // all partitions are done\n\n", "\n\n"),
+    )
+    yield _change(
+        "threads of a worker counted from the CTA's",
+        ("const int thread = threadIdx.x - 256;", "const int thread = threadIdx.x;"),
+    )
+    yield _change(
+        "default warps meet the whole CTA",
+        ("default_warps_barrier();  // the whole tile", "__syncthreads();  // the whole tile"),
+    )
+
+
+def phases() -> Iterator[Change]:
+    """Explicit mbarriers, two readers that arrive twice each."""
+    wait, free = "mbarrier_wait(&shared.free[k_ % 2], (k_ / 2 + 1) & 1);", "mbarrier_init(&shared.free[stage], 4);"
+    meet = "fill_by_phases_barrier();  // orders the stores"
+    yield _swap("barriers that are ready taken for pending", wait, "(k_ / 2 + 1) & 1", "(k_ / 2) & 1")
+    yield _swap("count of one reader", free, "4", "2")
+    yield _change("arrival in front of the other threads' stores", (meet, "// orders the stores"))
+    yield _change("wait for one phase only", (wait, "if (k_ < 2) " + wait))
+
+
+def names() -> Iterator[Change]:
+    """Hardware barriers between two partitions."""
+    yield _change("hand-over that waits for nobody", ("named_barrier_sync(1, 256);", ""))
+    yield _change(
+        "hand-over at the barrier of the way back", ("named_barrier_arrive(1, 256);", "named_barrier_arrive(2, 256);")
+    )
+    yield _change(
+        "hand-over in front of the reads",
+        ("named_barrier_arrive(2, 256);", ""),
+        ("named_barrier_sync(1, 256);", "named_barrier_sync(1, 256); named_barrier_arrive(2, 256);"),
+    )
+
+
+CHANGES = {
+    "op_pipe_ring_2_9_4": ring,
+    "op_pipe_row_sums_float16_496_2": row_sums,
+    "op_partitions_collectives_4_2_1_4": collectives,
+    "op_barriers_by_phases_2": phases,
+    "op_barriers_by_names_4": names,
+}

@@ -1,0 +1,262 @@
+// matmul.cu: emitted by tle2cuda from matmul.py:15 (matmul). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 49152 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32 divisible by 16,
+//             N i32 divisible by 16, K i32 divisible by 16, stride_am i32 divisible by 16,
+//             stride_bk i32 divisible by 16, stride_cm i32 divisible by 16
+//   constants stride_ak = 1, stride_bn = 1, stride_cn = 1, BLOCK_M = 128, BLOCK_N = 128,
+//             BLOCK_K = 32, GROUP_M = 8
+
+#include <cuda_fp16.h>
+
+namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// Four 8 x 8 matrices of 16-bit elements, each transposed on the way: lane l passes row l % 8 of matrix l / 8, and gets of each
+// matrix elements 2 * (l % 4) and the next one of column l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
+
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
+}
+
+// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(128) __half a_tile[4096];         // operand of matmul.py:51: [128, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half b_tile[4096];         // operand of matmul.py:51: [32, 128], rows in 16-byte chunks, swizzled
+    alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+};
+static_assert(sizeof(Shared) <= 49152, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, const int M,
+       const int N, const int K, const int stride_am, const int stride_bk, const int stride_cm)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // pid = tl.program_id(0)                                                           matmul.py:34
+    const int pid = blockIdx.x;
+    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:35
+    const int tiles_m = (M + 127) / 128;
+    const int tiles_n = (N + 127) / 128;
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:36
+    const int first_m = pid / (8 * tiles_n) * 8;
+    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:37
+    const int group_m = min(tiles_m - first_m, 8);
+    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:38
+    const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
+    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:39
+    const int pid_n = pid % (8 * tiles_n) / group_m;
+
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    Vector<float, 2> acc[64];
+    #pragma unroll
+    for (int run = 0; run < 64; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            acc[run][k] = 0.0f;
+    long long a_ptrs_offset = 0ll;
+    long long b_ptrs_offset = 0ll;
+
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
+    const int k_ = thread % 4 * 8;
+
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    const int cols = pid_n * 128 + thread % 16 * 8;
+    const int cols_2 = cols % N;
+    for (int step = 0; step < (K + 31) / 32; ++step) {
+        Vector<__half, 8> a_tile[4];
+
+        // tile [128, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 4, k < 8
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:42
+            const int rows = pid_m * 128 + thread / 4 + 32 * run;
+            const int rows_2 = rows % M;
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            a_tile[run] = load_vector_nc_if<uint4>(k_ < K - step * 32, a + rows_2 * stride_am + k_ + a_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
+        }
+        Vector<__half, 8> b_tile[4];
+
+        // tile [32, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 4, k < 8
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:44
+            const int k_3 = thread / 16 + 8 * run;
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            b_tile[run] = load_vector_nc_if<uint4>(k_3 < K - step * 32, b + k_3 * stride_bk + cols_2 + b_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
+        }
+        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+
+        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:51
+        #pragma unroll
+        for (int run = 0; run < 4; ++run)
+            store_vector(&shared.a_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], a_tile[run]);
+        #pragma unroll
+        for (int run = 0; run < 4; ++run)
+            store_vector(&shared.b_tile[thread / 8 % 2 * 2048 + thread / 16 * 64 + ((thread % 8) ^ (thread / 16)) * 8 + 512 * run], b_tile[run]);
+        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+        #pragma unroll
+        for (int step_2 = 0; step_2 < 2; ++step_2) {
+            unsigned a_tile_part[4][4];  // rows of this warp
+            #pragma unroll
+            for (int row = 0; row < 4; ++row)
+                ldmatrix_x4(a_tile_part[row], &shared.a_tile[thread / 64 * 2048 + 512 * row + thread % 16 * 32 + ((2 * step_2) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+            unsigned b_tile_part[4][4];  // columns of this warp, two fragments a time
+            #pragma unroll
+            for (int column = 0; column < 4; ++column)
+                ldmatrix_x4_trans(b_tile_part[column], &shared.b_tile[thread / 32 % 2 * 2048 + 1024 * step_2 + thread % 16 * 64 + ((2 * column) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
+            #pragma unroll
+            for (int row = 0; row < 4; ++row)
+                #pragma unroll
+                for (int column = 0; column < 8; ++column)
+                    mma_m16n8k16_f32_f16(&acc[16 * row + 2 * column], a_tile_part[row], &b_tile_part[column / 2][column % 2 * 2]);
+        }
+
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:48
+        a_ptrs_offset += 32ll;
+        b_ptrs_offset += static_cast<long long>(32 * stride_bk);
+    }
+    Vector<__half, 2> acc_2[64];
+
+    // tile [128, 128]: row = thread / 64 * 64 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8, column = thread / 32 % 2 * 64 + thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 64, k < 2
+    #pragma unroll
+    for (int run = 0; run < 64; ++run) {
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
+    }
+
+    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:58
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        Vector<__half, 8> packed;
+        #pragma unroll
+        for (int k = 0; k < 8; ++k)
+            packed[k] = acc_2[run / 8 * 32 + run % 8 * 2 + k / 4 * 16 + k / 2 % 2][k % 2];
+        store_vector(&shared.exchange[(thread ^ (run % 8)) * 8 + run % 8 * 2048 + run / 8 * 1024], packed);
+    }
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<__half, 8> acc_converted[16];
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[thread % 8 * 2048 + thread / 8 % 2 * 256 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + run / 4 % 2 * 1024 + run / 8 * 512]);
+        #pragma unroll
+        for (int k = 0; k < 8; ++k)
+            acc_converted[run / 4 * 4 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
+    }
+
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    const int cols_3 = pid_n * 128 + thread % 16 * 8;
+    // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        const int rows = pid_m * 128 + thread / 16 + 8 * run;
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        if (rows < M && cols_3 < N) store_narrow<uint4>(c + rows * stride_cm + cols_3, acc_converted[run]);
+    }
+}

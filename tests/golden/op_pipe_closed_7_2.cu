@@ -1,0 +1,168 @@
+// closed_ring.cu: emitted by tle2cuda from async_pipes.py:152 (closed_ring). Do not edit.
+//
+//   target    sm_90a, 160 threads per CTA, 560 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   warps     take_until on warps 0 to 3, put_until on warp 4
+//   args      x *fp32 align 16, out *fp32 align 16
+//   constants B = 64, CAPACITY = 2
+
+namespace {
+
+using Barrier = unsigned long long;                      // one mbarrier object
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies 4, 8 or 16 bytes from global to shared memory, both aligned to as much, as part of this thread's open group. Called by
+// each thread for itself (PTX ISA, cp.async; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async(void* destination, const void* source)
+{
+    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES) : "memory");
+}
+
+// The same as one of the arrivals that the phase's count includes (PTX ISA, cp.async.mbarrier.arrive.noinc; sm_80).
+__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
+__device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
+__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+}
+
+// A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
+// anyone uses it (PTX ISA, mbarrier.init; sm_80).
+__device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+// Waits until the phase of this parity has ended. What its arrivals and copies did comes before what the calling thread does
+// next (PTX ISA, mbarrier.try_wait; sm_90).
+__device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "WAIT:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra DONE;\n"
+        "bra WAIT;\n"
+        "DONE:\n"
+        "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
+}
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) float data[2][64];            // async_pipes.py:154
+    alignas(16) int x_closed[2];              // async_pipes.py:155
+    alignas(8) Barrier x_full[2];             // async_pipes.py:155
+    alignas(8) Barrier x_empty[2];            // async_pipes.py:155
+};
+static_assert(sizeof(Shared) <= 560, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(160)
+closed_ring(const float* x, float* out)
+{
+    __shared__ Shared shared;
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
+
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < 2; ++stage) {
+            mbarrier_init(&shared.x_full[stage], 32);
+            mbarrier_init(&shared.x_empty[stage], 4);
+            shared.x_closed[stage] = 0;
+        }
+    }
+    __syncthreads();  // all threads see the barriers set up
+
+    if (warp >= 4) {  // put_until: warp 4
+        const int thread = threadIdx.x - 128;
+
+        // go_on = tl.load(x) >= 0                                                async_pipes.py:127
+        const float x_value = *x;
+        const bool go_on = x_value >= 0.0f;
+
+        // while go_on:                                                           async_pipes.py:128
+        int k_ = 0;
+        bool go_on_2 = go_on;
+        while (go_on_2) {
+            // slot = w.acquire(k)                                                async_pipes.py:129
+            const int stage = k_ & 1;
+            const int lap = k_ >> 1;
+            mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
+
+            // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B + tl ...  async_pipes.py:130
+            if (thread < 16) cp_async<16>(&shared.data[stage][thread % 16 * 4], x + k_ * 64 + thread % 16 * 4);
+            // w.commit(k)                                                        async_pipes.py:131
+            cp_async_mbarrier_arrive_noinc(&shared.x_full[stage]);
+            // k += 1                                                             async_pipes.py:132
+            k_ += 1;
+
+            // go_on = tl.load(x + k * B) >= 0                                    async_pipes.py:133
+            const float x_value_2 = x[k_ * 64];
+            const bool go_on_3 = x_value_2 >= 0.0f;
+            go_on_2 = go_on_3;
+        }
+
+        // w.close(k)                                                             async_pipes.py:134
+        const int stage = k_ & 1;
+        const int lap = k_ >> 1;
+        mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
+        if (thread == 0) shared.x_closed[stage] = 1;
+        mbarrier_arrive(&shared.x_full[stage]);
+        return;
+    }
+
+    const int thread = threadIdx.x;
+
+    // take_until: warps 0 to 3
+    // got = r.wait(0)                                                            async_pipes.py:141
+    mbarrier_wait(&shared.x_full[0], 0);
+    const bool is_closed = shared.x_closed[0] != 0;
+
+    // while closed == 0:                                                         async_pipes.py:143
+    int k_ = 0;
+    bool closed = is_closed;
+    while (static_cast<int>(closed) == 0) {
+        // row = tl.load(tle.gpu.local_ptr(r.wait(k).slot.data, (B - 1 - tl. ...  async_pipes.py:144
+        const int stage = k_ & 1;
+        const int lap = k_ >> 1;
+        mbarrier_wait(&shared.x_full[stage], lap & 1);
+        const float row = shared.data[stage][63 - thread % 64];
+
+        // r.release(k)                                                           async_pipes.py:145
+        mbarrier_arrive_warp(&shared.x_empty[stage]);
+        // k += 1                                                                 async_pipes.py:147
+        const int k_3 = k_ + 1;
+        // closed = r.wait(k).is_closed                                           async_pipes.py:148
+        const int stage_2 = k_3 & 1;
+        const int lap_2 = k_3 >> 1;
+        // tl.store(out + k * B + tl.arange(0, B), row)                           async_pipes.py:146
+        if (thread < 64) *(out + k_ * 64 + thread % 64) = row;
+
+        // closed = r.wait(k).is_closed                                           async_pipes.py:148
+        mbarrier_wait(&shared.x_full[stage_2], lap_2 & 1);
+        const bool is_closed_2 = shared.x_closed[stage_2] != 0;
+        k_ = k_3;
+        closed = is_closed_2;
+    }
+}

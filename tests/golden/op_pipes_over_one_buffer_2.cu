@@ -1,0 +1,209 @@
+// three_pipes.cu: emitted by tle2cuda from async_pipes.py:269 (three_pipes). Do not edit.
+//
+//   target    sm_90a, 160 threads per CTA, 608 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   warps     forward on warps 0 to 1, put_raw on warps 2 to 3, take_last on warp 4
+//   args      x *i32 align 16, out *i32 align 16, n i32
+//   constants B = 64, CAPACITY = 2
+
+namespace {
+
+using Barrier = unsigned long long;                      // one mbarrier object
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies 4, 8 or 16 bytes from global to shared memory, both aligned to as much, as part of this thread's open group. Called by
+// each thread for itself (PTX ISA, cp.async; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async(void* destination, const void* source)
+{
+    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES) : "memory");
+}
+
+// The same as one of the arrivals that the phase's count includes (PTX ISA, cp.async.mbarrier.arrive.noinc; sm_80).
+__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
+__device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
+__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+}
+
+// A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
+// anyone uses it (PTX ISA, mbarrier.init; sm_80).
+__device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+// Waits until the phase of this parity has ended. What its arrivals and copies did comes before what the calling thread does
+// next (PTX ISA, mbarrier.try_wait; sm_90).
+__device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "WAIT:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra DONE;\n"
+        "bra WAIT;\n"
+        "DONE:\n"
+        "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
+}
+
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
+__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Barrier of the 64 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 64); }
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(16) int data[2][64];              // async_pipes.py:271
+    alignas(8) Barrier raw_full[2];           // async_pipes.py:272
+    alignas(8) Barrier raw_empty[2];          // async_pipes.py:272
+    alignas(8) Barrier ready_full[2];         // async_pipes.py:273
+    alignas(8) Barrier ready_empty[2];        // async_pipes.py:273
+    alignas(8) Barrier done_full[2];          // async_pipes.py:274
+    alignas(8) Barrier done_empty[2];         // async_pipes.py:274
+};
+static_assert(sizeof(Shared) <= 608, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(160)
+three_pipes(const int* x, int* out, const int n)
+{
+    __shared__ Shared shared;
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
+
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < 2; ++stage) {
+            mbarrier_init(&shared.raw_full[stage], 64);
+            mbarrier_init(&shared.raw_empty[stage], 2);
+            mbarrier_init(&shared.ready_full[stage], 2);
+            mbarrier_init(&shared.ready_empty[stage], 1);
+            mbarrier_init(&shared.done_full[stage], 1);
+            mbarrier_init(&shared.done_empty[stage], 2);
+        }
+    }
+    __syncthreads();  // all threads see the barriers set up
+
+    if (warp >= 2) {
+        if (warp < 4) {  // put_raw: warps 2 to 3
+            const int thread = threadIdx.x - 64;
+
+            // for k in range(n):                                                 async_pipes.py:248
+            for (int k_ = 0; k_ < n; ++k_) {
+                // if k >= CAPACITY:                                              async_pipes.py:249
+                if (k_ >= 2) {
+                    // done.wait(k - CAPACITY)                                    async_pipes.py:250
+                    const int stage = (k_ - 2) & 1;
+                    const int lap = (k_ - 2) >> 1;
+                    mbarrier_wait(&shared.done_full[stage], lap & 1);
+
+                    // done.release(k - CAPACITY)                                 async_pipes.py:251
+                    mbarrier_arrive_warp(&shared.done_empty[stage]);
+                }
+
+                // slot = w.acquire(k)                                            async_pipes.py:252
+                const int stage = k_ & 1;
+                const int lap = k_ >> 1;
+                mbarrier_wait(&shared.raw_empty[stage], (lap + 1) & 1);
+
+                // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B ...   async_pipes.py:253
+                if (thread < 16) cp_async<16>(&shared.data[stage][thread % 16 * 4], x + k_ * 64 + thread % 16 * 4);
+                // w.commit(k)                                                    async_pipes.py:254
+                cp_async_mbarrier_arrive_noinc(&shared.raw_full[stage]);
+            }
+        } else {  // take_last: warp 4
+            const int thread = threadIdx.x - 128;
+
+            // for k in range(n):                                                 async_pipes.py:260
+            // row = tl.load(tle.gpu.local_ptr(r.wait(k).slot.data, (B - 1 - ...  async_pipes.py:261
+            const int index = 2 * thread;
+            for (int k_ = 0; k_ < n; ++k_) {
+                // row = tl.load(tle.gpu.local_ptr(r.wait(k).slot.data, (B - ...  async_pipes.py:261
+                const int stage = k_ & 1;
+                const int lap = k_ >> 1;
+                mbarrier_wait(&shared.ready_full[stage], lap & 1);
+                Vector<int, 2> row;
+                #pragma unroll
+                for (int k = 0; k < 2; ++k) row[k] = shared.data[stage][63 - index - k];
+
+                // r.release(k)                                                   async_pipes.py:262
+                mbarrier_arrive_warp(&shared.ready_empty[stage]);
+                // done.acquire(k)                                                async_pipes.py:263
+                mbarrier_wait(&shared.done_empty[stage], (lap + 1) & 1);
+                // done.commit(k)                                                 async_pipes.py:264
+                mbarrier_arrive_warp(&shared.done_full[stage]);
+                // tl.store(out + k * B + tl.arange(0, B), row)                   async_pipes.py:265
+                store_vector(out + k_ * 64 + index, row);
+            }
+        }
+        return;
+    }
+
+    const int thread = threadIdx.x;
+
+    // forward: warps 0 to 1
+    // for k in range(n):                                                         async_pipes.py:236
+    for (int k_ = 0; k_ < n; ++k_) {
+        // got = first.wait(k)                                                    async_pipes.py:237
+        const int stage = k_ & 1;
+        const int lap = k_ >> 1;
+        mbarrier_wait(&shared.raw_full[stage], lap & 1);
+
+        // slot = second.acquire(k)                                               async_pipes.py:238
+        mbarrier_wait(&shared.ready_empty[stage], (lap + 1) & 1);
+        // row = tl.load(tle.gpu.local_ptr(got.slot.data))                        async_pipes.py:239
+        const int row = shared.data[stage][thread];
+
+        // tl.store(tle.gpu.local_ptr(slot.data), row + 100)                      async_pipes.py:240
+        const int sum = row + 100;
+        default_warps_barrier();  // orders the loads of `data` before the stores to it
+        shared.data[stage][thread] = sum;
+
+        // second.commit(k)                                                       async_pipes.py:241
+        mbarrier_arrive_warp(&shared.ready_full[stage]);
+        // first.release(k)                                                       async_pipes.py:242
+        mbarrier_arrive_warp(&shared.raw_empty[stage]);
+    }
+}
