@@ -129,6 +129,8 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
         "grid_dependency": Feature((9, 0), "programmatic dependent launch"),
         # PTX ISA 8.7, cp.async.bulk and cp.async.bulk.tensor: sm_90 or higher.
         "tma": Feature((9, 0), "bulk tensor copies (TMA)"),
+        # PTX ISA 8.7, tensormap.replace: sm_90a, sm_100a, sm_101a, sm_120a and their successors.
+        "tensormap": Feature((9, 0), "tensor maps that a kernel changes", _HAS_SUFFIX_A),
         # PTX ISA 8.7, mbarrier.init and mbarrier.arrive: sm_80 or higher.
         "mbarrier": Feature((8, 0), "mbarriers"),
         # PTX ISA 8.7, mbarrier.try_wait and mbarrier.expect_tx: sm_90 or higher.

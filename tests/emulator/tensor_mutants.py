@@ -81,4 +81,18 @@ def turn() -> Iterator[Change]:
     yield _change("one panel", ("panel < 2;", "panel < 1;"))
 
 
-TENSOR_CHANGES = {"op_tensor_lines_2500": lines, "op_tensor_ring_3_10": ring, "op_tensor_turn_f32": turn}
+def segments() -> Iterator[Change]:
+    """Faults of maps that the kernel makes."""
+    yield _change("fence behind the changes of a map removed", ("fence_tensor_map(x_map);", ""))
+    yield _change("map of the other tensor", ("tma_load_2d(shared.tile, x_map", "tma_load_2d(shared.tile, out_map"))
+    yield _change("one map for all CTAs", (" + blockIdx.x) * 2;", ") * 2;"))
+    yield _change("form without its base", ("change_tensor_map_base(out_map, out + first * N);", ""))
+    yield _change("empty tensors not told apart", ("x_exists ? row : -1073741824;", "row;"))
+
+
+TENSOR_CHANGES = {
+    "op_tensor_segments": segments,
+    "op_tensor_lines_2500": lines,
+    "op_tensor_ring_3_10": ring,
+    "op_tensor_turn_f32": turn,
+}

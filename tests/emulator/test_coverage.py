@@ -99,7 +99,8 @@ def test_every_helper_with_ptx_has_a_twin() -> None:
 
 def test_a_twin_stands_only_where_it_is_needed_and_holds_no_ptx() -> None:
     for helper in translate.helpers_with_twins():
-        assert re.search(r"\basm\b", translate.without_comments(helper.text)), f"{helper.names[0]} needs no twin"
+        is_wait = helper.names[0] == "mbarrier_poll"  # asks again and again; its twin says who waits for what
+        assert is_wait or re.search(r"\basm\b", translate.without_comments(helper.text)), f"{helper.names[0]} needs no twin"
         assert not re.search(r"\basm\b", translate.without_comments(helper.twin)), (
             f"the twin of {helper.names[0]} holds PTX"
         )

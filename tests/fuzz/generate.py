@@ -11,6 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 import tle2cuda.language as tl
+from tests.fuzz import families
 from tle2cuda.errors import NotSupported
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -44,6 +45,7 @@ HEADER = """\
 import tle2cuda
 import tle2cuda.language as tl
 from tle2cuda.language import tle
+from tle2cuda.language.extra import libdevice
 
 
 """
@@ -66,9 +68,13 @@ class Writer:
         choose: Source of all choices.
         lines: What is written.
         names: Variables that are in scope.
+        M: Rows of the larger tiles.
+        N: Columns, and length of the smaller ones.
     """
 
     choose: random.Random
+    M: int
+    N: int
     lines: list[str] = field(default_factory=list)
     names: list[Variable] = field(default_factory=list)
     helpers: list[tuple[str, str, int]] = field(default_factory=list)
@@ -82,6 +88,10 @@ class Writer:
 
     def pick(self, *options: str) -> str:
         return self.choose.choice(options)
+
+    @staticmethod
+    def variable(name: str, dtype: str, shape: str) -> Variable:
+        return Variable(name, dtype, shape)
 
     def new(self, prefix: str = "v") -> str:
         self.fresh += 1
@@ -151,7 +161,11 @@ class Writer:
     def integer(self, shape: str, depth: int) -> str:
         if depth > 3 or self.chance(0.15):
             return self.leaf("int", shape)
-        kind = self.choose.randrange(24)
+        kind = self.choose.randrange(27)
+        if kind == 24:
+            return families.random_word(self, shape, depth)
+        if kind == 25:
+            return families.bits(self, shape, depth)
         if kind < 6:
             right = str(self.choose.randrange(100)) if self.chance(0.3) else self.integer(shape, depth + 1)
             return f"({self.solid(shape, depth)} {self.pick('+', '-', '*')} {right})"
@@ -208,7 +222,11 @@ class Writer:
     def floating(self, shape: str, depth: int) -> str:
         if depth > 3 or self.chance(0.15):
             return self.leaf("float", shape)
-        kind = self.choose.randrange(16)
+        kind = self.choose.randrange(18)
+        if kind == 16:
+            return families.random_float(self, shape, depth)
+        if kind == 17:
+            return families.exact_float(self, shape, depth)
         if kind < 6:
             right = self.pick("0.5", "2.0", "-1.25", "3") if self.chance(0.3) else self.floating(shape, depth + 1)
             return f"({self.floating_solid(shape, depth)} {self.pick('+', '-', '*')} {right})"
@@ -371,7 +389,7 @@ class Writer:
         self.names = known
 
     def statement(self, depth: int) -> None:
-        kind = self.choose.randrange(20)
+        kind = self.choose.randrange(23)
         if depth > 3:
             kind = self.choose.randrange(8)
         if kind < 4:
@@ -390,6 +408,12 @@ class Writer:
             self.atomic(depth)
         elif kind == 16:
             self.histogram(depth)
+        elif kind == 17:
+            families.product(self, depth)
+        elif kind == 18:
+            families.block_pointer(self, depth)
+        elif kind == 19:
+            families.descriptor(self, depth)
         else:
             self.store(depth)
 
@@ -477,12 +501,14 @@ class Writer:
         if kind == "near":
             value = f"{self.floating_solid(shape, 1)}.to(tl.float32)"
             value = f"tl.minimum(tl.maximum({value}, -30.0), 30.0)"
-            name = self.pick("exp", "sigmoid", "sin", "cos", "div", "sqrt", "log", "sum", "exp2")
+            name = self.pick(*("exp", "sigmoid", "sin", "cos", "div", "sqrt", "log", "sum", "exp2"), "erf", "tanh", "cbrt")
             text = {
                 "div": f"({value} / (tl.abs({value}) + 1.0))",
                 "sqrt": f"tl.sqrt(tl.abs({value}))",
                 "log": f"tl.log(tl.abs({value}) + 0.5)",
                 "sum": f"tl.sum(tl.abs({value}) + col * 0.5)" if shape == "N" else f"tl.exp({value})",
+                "tanh": f"libdevice.tanh({value})",
+                "cbrt": f"libdevice.cbrt({value})",
             }.get(name, f"tl.{name}({value})")
         else:
             text = self.expression(kind, shape)
@@ -493,7 +519,7 @@ class Writer:
 
     def helper(self) -> None:
         name = f"h{len(self.helpers)}"
-        inner = Writer(self.choose)
+        inner = Writer(self.choose, self.M, self.N)
         inner.names = [Variable("a", "int32", ""), Variable("b", "int32", "")]
         expression = self.pick(
             "(a ^ b) + a", "a - b * 3", "tl.where(a > b, a, b)", "(a & 15) * (b | 1)", "tl.maximum(a, b) - tl.minimum(a, b)"
@@ -564,7 +590,7 @@ class Program:
 def program(seed: int) -> Program:
     """The program of a seed."""
     choose = random.Random(seed)
-    writer = Writer(choose)
     m, n = choose.choice((1, 2, 4, 8, 16)), choose.choice((2, 8, 16, 32, 64, 128))
+    writer = Writer(choose, m, n)
     writer.kernel()
     return Program(seed, "\n".join(writer.lines) + "\n", m, n, choose.choice((1, 2, 4)))

@@ -76,6 +76,7 @@ SHOWN = (
     "tensor_turn_f32",
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
+    "tensor_segments",
     "tensor_windows",
     # Control flow and what it carries.
     "accumulate_1024",

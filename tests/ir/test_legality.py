@@ -361,6 +361,13 @@ CASES = {
         " padding = 'zero'} : tensor_map<i32[4, 8]>",
         "it has 1 extents and 1 strides for 2 dimensions",
     ),
+    "changed_tensor_map": (
+        "%x = changed_tensor_map %q, %n, %n, %h {name = 'x', form = 'f', form_base = 'q', swizzle_bytes = 0,"
+        " padding = 'zero'} : tensor_map<i32[1, 8]>",
+        "%x = changed_tensor_map %q, %n, %n {name = 'x', form = 'f', form_base = 'q', swizzle_bytes = 0,"
+        " padding = 'zero'} : tensor_map<i32[1, 8]>",
+        "it has 3 operands instead of 4",
+    ),
     "tma_load": (
         "tma_load %q, %n, %n, %h, %h, %zero, %one, %line, %bars, %one"
         " {rank = 2, block = (1, 8), padding = 'nan', completion = 'barrier'}"

@@ -110,6 +110,21 @@ def ring_of_barriers(x, out, M, N, STAGES: tl.constexpr, BN: tl.constexpr):
 
 
 @tle2cuda.jit
+def segments(x, starts, out, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Descriptions that memory decides, before all loops: some of the tensors are empty."""
+    first = tl.load(starts + tl.program_id(0))
+    rows = tl.load(starts + tl.program_id(0) + 1) - first
+    source = tl.make_tensor_descriptor(x + first * N, [rows, N], [N, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out + first * N, [rows, N], [N, 1], [BM, BN])
+    tile = tle.gpu.alloc([BM, BN], tl.float32)
+    for row in range(0, rows + 1, BM):
+        for col in range(0, N, BN):
+            tle.gpu.copy(source, tile, [BM, BN], [row, col])
+            tl.store(tle.gpu.local_ptr(tile), tl.load(tle.gpu.local_ptr(tile)) + 1)
+            tle.gpu.copy(tile, target, [BM, BN], [row, col])
+
+
+@tle2cuda.jit
 def windows(x, starts, out, N, ROWS: tl.constexpr, BN: tl.constexpr):
     """Descriptions that the host cannot know, and buffers that the copy engine cannot fill."""
     start = tl.load(starts + tl.program_id(0))
@@ -260,6 +275,20 @@ def _register_others() -> None:
             lambda inputs: {"out": inputs["x"] + np.arange(len(inputs["x"]), dtype=np.float32)[:, None]},
             {"STAGES": stages, "BN": 256},
         )
+
+    _case(
+        "segments",
+        segments,
+        lambda rng: {
+            "x": rng.integers(-9, 9, (40, 48)).astype(np.float32),
+            "starts": np.array([0, 5, 5, 37, 40], np.int32),
+            "out": poison((40, 48), np.float32),
+            "N": 48,
+        },
+        lambda inputs: {"out": inputs["x"] + 1},
+        {"BM": 16, "BN": 32},
+        (4,),
+    )
 
     def seen(inputs: Inputs) -> Mapping[str, Array]:
         out = []

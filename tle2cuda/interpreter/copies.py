@@ -150,6 +150,21 @@ def _tensor_map(compiler: Compiler, op: Op) -> Steps:
     yield False, make
 
 
+def _changed_tensor_map(compiler: Compiler, op: Op) -> Steps:
+    """What one thread makes of a form."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorMapType)
+    size, rank = type_.element.bytes, len(type_.box)
+    result, base, *slots = compiler.slots_of((op.result, *op.operands))
+
+    def make(frame: Frame) -> None:
+        values = [int(frame[slot]) for slot in slots]
+        strides = tuple(stride // size for stride in values[rank:])
+        frame[result] = (int(frame[base]), tuple(values[:rank]), (*strides, 1))
+
+    yield False, make
+
+
 def _tma_load(compiler: Compiler, op: Op) -> Steps:
     box = _Box(compiler, op)
     access = _Access(op, box.element, box.block)
@@ -200,6 +215,7 @@ def _tma_store(compiler: Compiler, op: Op) -> Steps:
 COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "cp_async": _cp_async,
     "tensor_map": _tensor_map,
+    "changed_tensor_map": _changed_tensor_map,
     "tma_load": _tma_load,
     "tma_store": _tma_store,
 }

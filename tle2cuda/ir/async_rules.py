@@ -102,6 +102,16 @@ def check_tensor_map(op: Op) -> None:
     need(all(0 < extent <= _MOST_BOX_EXTENT for extent in made.box), f"its box is {made.box}")
 
 
+def check_changed_tensor_map(op: Op) -> None:
+    """What the kernel describes: a base, the extents, the strides but that of the contiguous dimension."""
+    need(len(op.results) == 1 and isinstance(op.results[0].type, TensorMapType), "its result is no tensor map")
+    made = op.results[0].type
+    assert isinstance(made, TensorMapType)
+    rank = len(made.box)
+    need(1 <= rank <= _MOST_DIMENSIONS, f"it has {rank} dimensions")
+    need(len(op.operands) == 2 * rank, f"it has {len(op.operands)} operands instead of {2 * rank}")
+
+
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The extents that are more than 1."""
     return tuple(extent for extent in shape if extent > 1)

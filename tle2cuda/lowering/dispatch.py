@@ -66,6 +66,7 @@ _EMITTERS: dict[str, Emitter] = {
     "gather": gather.emit_gather,
     "sort": sort.emit_sort,
     "tile_to_scalar": shape.emit_tile_to_scalar,
+    "changed_tensor_map": tma.emit_changed_map,
     "tma_load": tma.emit_load,
     "tma_store": tma.emit_store,
     "tma_store_wait": tma.emit_store_wait,

@@ -25,7 +25,7 @@ from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.passes.mma_layouts import instruction_of
-from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
+from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
 from tle2cuda.targets import parse_target
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
@@ -103,6 +103,8 @@ def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = 
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
+    if _changed_maps(kernel):
+        parameters.append(f"TensorMap* {tma.DEVICE_MAPS}")
     parameters += maps
     file = KernelFile(
         name=contract.kernel_name,
@@ -155,7 +157,12 @@ def _is_passed(state: State, argument: Value) -> bool:
 
 
 def _tensor_maps(kernel: Kernel) -> list[Op]:
-    return [op for op in kernel.body.ops if op.name == "tensor_map"]
+    return [op for op in kernel.body.ops if op.name in ("tensor_map", "changed_tensor_map")]
+
+
+def _changed_maps(kernel: Kernel) -> int:
+    """How many tensor maps each CTA makes in memory."""
+    return sum(op.name == "changed_tensor_map" for op in kernel.body.ops)
 
 
 def _emit_body(state: State) -> None:
@@ -359,6 +366,10 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
+    if count := _changed_maps(kernel):
+        bytes_per_cta = TENSOR_MAP_BYTES * count
+        made = ScratchSpec(tma.DEVICE_MAPS, bytes_per_cta=bytes_per_cta, zero=False, alignment_bytes=TENSOR_MAP_BYTES)
+        scratch = (*scratch, made)
     min_arch = _oldest_architecture(kernel)
     if kernel.cluster_size > 1 and _number(kernel.target) < 90:
         raise CapabilityError(f"clusters need sm_90 or later, the target is {kernel.target}", kernel.span)

@@ -12,7 +12,7 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, tensor_copy
 from tle2cuda.ir.types import TensorMapType
-from tle2cuda.layout.tensor_boxes import Boxes, boxes, buffer_axes
+from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import Affine, C
 from tle2cuda.lowering.mbarriers import barrier_address
@@ -24,6 +24,8 @@ from tle2cuda.runtime.contract import TensorMapSpec
 from tle2cuda.runtime.tensor_maps import expression_names
 
 TEMPLATE = "tma.cu.j2"
+DEVICE_MAPS = "device_maps"
+"""Parameter that leads to the maps that the kernel makes, those of one CTA beside each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,27 @@ class LoadView:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedView:
+    """A map that one thread makes of a form, for `tma.cu.j2`; the contiguous dimension first.
+
+    Attributes:
+        condition: Selects the thread.
+        name: Pointer to the map.
+        form: The kernel's parameter.
+        base: Pointer to the tensor.
+        extents: Extents in elements.
+        strides: Strides in bytes, but that of the contiguous dimension.
+    """
+
+    condition: str
+    name: str
+    form: str
+    base: str
+    extents: tuple[str, ...]
+    strides: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WaitView:
     """The wait for a load, for `tma.cu.j2`: its mbarrier, the parity, and the variable that keeps it, if one does."""
 
@@ -85,9 +108,11 @@ class IssuerView:
 
 def bind_map(state: State, op: Op) -> str:
     """Name a tensor map; returns the kernel's parameter."""
-    name = state.names.fresh(op.attrs["name"])
-    state.tensor_maps[op.result] = name
     state.helper("TensorMap")
+    if op.name == "changed_tensor_map":
+        return f"const __grid_constant__ TensorMap {op.attrs['form']}"
+    name = state.names.fresh(op.attrs["name"])
+    state.tensor_maps[op.result] = f"&{name}"
     return f"const __grid_constant__ TensorMap {name}"
 
 
@@ -95,8 +120,10 @@ def map_spec(state: State, op: Op) -> TensorMapSpec:
     """What the launch contract says of a tensor map."""
     type_ = op.result.type
     assert isinstance(type_, TensorMapType)
+    if op.name == "changed_tensor_map":
+        return _form_spec(op, type_)
     return TensorMapSpec(
-        name=state.tensor_maps[op.result],
+        name=state.tensor_maps[op.result].removeprefix("&"),
         dtype=type_.element.short,
         base=op.operands[0].name,
         shape=op.attrs["shape"],
@@ -109,8 +136,49 @@ def map_spec(state: State, op: Op) -> TensorMapSpec:
     )
 
 
+def _form_spec(op: Op, type_: TensorMapType) -> TensorMapSpec:
+    """A map that a kernel changes before it uses it: any base, extents and strides will do."""
+    rank = len(type_.box)
+    stride = max(1, CHUNK_BYTES // type_.element.bytes)
+    return TensorMapSpec(
+        name=op.attrs["form"],
+        dtype=type_.element.short,
+        base=op.attrs["form_base"],
+        shape=("1",) * rank,
+        strides=(str(stride),) * (rank - 1),
+        box=type_.box,
+        swizzle_bytes=op.attrs["swizzle_bytes"],
+        padding=op.attrs["padding"],
+        source=op.span.short() if op.span.line else "",
+    )
+
+
+def emit_changed_map(state: State, op: Op) -> None:
+    """One thread copies the form to memory of its CTA and changes what it leads to."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorMapType)
+    rank = len(type_.box)
+    maps = [each for each in state.kernel.body.ops if each.name == "changed_tensor_map"]
+    cta = "gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x"
+    index = cta if len(maps) == 1 else f"({cta}) * {len(maps)}"
+    index += f" + {maps.index(op)}" if maps.index(op) else ""
+    state.comment(op.span)
+    name = state.names.fresh(op.attrs["name"])
+    statements.constant(state.block, "TensorMap*", name, f"{DEVICE_MAPS} + {index}", op.span)
+    state.tensor_maps[op.result] = name
+    base, *values = (scalar_text(state, value).text for value in op.operands)
+    extents, strides = tuple(reversed(values[:rank])), tuple(reversed(values[rank:]))
+    view = ChangedView(state.first_thread().text, name, op.attrs["form"], base, extents, strides)
+    for part in ("base", "extent", *(["stride"] if strides else [])):
+        state.helper(f"change_tensor_map_{part}")
+    state.helper("fence_tensor_map")
+    write(state.block, TEMPLATE, "changed_map", view, op.span)
+
+
 def map_arguments(op: Op) -> set[str]:
     """Names of the arguments that a tensor map is made of."""
+    if op.name == "changed_tensor_map":
+        return {op.attrs["form_base"]}
     texts = (op.attrs["offset"], *op.attrs["shape"], *op.attrs["strides"])
     return {op.operands[0].name, *(name for text in texts for name in expression_names(text))}
 
@@ -133,7 +201,7 @@ def emit_load(state: State, op: Op) -> None:
         announced = _announced(state, op, copy, barrier)
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
-        _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, &{_map(state, copy)}, {barrier}, {at}{hint})")
+        _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, {_map(state, copy)}, {barrier}, {at}{hint})")
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None
@@ -204,7 +272,7 @@ def emit_store(state: State, op: Op) -> None:
     kind, rank = op.attrs["kind"], op.attrs["rank"]
     function = state.helper(f"tma_store_{rank}d" if kind == "store" else f"tma_reduce_{kind}_{rank}d")
     with _issued(state, op, copy) as body:
-        _emit_boxes(state, op, copy, lambda place, at: f"{function}(&{_map(state, copy)}, {place}, {at})")
+        _emit_boxes(state, op, copy, lambda place, at: f"{function}({_map(state, copy)}, {place}, {at})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
 
 

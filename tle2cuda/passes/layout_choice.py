@@ -285,7 +285,7 @@ class LayoutChoice:
                 self._note_broadcast(inner, meets, path, small)
         elif maker.name in SHAPE and is_tile(maker.operands[0]):
             self._note_broadcast(maker.operands[0], meets, (*path, maker), small)
-        elif small and num_elements(operand.type.shape) > self.kernel.num_threads:  # type: ignore[union-attr]
+        elif small and num_elements(operand.type.shape) > self.kernel.default_threads:  # type: ignore[union-attr]
             return
         elif any(op.name == "broadcast" for op in path):
             component = self._component(operand)
@@ -430,6 +430,10 @@ class LayoutChoice:
         """What the first product by an instruction leaves; else what suits the first one."""
         by_instruction = [op for op in products if op.attrs.get("instruction")]
         return self.sums_layout(by_instruction[0]) if by_instruction else self._for_product(products[0])
+
+    def has_products(self, value: Value) -> bool:
+        """Whether a tile meets the sums of products."""
+        return bool(self._component(self._root(value)).products)
 
     def sums_layout(self, op: Op) -> Layout:
         """Layout of the sums of a product by a tensor-core instruction."""

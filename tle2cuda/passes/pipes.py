@@ -118,7 +118,9 @@ class _Planner:
     def _plan(self, op: Op) -> Plan:
         pipe, side = op.result, self.sides[op.result]
         label = _label(op)
-        writer = _one_task(side.writing, f"{label} is written by")
+        writer = _one_task(
+            side.writing, f"{label} is written", "a pipe has one writer: make one pipe for each task that writes"
+        )
         is_closed = any(o.name == "pipe_close" for _, o in side.writing)
         transports, copies = self._transports(pipe, side, writer)
         announced = TMA in transports and all(size is not None for _, size in copies.values())
@@ -144,8 +146,9 @@ class _Planner:
         """A warp of each reader arrives once; one that is declared and never releases leaves its arrival out."""
         total = 0
         for reader in op.attrs["readers"] or (None,):
-            who = f"{_label(op)} is read by" if reader is None else f"reader `{reader}` of {_label(op)} is"
-            task = _one_task(side.reading.get(reader, []), who)
+            who = _label(op) if reader is None else f"reader `{reader}` of {_label(op)}"
+            help_ = "name a reader for each task, tle.pipe(..., readers=(...)), and make endpoints by r.reader(name)"
+            task = _one_task(side.reading.get(reader, []), f"{who} is used", help_)
             total += task.warps if task is not None else 1
         return total
 
@@ -252,7 +255,7 @@ def _label(op: Op) -> str:
     return f"pipe `{name}`" if name else "the pipe"
 
 
-def _one_task(uses: Sequence[tuple[Task, Op]], what: str) -> Task | None:
+def _one_task(uses: Sequence[tuple[Task, Op]], what: str, help_: str) -> Task | None:
     """The task that does all of this; None when nobody does.
 
     Tasks of specialisations one after the other may take turns when they have as many warps.
@@ -261,18 +264,25 @@ def _one_task(uses: Sequence[tuple[Task, Op]], what: str) -> Task | None:
         return None
     first, op = uses[0]
     for other, again in uses[1:]:
-        if other is first or (
-            other.site is not first.site and other.warps == first.warps and other.is_worker == first.is_worker
-        ):
+        if other is first or _take_turns(first, other):
             continue
-        facts = (f"{first.name}: {op.span.short()}", f"{other.name}: {again.span.short()}")
-        raise SynchronizationError(
-            f"{what} two tasks: {first.name} and {other.name}",
-            again.span,
-            facts,
-            "give each its own pipe, or declare a reader for each with `readers=`",
-        )
+        names = first.name if first.name == other.name else f"{first.name} and {other.name}"
+        facts = (f"{first.name}: {op.span.short()}{_call(op)}", f"{other.name}: {again.span.short()}{_call(again)}")
+        raise SynchronizationError(f"{what} by two tasks: {names}", again.span, facts, help_)
     return first
+
+
+def _take_turns(first: Task, second: Task) -> bool:
+    """Whether two tasks run one after the other, on as many warps."""
+    return (first.warps, first.is_worker) == (second.warps, second.is_worker) and first.site is not second.site
+
+
+def _call(op: Op) -> str:
+    """Where the function of an operation is called from, the outermost call."""
+    span = op.span.call_site
+    while span is not None and span.call_site is not None:
+        span = span.call_site
+    return f", called from {span.short()}" if span is not None else ""
 
 
 # ---- the kernel, changed --------------------------------------------------------------------------------------------

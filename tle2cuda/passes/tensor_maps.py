@@ -1,5 +1,8 @@
 """Describe tensors to the copy engine: equal descriptions become one tensor map, which the launcher encodes.
 
+A description that depends on more than the arguments, and is known before all loops and branches, becomes a map that one
+thread makes of a form that the launcher encodes (`changed_maps.py`).
+
 A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
 compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, and for
 element types that the engine cannot treat as asked.
@@ -8,7 +11,6 @@ element types that the engine cannot treat as asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -20,6 +22,7 @@ from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.passes import canonicalise, swizzles
+from tle2cuda.passes.changed_maps import OUTSIDE, ChangedMaps
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.targets import parse_target
@@ -73,20 +76,28 @@ class _Planner:
         self.expressions = ArgumentExpressions(kernel)
         self.views = BufferViews(kernel)
         has_tma = parse_target(kernel.target).has("tma")
+        self.changed = ChangedMaps(kernel, self.definitions, self.views)
         self.found: dict[Op, _Description] = {}
         self.spans: dict[_Description, Op] = {}
         self.swizzles: dict[Op, int] = {}
         if has_tma:
             plain = [op for op in copies if self._describe(op) is not None]
-            self.swizzles = swizzles.choose(kernel, plain, self.views)
+            self.swizzles = swizzles.choose(kernel, (*plain, *self.changed.found), self.views)
+            self.changed.clear()
         for op in copies:
             described = self._describe(op) if has_tma else None
             if described is not None:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
         self.is_partial = len(self.found) < len(copies)
-        self.names = dict(self._names())
-        self.allocations = {alloc for op in self.found for alloc in self.views.allocations(tensor_copy(op).buffer) or ()}
+        taken = {argument.name for argument in kernel.args}
+        self.names = {made: fresh_name(made.argument.name, taken) for made in self.spans}
+        self.changed.name_maps(taken)
+        self.allocations = {
+            alloc
+            for op in (*self.found, *self.changed.found)
+            for alloc in self.views.allocations(tensor_copy(op).buffer) or ()
+        }
 
     def _describe(self, op: Op) -> _Description | None:
         copy = tensor_copy(op)
@@ -104,7 +115,10 @@ class _Planner:
         base = self.expressions.pointer(copy.base)
         shape = [self.expressions.integer(value) for value in copy.extents]
         strides = [self.expressions.integer(value) for value in copy.strides]
-        if base is None or None in shape or None in strides or strides[-1] != "1":
+        if strides[-1] != "1":
+            return None
+        if base is None or None in shape or None in strides:
+            self.changed.note(op, copy, moved[1], swizzle_bytes, padding)
             return None
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
@@ -121,16 +135,15 @@ class _Planner:
             return False
         return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
 
-    def _names(self) -> Iterator[tuple[_Description, str]]:
-        """A name for each map: the argument's, less what says that it is a pointer."""
-        taken = {argument.name for argument in self.kernel.args}
-        for description in self.spans:
-            stem = re.sub(r"(_base)?(_ptr|_desc|_descriptor)?$", "", description.argument.name)
-            name, number = f"{stem}_map", 2
-            while name in taken:
-                name, number = f"{stem}_map{number}", number + 1
-            taken.add(name)
-            yield description, name
+
+def fresh_name(argument: str, taken: set[str]) -> str:
+    """A name for a map: the argument's, less what says that it is a pointer."""
+    stem = re.sub(r"(_base)?(_ptr|_desc|_descriptor)?$", "", argument)
+    name, number = f"{stem}_map", 2
+    while name in taken:
+        name, number = f"{stem}_map{number}", number + 1
+    taken.add(name)
+    return name
 
 
 class _Rewrite(Rewriter):
@@ -143,8 +156,13 @@ class _Rewrite(Rewriter):
     def run(self) -> Kernel:
         """Maps stand in front of everything else: they are parameters of the kernel."""
         made = [self._made(description, op) for description, op in self.planned.spans.items()]
-        body = self.region(self.source.body)
-        return replace(self.source, body=Region(body.params, (*made, *body.ops)))
+        self._stack.append([])
+        for op in self.source.body.ops:
+            for changed in self.planned.changed.first_used_in(op):
+                for new in self.planned.changed.make(self.source, changed):
+                    self.emit(new)
+            self.visit(op)
+        return replace(self.source, body=Region(self.source.body.params, (*made, *self._stack.pop())))
 
     def _made(self, description: _Description, first: Op) -> Op:
         name = self.planned.names[description]
@@ -173,18 +191,26 @@ class _Rewrite(Rewriter):
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
         elif op in self.planned.found:
-            self._with_map(op, self.maps[self.planned.found[op]])
+            self._with_map(op, self.maps[self.planned.found[op]], None)
+        elif op in self.planned.changed.found:
+            self._with_map(op, *self.planned.changed.made(op))
         else:
             for made in by_pointers(self.source, replace(op, operands=tuple(self[v] for v in op.operands))):
                 self.emit(made)
 
-    def _with_map(self, op: Op, made: Value) -> None:
+    def _with_map(self, op: Op, made: Value, exists: Value | None) -> None:
+        """Describe the tensor by a map; where `exists` is false the tensor is empty, and the box begins outside."""
         copy = tensor_copy(replace(op, operands=tuple(self[v] for v in op.operands)))
+        offsets = copy.offsets
+        if exists is not None:
+            outside = self.emit(make_op("constant", (), (I32,), {"value": OUTSIDE}, span=op.span)).result
+            first = self.emit(make_op("select", (exists, offsets[0], outside), (I32,), span=op.span)).result
+            offsets = (first, *offsets[1:])
         if op.name == "tma_store":
-            operands: tuple[Value, ...] = (copy.buffer, made, *copy.offsets)
+            operands: tuple[Value, ...] = (copy.buffer, made, *offsets)
         else:
             completion = (copy.barriers, copy.index) if copy.barriers is not None and copy.index is not None else ()
-            operands = (made, *copy.offsets, copy.buffer, *completion)
+            operands = (made, *offsets, copy.buffer, *completion)
         self.emit(replace(op, operands=operands))
 
 

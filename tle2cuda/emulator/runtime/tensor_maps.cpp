@@ -26,6 +26,8 @@ EncodedTensorMap tensor_map_at(const void* address, unsigned rank, int line)
     if (map.magic != TENSOR_MAP_MAGIC) fail("tensor_map", "a tensor copy by an object that is no tensor map", line);
     if (rank && map.rank != rank)
         fail("tensor_map", "a tensor copy in " + std::to_string(rank) + " dimensions by a tensor map of " + std::to_string(map.rank), line);
+    if (rank && locate(address).space == Space::GLOBAL && !map.is_known)
+        fail("tensor_map", "a tensor copy by a tensor map in global memory that no fence.proxy.tensormap has made known", line);
     return map;
 }
 
@@ -191,5 +193,25 @@ extern "C" void tle2cuda_tensor_store(
 }
 
 extern "C" void tle2cuda_tensor_prefetch(const void* map, int line) { tensor_map_at(map, 0, line); }
+
+extern "C" void tle2cuda_tensor_map_change(void* address, unsigned field, unsigned axis, uint64_t value, int line)
+{
+    EncodedTensorMap map = tensor_map_at(address, 0, line);
+    if (axis >= map.rank || (field == 2 && axis + 1 >= map.rank)) fail("tensor_map", "a change of a dimension that the tensor map lacks", line);
+    if (field == 1 && value == 0) fail("tensor_map", "a tensor map without elements", line);
+    if (field != 1 && value % CHUNK_BYTES) fail("tensor_map", "a tensor map with an address or stride that is no multiple of 16 bytes", line);
+    if (field == 0) map.address = value;
+    if (field == 1) map.last[axis] = static_cast<uint32_t>(value - 1);
+    if (field == 2) map.strides_bytes[axis] = value;
+    map.is_known = 0;
+    memcpy(address, &map, sizeof map);
+}
+
+extern "C" void tle2cuda_tensor_map_fence(const void* address, int line)
+{
+    EncodedTensorMap map = tensor_map_at(address, 0, line);
+    map.is_known = 1;
+    memcpy(const_cast<void*>(address), &map, sizeof map);
+}
 
 }  // namespace tle2cuda_emulator

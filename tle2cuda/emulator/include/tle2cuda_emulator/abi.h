@@ -102,7 +102,7 @@ struct EncodedTensorMap {
     uint8_t is_nan_fill;  // elements outside are NaN, not zero
     uint64_t address;
     uint32_t last[MAX_TENSOR_RANK];  // extents minus one
-    uint32_t unused;
+    uint32_t is_known;  // a map in global memory: a fence has made it known to the copy engine
     uint64_t strides_bytes[MAX_TENSOR_RANK - 1];
     uint16_t box[MAX_TENSOR_RANK];
     uint8_t steps[MAX_TENSOR_RANK];  // element strides
@@ -182,6 +182,9 @@ void tle2cuda_tensor_load(
 void tle2cuda_tensor_store(
     const void* map, const void* from, const int* coordinates, unsigned rank, unsigned operation, int line);
 void tle2cuda_tensor_prefetch(const void* map, int line);
+// `field`: 0 the address, 1 the extent of an axis, 2 a stride in bytes.
+void tle2cuda_tensor_map_change(void* map, unsigned field, unsigned axis, uint64_t value, int line);
+void tle2cuda_tensor_map_fence(const void* map, int line);
 void tle2cuda_proxy_fence(unsigned spaces);
 // Addresses in the window of shared memory: 24 bits of the CTA's own, above them the rank plus one of another CTA.
 unsigned tle2cuda_shared_window(const void* address);
