@@ -408,6 +408,10 @@ class LayoutChoice:
         by_instruction = [op for op in products if op.attrs.get("instruction")]
         return self.sums_layout(by_instruction[0]) if by_instruction else self._for_product(products[0])
 
+    def has_products(self, value: Value) -> bool:
+        """Whether a tile meets the sums of products."""
+        return bool(self._component(self._root(value)).products)
+
     def sums_layout(self, op: Op) -> Layout:
         """Layout of the sums of a product by a tensor-core instruction."""
         shape = op.results[0].type.shape  # type: ignore[union-attr]
