@@ -8,11 +8,10 @@ from tests.emulator.async_mutants import Change, _change, _swap
 
 FULL_WAIT = "mbarrier_wait(&shared.x_full[stage], lap & 1);"
 EMPTY_WAIT = "mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);"
-COMMIT = "mbarrier_arrive_warp(&shared.x_full[stage]);"
-RELEASE = "mbarrier_arrive_warp(&shared.x_empty[stage]);"
-FULL_INIT, EMPTY_INIT = "mbarrier_init(&shared.x_full[stage], 4);", "mbarrier_init(&shared.x_empty[stage], 4);"
+COMMIT = "mbarrier_arrive(&shared.x_full[stage]);"
+RELEASE = "mbarrier_arrive(&shared.x_empty[stage]);"
+FULL_INIT, EMPTY_INIT = "mbarrier_init(&shared.x_full[stage], 128);", "mbarrier_init(&shared.x_empty[stage], 128);"
 SET_UP = "__syncthreads();  // all threads see the barriers set up"
-WARP_ARRIVAL = "    __syncwarp();\n    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);"
 
 
 def ring() -> Iterator[Change]:
@@ -28,11 +27,15 @@ def ring() -> Iterator[Change]:
     yield _change("release in front of the reads", (RELEASE, ""), (FULL_WAIT, f"{FULL_WAIT} {RELEASE}"))
     yield _change("release removed", (RELEASE, ""))
     yield _swap("release of the first stage", RELEASE, "[stage]", "[0]")
-    yield _swap("full barrier counts one warp", FULL_INIT, "4", "1")
-    yield _swap("full barrier counts a warp too many", FULL_INIT, "4", "5")
-    yield _swap("empty barrier counts one warp", EMPTY_INIT, "4", "1")
-    yield _swap("arrival by every thread", WARP_ARRIVAL, "if (threadIdx.x % 32 == 0) ", "")
-    yield _swap("arrival that does not meet its warp", WARP_ARRIVAL, "__syncwarp();", "")
+    yield _swap("full barrier counts one warp", FULL_INIT, "128", "32")
+    yield _swap("full barrier counts a warp too many", FULL_INIT, "128", "160")
+    yield _swap("empty barrier counts one warp", EMPTY_INIT, "128", "32")
+    yield _change("release by one lane of a warp", (RELEASE, f"if (thread % 32 == 0) {RELEASE}"))
+    yield _change(
+        "release by one lane for its warp, which it does not meet",
+        (EMPTY_INIT, EMPTY_INIT.replace("128", "4")),
+        (RELEASE, f"if (thread % 32 == 0) {RELEASE}"),
+    )
     yield _change("commit by the first warp", (COMMIT, f"if (thread < 32) {COMMIT}"))
     yield _change("barrier behind the initialisation removed", (SET_UP, ""))
     yield _change("a stage too far", (f"{store}[255 - index", "shared.data[stage ^ 1][255 - index"))

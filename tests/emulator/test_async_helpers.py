@@ -224,16 +224,16 @@ CASES: dict[str, Case] = {
         1,
         BULK_OPTIONS,
     ),
-    "mbarrier_arrive_warp, mbarrier_arrive_each": Case(
+    "mbarrier_arrive_each": Case(
         BARRIER
         + "    __shared__ int tile[64];\n"
-        + INIT.replace("COUNT", "4")
+        + INIT.replace("COUNT", "66")
         + """    tile[threadIdx.x] = x[threadIdx.x];
-    mbarrier_arrive_warp(&barrier);
+    mbarrier_arrive(&barrier);
     if (threadIdx.x == 32) mbarrier_arrive_each(&barrier, 2);
     mbarrier_wait(&barrier, 0);
     out[threadIdx.x] = tile[63 - threadIdx.x];""",
-        f"{INIT_HELPERS} mbarrier_arrive_warp mbarrier_arrive_each",
+        f"{INIT_HELPERS} mbarrier_arrive mbarrier_arrive_each",
         {"x": ints(64), "out": zeros(64)},
         {"out": ints(64)[::-1]},
         options={"shared": 264, "threads": 64},

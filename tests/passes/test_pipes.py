@@ -113,15 +113,15 @@ def by_tensor_copies_at_times(w, x, out, side, n, columns, B: tl.constexpr):
 @pytest.mark.parametrize(
     ("put", "arch", "expected"),
     [
-        (by_stores, "sm_90a", (("plain",), 2, 4)),
-        (by_stores, "sm_80", (("plain",), 2, 4)),
-        (by_copies, "sm_90a", (("cp_async",), 64, 4)),
-        (by_masked_copies, "sm_80", (("cp_async",), 64, 4)),
-        (by_declared_copies, "sm_120", (("cp_async",), 64, 4)),
-        (by_tensor_copies, "sm_90a", (("tma",), 1, 4)),
-        (by_tensor_copies, "sm_80", (("cp_async",), 64, 4)),
-        (by_tensor_copies_beside_stores, "sm_90a", (("plain", "tma"), 3, 4)),
-        (by_tensor_copies_at_times, "sm_90a", (("tma",), 1, 4)),
+        (by_stores, "sm_90a", (("plain",), 64, 128)),
+        (by_stores, "sm_80", (("plain",), 64, 128)),
+        (by_copies, "sm_90a", (("cp_async",), 64, 128)),
+        (by_masked_copies, "sm_80", (("cp_async",), 64, 128)),
+        (by_declared_copies, "sm_120", (("cp_async",), 64, 128)),
+        (by_tensor_copies, "sm_90a", (("tma",), 1, 128)),
+        (by_tensor_copies, "sm_80", (("cp_async",), 64, 128)),
+        (by_tensor_copies_beside_stores, "sm_90a", (("plain", "tma"), 65, 128)),
+        (by_tensor_copies_at_times, "sm_90a", (("tma",), 1, 128)),
     ],
     ids=lambda value: getattr(getattr(value, "fn", None), "__name__", None),
 )
@@ -221,7 +221,7 @@ def test_unaligned_rows_stay_loads() -> None:
 
 def test_declared_copies_that_cannot_be_are_loads_and_stores() -> None:
     kernel = kernel_of(by_declared_copies, signature="*fp16, *fp16:16, i32, i32")
-    assert decided(kernel) == (("plain",), 2, 4)
+    assert decided(kernel) == (("plain",), 64, 128)
     assert named(kernel, "cp_async") == []
 
 

@@ -14,7 +14,7 @@ from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
-from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS, WARPS
+from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,6 @@ def _arrive(state: State, op: Op, ref: PipeRef) -> None:
 
 
 _ARRIVALS = {
-    WARPS: "mbarrier_arrive_warp",
     COPIES: "cp_async_mbarrier_arrive_noinc",
     THREADS: "mbarrier_arrive",
     ELECTED: "mbarrier_arrive",
@@ -134,14 +133,14 @@ def emit_wait(state: State, op: Op) -> None:
 
 
 def emit_release(state: State, op: Op) -> None:
-    """Each warp of the reader is done with a stage."""
+    """Each thread of the reader is done with a stage."""
     pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
     _may_go_unread(state, op)
     if ref.empty is None:
         return
     state.comment(op.span)
-    text = f"{state.helper('mbarrier_arrive_warp')}({barrier_address(state, ref.empty, stage)})"
+    text = f"{state.helper('mbarrier_arrive')}({barrier_address(state, ref.empty, stage)})"
     statements.evaluate(state.block, text, op.span)
 
 

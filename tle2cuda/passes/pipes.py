@@ -3,7 +3,7 @@
 A pipe becomes two arrays of mbarriers: `full`, whose phase ends when a stage is published, and `empty`, whose phase ends
 when all readers have released it. What the writer's task does to the slots decides who arrives at `full`:
 
-- ordinary stores: each warp of the writer once, behind what its lanes did;
+- ordinary stores: each thread of the writer once, behind what it did;
 - cp.async: each thread once, when its copies have landed;
 - the copy engine: the thread that issues the copies, once, with the bytes that are to come.
 
@@ -32,8 +32,8 @@ from tle2cuda.targets import WARP_THREADS
 PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
 """Transports: how what is in a slot gets there."""
 
-WARPS, COPIES, THREADS, ELECTED = "warps", "copies", "threads", "elected"
-"""Arrivals of a commit: by each warp; by each thread once its copies have landed, or at once; by one thread."""
+COPIES, THREADS, ELECTED = "copies", "threads", "elected"
+"""Arrivals of a commit: by each thread once its copies have landed, or at once; by one thread."""
 
 _WRITING = frozenset(("pipe_acquire", "pipe_commit", "pipe_close"))
 _READING = frozenset(("pipe_wait", "pipe_release"))
@@ -128,10 +128,10 @@ class _Planner:
             announced = False
         if not announced:
             copies = {copy: (stage, None) for copy, (stage, _) in copies.items()}
-        warps = writer.warps if writer is not None else 1
-        full = warps * (PLAIN in transports) + WARP_THREADS * warps * (CP_ASYNC in transports) + (TMA in transports)
-        commit = [WARPS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
-        close = [WARPS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
+        threads = WARP_THREADS * (writer.warps if writer is not None else 1)
+        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
+        commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
+        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
         return Plan(
             transports=transports,
             full=full,
@@ -143,13 +143,13 @@ class _Planner:
         )
 
     def _empty(self, op: Op, side: _Sides) -> int:
-        """A warp of each reader arrives once; one that is declared and never releases leaves its arrival out."""
+        """Each thread of each reader arrives once; a reader that is declared and never used leaves one arrival out."""
         total = 0
         for reader in op.attrs["readers"] or (None,):
             who = _label(op) if reader is None else f"reader `{reader}` of {_label(op)}"
             help_ = "name a reader for each task, tle.pipe(..., readers=(...)), and make endpoints by r.reader(name)"
             task = _one_task(side.reading.get(reader, []), f"{who} is used", help_)
-            total += task.warps if task is not None else 1
+            total += WARP_THREADS * task.warps if task is not None else 1
         return total
 
     # ---- transports -------------------------------------------------------------------------------------------------
@@ -340,4 +340,4 @@ def _with(op: Op, **attrs: object) -> Op:
     return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
 
 
-__all__ = ["COPIES", "CP_ASYNC", "ELECTED", "PLAIN", "THREADS", "TMA", "WARPS", "run", "slots_of"]
+__all__ = ["COPIES", "CP_ASYNC", "ELECTED", "PLAIN", "THREADS", "TMA", "run", "slots_of"]

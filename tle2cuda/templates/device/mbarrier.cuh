@@ -221,14 +221,6 @@ __device__ __forceinline__ void mbarrier_poll(Barrier* barrier, unsigned parity)
 {
     tle2cuda_emulator::tle2cuda_mbarrier_wait(barrier, parity, tle2cuda_emulator::SCOPE_CTA, __LINE__);
 }
-// defines: mbarrier_arrive_warp
-// needs: mbarrier_arrive
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
 // defines: mbarrier_arrive_each
 // needs: mbarrier_arrive
 // As many arrivals, one after the other. Called by one thread (sm_80).
