@@ -45,15 +45,17 @@ def _persistent_rows() -> Iterator[ShippedKernel]:
     norm |= {"x_stride": _ALIGNED, "out_stride": _ALIGNED, "eps": "fp32"}
     for name, signature, cols, form in (
         ("softmax", softmax, 4096, "ring"),
+        ("softmax", softmax, 16384, "packed"),
         ("softmax", softmax, 16384, "parts"),
-        ("softmax", softmax, 65536, "packed"),
         ("softmax", softmax, 4096, "ahead"),
         ("rms_norm", norm, 4096, "ring"),
-        ("rms_norm", norm, 65536, "packed"),
+        ("rms_norm", norm, 16384, "packed"),
     ):
         plan = plan_rows(cols, 2, form=form)
         module = f"kernels.persistent_{name}"
         function, title = f"persistent_{name}", f"persistent_{name}_{cols}"
+        if form == "parts":
+            title = f"persistent_{name}_parts_{cols}"
         if form == "ahead":
             function, title = f"{name}_ahead", f"{name}_ahead_{cols}"
         yield ShippedKernel(title, module, function, signature, plan.constants(), plan.num_warps)

@@ -351,6 +351,39 @@ def slots_of_the_last_iteration(src, dst, n, B: tl.constexpr):
             got = r.wait(k + 1)
 
 
+@tle2cuda.jit
+def consume_views(p, dst, n, B: tl.constexpr):
+    """Makes its endpoint itself."""
+    r = p.reader()
+    for k in range(n):
+        s = r.wait(k).slot
+        tl.store(dst + k * B + tl.arange(0, B), s.a.load() + s.m.reshape((B,)).load() + s.b.load())
+        r.release(k)
+
+
+@tle2cuda.jit
+def produce_all(p, src, n, B: tl.constexpr):
+    w = p.writer()
+    i = tl.arange(0, B)
+    for k in range(n):
+        s = w.acquire(k)
+        s.a.subslice(0, B // 2).store(tl.load(src + k * B + tl.arange(0, B // 2)))
+        s.a.subslice(B // 2, B // 2).store(tl.load(src + k * B + B // 2 + tl.arange(0, B // 2)))
+        s.m.reshape([B]).store(tl.load(src + k * B + i))
+        s.b.store(tl.full([B], 1, tl.float32))
+        w.commit(k)
+
+
+@tle2cuda.jit
+def fields_that_are_views(src, dst, n, B: tl.constexpr, C: tl.constexpr):
+    """Part of a buffer, a buffer in another shape, and other types on the same bytes as fields."""
+    a = tle.gpu.alloc([4, B], tl.float32).subslice(1, C, dim=0)
+    m = tle.gpu.alloc([4 * B], tl.float32).subslice(0, C * B).reshape([C, 8, B // 8])
+    b = tle.gpu.alloc([C, B], tl.float32, alias=tle.gpu.alloc([16 * B], tl.uint8))
+    p = tle.pipe(capacity=C, a=a, m=m, b=b)
+    tle.gpu.warp_specialize([(consume_views, (p, dst, n, B)), (produce_all, (p, src, n, B))], [2])
+
+
 # -- barriers --------------------------------------------------------------------------------------
 
 

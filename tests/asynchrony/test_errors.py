@@ -53,7 +53,8 @@ def test_error(case: Case, tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("case", PASS_CASES, ids=lambda case: case.name)
 def test_error_of_a_pass(case: Case, tmp_path: pathlib.Path) -> None:
-    kernel = trace_text(_PRELUDE + case.body, tmp_path, "*fp32:16, *fp16, i32, *i32")
+    prelude = 'GRID: tl.constexpr = tle.device_mesh({"block": [("block_x", 8)]})\n' + _PRELUDE
+    kernel = trace_text(prelude + case.body, tmp_path, "*fp32:16, *fp16, i32, *i32")
     with pytest.raises(KernelError) as caught:
         pipeline.run(kernel)
     case.compare(caught.value, PASS_CASES_FILE)

@@ -115,6 +115,13 @@ def test_ends_cursors_and_slots_cross_control_flow(name: str, count: int) -> Non
     check(getattr(kernels, name), [x, np.zeros_like(x), count], {1: head(x + 1, count)}, B=B)
 
 
+@pytest.mark.parametrize("count", [0, 1, 7])
+@pytest.mark.parametrize("capacity", [1, 2, 3])
+def test_fields_may_be_views(capacity: int, count: int) -> None:
+    x = rows(count)
+    check(kernels.fields_that_are_views, [x, np.zeros_like(x), count], {1: head(2 * x + 1, count)}, B=B, C=capacity)
+
+
 def test_what_stands_in_a_loop_or_branch_is_not_specialised_in_cuda() -> None:
     x = rows(2)
     for kernel, where in ((kernels.specialised_behind_a_return, "branch"), (kernels.specialised_in_a_loop, "loop")):

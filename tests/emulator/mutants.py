@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tests.emulator.async_mutants import CHANGES
 from tests.emulator.pipe_mutants import CHANGES as PIPE_CHANGES
+from tests.emulator.product_mutants import PRODUCT_CHANGES
 from tests.emulator.subjects import subject
 from tests.emulator.tensor_mutants import TENSOR_CHANGES
 from tle2cuda.compiler import EmittedKernel
@@ -96,7 +97,8 @@ def mutants() -> tuple[Mutant, ...]:
 
 
 def _asynchronous() -> Iterator[Mutant]:
-    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES, **PIPE_CHANGES}
+    subjects = {**{f"async_{name}": changes for name, changes in CHANGES.items()}, **TENSOR_CHANGES}
+    subjects |= {**PIPE_CHANGES, **PRODUCT_CHANGES}
     for name, changes in subjects.items():
         for fault, replacements, equivalent in changes():
             yield Mutant(name, fault, tuple(Edit(*one) for one in replacements), equivalent)

@@ -1,4 +1,4 @@
-// by_names.cu: emitted by tle2cuda from async_partitions.py:237 (by_names). Do not edit.
+// by_names.cu: emitted by tle2cuda from async_partitions.py:234 (by_names). Do not edit.
 //
 //   target    sm_90a, 256 threads per CTA, 1024 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -46,7 +46,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) float buffer[256];            // async_partitions.py:239
+    alignas(16) float buffer[256];            // async_partitions.py:236
 };
 static_assert(sizeof(Shared) <= 1024, "the launch contract gives the CTA this much shared memory");
 
@@ -61,21 +61,21 @@ by_names(const float* x, float* out, const int n)
     if (warp >= 4) {  // pong: warps 4 to 7
         const int thread = threadIdx.x - 128;
 
-        // for k in range(n):                                                async_partitions.py:229
-        // row = tl.load(tle.gpu.local_ptr(buffer, (B - 1 - tl.arange(0 ...  async_partitions.py:231
+        // for k in range(n):                                                async_partitions.py:226
+        // row = tl.load(tle.gpu.local_ptr(buffer, (B - 1 - tl.arange(0 ...  async_partitions.py:228
         const int index = 2 * thread;
         for (int k_ = 0; k_ < n; ++k_) {
-            // tle.gpu.barrier_wait(turn[0])                                 async_partitions.py:230
+            // tle.gpu.barrier_wait(turn[0])                                 async_partitions.py:227
             named_barrier_sync(1, 256);
 
-            // row = tl.load(tle.gpu.local_ptr(buffer, (B - 1 - tl.aran ...  async_partitions.py:231
+            // row = tl.load(tle.gpu.local_ptr(buffer, (B - 1 - tl.aran ...  async_partitions.py:228
             Vector<float, 2> row;
             #pragma unroll
             for (int k = 0; k < 2; ++k) row[k] = shared.buffer[255 - index - k];
 
-            // tle.gpu.barrier_arrive(turn[1])                               async_partitions.py:232
+            // tle.gpu.barrier_arrive(turn[1])                               async_partitions.py:229
             named_barrier_arrive(2, 256);
-            // tl.store(out + k * B + tl.arange(0, B), row)                  async_partitions.py:233
+            // tl.store(out + k * B + tl.arange(0, B), row)                  async_partitions.py:230
             store_vector(out + k_ * 256 + index, row);
         }
         return;
@@ -84,14 +84,14 @@ by_names(const float* x, float* out, const int n)
     const int thread = threadIdx.x;
 
     // ping: warps 0 to 3
-    // for k in range(n):                                                    async_partitions.py:220
+    // for k in range(n):                                                    async_partitions.py:217
     for (int k_ = 0; k_ < n; ++k_) {
-        // tl.store(tle.gpu.local_ptr(buffer), tl.load(x + k * B + tl.a ...  async_partitions.py:221
+        // tl.store(tle.gpu.local_ptr(buffer), tl.load(x + k * B + tl.a ...  async_partitions.py:218
         const Vector<float, 2> x_value = load_vector<2>(x + k_ * 256 + 2 * thread);
         store_vector(&shared.buffer[2 * thread], x_value);
-        // tle.gpu.barrier_arrive(turn[0])                                   async_partitions.py:222
+        // tle.gpu.barrier_arrive(turn[0])                                   async_partitions.py:219
         named_barrier_arrive(1, 256);
-        // tle.gpu.barrier_wait(turn[1])                                     async_partitions.py:223
+        // tle.gpu.barrier_wait(turn[1])                                     async_partitions.py:220
         named_barrier_sync(2, 256);
     }
 }

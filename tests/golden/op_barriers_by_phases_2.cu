@@ -1,4 +1,4 @@
-// by_phases.cu: emitted by tle2cuda from async_partitions.py:185 (by_phases). Do not edit.
+// by_phases.cu: emitted by tle2cuda from async_partitions.py:182 (by_phases). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 1056 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -79,9 +79,9 @@ __device__ __forceinline__ void drain_by_phases_barrier() { named_barrier_sync(3
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int ring[2][128];             // async_partitions.py:187
-    alignas(8) Barrier full[2];               // async_partitions.py:188
-    alignas(8) Barrier free[2];               // async_partitions.py:189
+    alignas(16) int ring[2][128];             // async_partitions.py:184
+    alignas(8) Barrier full[2];               // async_partitions.py:185
+    alignas(8) Barrier free[2];               // async_partitions.py:186
 };
 static_assert(sizeof(Shared) <= 1056, "the launch contract gives the CTA this much shared memory");
 
@@ -102,38 +102,38 @@ by_phases(const int* x, int* out, const int n)
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {
-        if (warp >= 8 && warp < 12) registers_decrease<24>();
+        if (warp >= 8) registers_decrease<24>();
         if (warp < 8) {  // fill_by_phases: warps 4 to 7
             registers_decrease<24>();
             const int thread = threadIdx.x - 128;
 
-            // for k in range(n):                                            async_partitions.py:167
+            // for k in range(n):                                            async_partitions.py:164
             for (int k_ = 0; k_ < n; ++k_) {
-                // tle.gpu.barrier_wait(free[k % STAGES], phaseIdx=k // ...  async_partitions.py:168
+                // tle.gpu.barrier_wait(free[k % STAGES], phaseIdx=k // ...  async_partitions.py:165
                 mbarrier_wait(&shared.free[k_ % 2], (k_ / 2 + 1) & 1);
 
-                // tl.store(tle.gpu.local_ptr(ring.slot(k % STAGES)), t ...  async_partitions.py:169
+                // tl.store(tle.gpu.local_ptr(ring.slot(k % STAGES)), t ...  async_partitions.py:166
                 const int x_value = *(x + k_ * 128 + thread);
                 shared.ring[k_ % 2][thread] = x_value + k_;
                 fill_by_phases_barrier();  // orders the stores to `ring` before the arrival at `full`
 
-                // tle.gpu.barrier_arrive(full[k % STAGES], phaseIdx=k ...   async_partitions.py:170
+                // tle.gpu.barrier_arrive(full[k % STAGES], phaseIdx=k ...   async_partitions.py:167
                 if (thread == 0) mbarrier_arrive(&shared.full[k_ % 2]);
             }
         } else if (warp < 10) {  // drain_by_phases: warps 8 to 9
             const int thread = threadIdx.x - 256;
 
-            // for k in range(n):                                            async_partitions.py:177
+            // for k in range(n):                                            async_partitions.py:174
             for (int k_ = 0; k_ < n; ++k_) {
-                // tle.gpu.barrier_wait(full[k % STAGES], phaseIdx=k // ...  async_partitions.py:178
+                // tle.gpu.barrier_wait(full[k % STAGES], phaseIdx=k // ...  async_partitions.py:175
                 mbarrier_wait(&shared.full[k_ % 2], (k_ / 2) & 1);
-                // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGE ...  async_partitions.py:179
+                // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGE ...  async_partitions.py:176
                 const int half_ = shared.ring[k_ % 2][63 - thread];
                 drain_by_phases_barrier();  // orders the loads of `ring` before the arrival at `free`
 
-                // tle.gpu.barrier_arrive(free[k % STAGES], arrive_coun ...  async_partitions.py:180
+                // tle.gpu.barrier_arrive(free[k % STAGES], arrive_coun ...  async_partitions.py:177
                 if (thread == 0) mbarrier_arrive_count(&shared.free[k_ % 2], 2);
-                // tl.store(out + k * B + part * (B // 2) + i, half)         async_partitions.py:181
+                // tl.store(out + k * B + part * (B // 2) + i, half)         async_partitions.py:178
                 *(out + k_ * 128 + 64 + thread) = half_;
             }
         }
@@ -145,19 +145,19 @@ by_phases(const int* x, int* out, const int n)
     // drain_by_phases: warps 0 to 3
     registers_increase<240>();
 
-    // for k in range(n):                                                    async_partitions.py:177
-    // i = tl.arange(0, B // 2)                                              async_partitions.py:176
+    // for k in range(n):                                                    async_partitions.py:174
+    // i = tl.arange(0, B // 2)                                              async_partitions.py:173
     const int i = thread % 64;
     for (int k_ = 0; k_ < n; ++k_) {
-        // tle.gpu.barrier_wait(full[k % STAGES], phaseIdx=k // STAGES)      async_partitions.py:178
+        // tle.gpu.barrier_wait(full[k % STAGES], phaseIdx=k // STAGES)      async_partitions.py:175
         mbarrier_wait(&shared.full[k_ % 2], (k_ / 2) & 1);
-        // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGES), (B - ...  async_partitions.py:179
+        // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGES), (B - ...  async_partitions.py:176
         const int half_ = shared.ring[k_ % 2][127 - i];
         default_warps_barrier();  // orders the loads of `ring` before the arrival at `free`
 
-        // tle.gpu.barrier_arrive(free[k % STAGES], arrive_count=2, pha ...  async_partitions.py:180
+        // tle.gpu.barrier_arrive(free[k % STAGES], arrive_count=2, pha ...  async_partitions.py:177
         if (thread == 0) mbarrier_arrive_count(&shared.free[k_ % 2], 2);
-        // tl.store(out + k * B + part * (B // 2) + i, half)                 async_partitions.py:181
+        // tl.store(out + k * B + part * (B // 2) + i, half)                 async_partitions.py:178
         if (thread < 64) *(out + k_ * 128 + i) = half_;
     }
 }

@@ -1,4 +1,4 @@
-// grouped.cu: emitted by tle2cuda from async_partitions.py:259 (grouped). Do not edit.
+// grouped.cu: emitted by tle2cuda from async_partitions.py:256 (grouped). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -91,7 +91,7 @@ __device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) __half ring[3][1024];         // async_partitions.py:261
+    alignas(16) __half ring[3][1024];         // async_partitions.py:258
 };
 static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
@@ -103,55 +103,54 @@ grouped(const __half* x, __half* out, const int n, const int columns)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_async=Tr ...  async_partitions.py:264
-    // i = tl.arange(0, B)                                                   async_partitions.py:262
+    // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_async=Tr ...  async_partitions.py:261
+    // i = tl.arange(0, B)                                                   async_partitions.py:259
     const int i = 8 * thread;
     cp_async_edge<16>(&shared.ring[0][8 * thread], x + i, n > 0 ? columns - i : 0);
 
-    // tle.gpu.async_commit_group()                                          async_partitions.py:265
+    // tle.gpu.async_commit_group()                                          async_partitions.py:262
     cp_async_commit();
     // tile [1024]: element = thread + 128 * run;  run < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // i = tl.arange(0, B)                                               async_partitions.py:262
+        // i = tl.arange(0, B)                                               async_partitions.py:259
         const int i_2 = thread + 128 * run;
 
-        // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_asyn ...  async_partitions.py:264
+        // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_asyn ...  async_partitions.py:261
         const bool inside = i_2 < columns;
         const __half x_value = load_if(inside && n > 1, x + columns + i_2, __float2half(0.0f));
         shared.ring[1][thread + 128 * run] = x_value;
     }
     cp_async_commit();
 
-    // for k in range(n):                                                    async_partitions.py:266
+    // for k in range(n):                                                    async_partitions.py:263
     for (int k_ = 0; k_ < n; ++k_) {
-        // tle.gpu.async_wait_group(AHEAD - 1)                               async_partitions.py:267
+        // tle.gpu.async_wait_group(AHEAD - 1)                               async_partitions.py:264
         cp_async_wait<1>();
         __syncthreads();  // orders the stores to `ring` before the loads of it
 
-        // row = tl.load(tle.gpu.local_ptr(ring.slot(k % (AHEAD + 1)), ...   async_partitions.py:268
+        // row = tl.load(tle.gpu.local_ptr(ring.slot(k % (AHEAD + 1)), ...   async_partitions.py:265
         Vector<__half, 8> row;
         #pragma unroll
         for (int k = 0; k < 8; ++k) row[k] = shared.ring[k_ % 3][1023 - i - k];
         __syncthreads();  // orders the loads of `ring` before the stores to it
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // i = tl.arange(0, B)                                           async_partitions.py:262
+            // i = tl.arange(0, B)                                           async_partitions.py:259
             const int i_2 = thread + 128 * run;
-            // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_ ...  async_partitions.py:264
+            // tle.gpu.copy(x + k * columns + i, ring.slot(k), [B], is_ ...  async_partitions.py:261
             const bool inside = i_2 < columns;
-            // mask = (i < columns) & (k + AHEAD < n)                        async_partitions.py:269
+            // mask = (i < columns) & (k + AHEAD < n)                        async_partitions.py:266
             const bool mask = inside && k_ + 2 < n;
-            // tle.gpu.copy(x + (k + AHEAD) * columns + i, ring.slot((k ...  async_partitions.py:270
+            // tle.gpu.copy(x + (k + AHEAD) * columns + i, ring.slot((k ...  async_partitions.py:267
             const __half x_value = load_if(mask, x + (k_ + 2) * columns + i_2, __float2half(0.0f));
             shared.ring[(k_ + 2) % 3][thread + 128 * run] = x_value;
         }
 
-        // tle.gpu.async_commit_group()                                      async_partitions.py:271
+        // tle.gpu.async_commit_group()                                      async_partitions.py:268
         cp_async_commit();
-        // tl.store(out + k * B + i, row)                                    async_partitions.py:272
+        // tl.store(out + k * B + i, row)                                    async_partitions.py:269
         store_narrow<uint4>(out + k_ * 1024 + i, row);
     }
-    // def grouped(x, out, n, columns, B: tl.constexpr, AHEAD: tl.const ...  async_partitions.py:259
-    cp_async_wait_all();
+    cp_async_wait_all();  // no thread may exit while the copies it made are in flight
 }

@@ -362,7 +362,7 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
 
     if (warp >= 4) {
         all_warps_barrier();  // what the default warps did in front
-        if (warp >= 8 && warp < 12) registers_decrease<24>();
+        if (warp >= 8) registers_decrease<24>();
         if (warp < 8) {  // write_prefix: warps 4 to 7
             registers_decrease<24>();
             const int thread = threadIdx.x - 128;

@@ -1,4 +1,4 @@
-// one_after_the_other.cu: emitted by tle2cuda from async_partitions.py:124 (one_after_the_other). Do not edit.
+// one_after_the_other.cu: emitted by tle2cuda from async_partitions.py:121 (one_after_the_other). Do not edit.
 //
 //   target    sm_90a, 256 threads per CTA, 2048 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -44,7 +44,7 @@ __device__ __forceinline__ void all_warps_barrier() { named_barrier_sync(0, 256)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int buffer[2][256];           // async_partitions.py:127
+    alignas(16) int buffer[2][256];           // async_partitions.py:124
 };
 static_assert(sizeof(Shared) <= 2048, "the launch contract gives the CTA this much shared memory");
 
@@ -61,10 +61,10 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
         if (warp < 6) {  // add_into: warps 4 to 5
             const int thread = threadIdx.x - 128;
 
-            // i = tl.arange(0, B)                                           async_partitions.py:126
+            // i = tl.arange(0, B)                                           async_partitions.py:123
             const int i_3 = 4 * thread;
 
-            // tl.store(p, tl.load(p) + tl.load(x + row * B + i))            async_partitions.py:120
+            // tl.store(p, tl.load(p) + tl.load(x + row * B + i))            async_partitions.py:117
             const Vector<int, 4> buffer_value = load_vector<4>(&shared.buffer[1][i_3]);
             const Vector<int, 4> x_value = load_vector<4>(x + 256 + i_3);
             Vector<int, 4> buffer_value_2;
@@ -76,10 +76,10 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
         all_warps_barrier();  // what the default warps did in front
         const int thread = threadIdx.x - 128;
 
-        // i = tl.arange(0, B)                                               async_partitions.py:126
+        // i = tl.arange(0, B)                                               async_partitions.py:123
         const int i_3 = 2 * thread;
 
-        // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                async_partitions.py:120
+        // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                async_partitions.py:117
         const Vector<int, 2> buffer_value_4 = load_vector<2>(&shared.buffer[0][i_3]);
         const Vector<int, 2> x_value_2 = load_vector<2>(x + i_3);
         Vector<int, 2> buffer_value_5;
@@ -92,24 +92,24 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
 
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, B)                                                   async_partitions.py:126
+    // i = tl.arange(0, B)                                                   async_partitions.py:123
     const int i = 2 * thread;
     Vector<int, 2> i_2;
     #pragma unroll
     for (int k = 0; k < 2; ++k) i_2[k] = i + k;
 
-    // tl.store(tle.gpu.local_ptr(buffer.slot(0), (i,)), i)                  async_partitions.py:128
+    // tl.store(tle.gpu.local_ptr(buffer.slot(0), (i,)), i)                  async_partitions.py:125
     store_vector(&shared.buffer[0][i], i_2);
     Vector<int, 2> packed;
     #pragma unroll
     for (int k = 0; k < 2; ++k) packed[k] = (i + k) * n;
 
-    // tl.store(tle.gpu.local_ptr(buffer.slot(1), (i,)), i * n)              async_partitions.py:129
+    // tl.store(tle.gpu.local_ptr(buffer.slot(1), (i,)), i * n)              async_partitions.py:126
     store_vector(&shared.buffer[1][i], packed);
     all_warps_barrier();  // the workers see what was done so far
 
     // add_into: warps 0 to 3
-    // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                    async_partitions.py:120
+    // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                    async_partitions.py:117
     const Vector<int, 2> buffer_value = load_vector<2>(&shared.buffer[0][i]);
     const Vector<int, 2> x_value = load_vector<2>(x + i);
     Vector<int, 2> buffer_value_2;
@@ -118,13 +118,13 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
     store_vector(&shared.buffer[0][i], buffer_value_2);
     all_warps_barrier();  // all partitions are done
 
-    // turned = tl.load(tle.gpu.local_ptr(buffer.slot(1), (B - 1 - i,)))     async_partitions.py:131
+    // turned = tl.load(tle.gpu.local_ptr(buffer.slot(1), (B - 1 - i,)))     async_partitions.py:128
     const int index = 255 - i;
     Vector<int, 2> turned;
     #pragma unroll
     for (int k = 0; k < 2; ++k) turned[k] = shared.buffer[1][index - k];
 
-    // tl.store(tle.gpu.local_ptr(buffer.slot(0), (i,)), turned + tl.lo ...  async_partitions.py:132
+    // tl.store(tle.gpu.local_ptr(buffer.slot(0), (i,)), turned + tl.lo ...  async_partitions.py:129
     const Vector<int, 2> buffer_value_3 = load_vector<2>(&shared.buffer[0][i]);
     Vector<int, 2> sum;
     #pragma unroll
@@ -133,7 +133,7 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
     all_warps_barrier();  // the workers see what was done so far
 
     // add_into: warps 0 to 3
-    // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                    async_partitions.py:120
+    // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                    async_partitions.py:117
     const Vector<int, 2> buffer_value_4 = load_vector<2>(&shared.buffer[1][i]);
     const Vector<int, 2> x_value_2 = load_vector<2>(x + 256 + i);
     Vector<int, 2> buffer_value_5;
@@ -142,13 +142,13 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
     store_vector(&shared.buffer[1][i], buffer_value_5);
     all_warps_barrier();  // all partitions are done
 
-    // tl.store(out + i, tl.load(tle.gpu.local_ptr(buffer.slot(0), (B - ...  async_partitions.py:134
+    // tl.store(out + i, tl.load(tle.gpu.local_ptr(buffer.slot(0), (B - ...  async_partitions.py:131
     Vector<int, 2> buffer_value_6;
     #pragma unroll
     for (int k = 0; k < 2; ++k) buffer_value_6[k] = shared.buffer[0][index - k];
     store_vector(out + i, buffer_value_6);
 
-    // tl.store(out + B + i, tl.load(tle.gpu.local_ptr(buffer.slot(1), ...   async_partitions.py:135
+    // tl.store(out + B + i, tl.load(tle.gpu.local_ptr(buffer.slot(1), ...   async_partitions.py:132
     Vector<int, 2> buffer_value_7;
     #pragma unroll
     for (int k = 0; k < 2; ++k) buffer_value_7[k] = shared.buffer[1][index - k];

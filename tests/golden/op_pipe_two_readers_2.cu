@@ -164,7 +164,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {
-        if (warp >= 8 && warp < 12) registers_decrease<24>();
+        if (warp >= 8) registers_decrease<24>();
         if (warp < 8) {  // take_largest: warps 4 to 7
             registers_decrease<24>();
             const int thread = threadIdx.x - 128;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tle2cuda
+from kernels import persistent_rms_norm, persistent_softmax
 from kernels.gather_scale import gather_scale_reference, gather_scale_rows
 from kernels.persistent_rms_norm import persistent_rms_norm_rows, rms_norm_reference
 from kernels.persistent_rows import plan_rows
@@ -15,6 +17,7 @@ from kernels.pipelined_copy import FORMS, copy_reference, copy_rows
 from kernels.row_reduction import reduce_rows, reduce_rows_reference
 from kernels.softmax import softmax_reference
 from kernels.transpose import transpose_matrix, transpose_reference
+from tests.golden import GOLDEN_TARGET, nvrtc_compile
 from tests.kernels.test_rowwise import ON, TOLERANCE, host, on, random
 
 SHAPES = [(1, 8), (3, 64), (5, 1000), (2, 8200)]
@@ -218,6 +221,33 @@ def test_planned_ctas_are_resident_at_once(form, cols):
     assert warps <= 64 and -(-warps // 4) * plan.max_registers * 32 <= 16384
     assert plan.max_registers >= 32 and plan.max_registers % 8 in (0, 7)
     assert plan.stages * plan.part * 2 * plan.ctas_per_multiprocessor <= 208 * 1024
+
+
+@pytest.mark.parametrize(
+    "kernel, cols, form, spilled_bytes",
+    [
+        ("softmax", 65536, "packed", 0),
+        ("rms_norm", 65536, "packed", 4),
+        ("softmax", 4096, "ahead", 0),
+        ("rms_norm", 4096, "ahead", 0),
+    ],
+)
+def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled_bytes):
+    plan = plan_rows(cols, 2, form=form)
+    module = {"softmax": persistent_softmax, "rms_norm": persistent_rms_norm}[kernel]
+    fn = getattr(module, f"{kernel}_ahead" if form == "ahead" else f"persistent_{kernel}")
+    types = {"x": "*fp16:16", "out": "*fp16:16", "weight": "*fp16:16", "rows": "i32", "eps": "fp32"}
+    sizes = [name for name in fn.arg_names if name not in plan.constants()]
+    signature = {name: types.get(name, "i32:16") for name in sizes}
+    emitted = tle2cuda.emit(
+        fn, signature=signature, constants=plan.constants(), num_warps=plan.num_warps, arch=GOLDEN_TARGET
+    )
+    threads = 32 * (plan.num_warps + (form != "ahead"))
+    bounds = f"__launch_bounds__({threads})"
+    assert bounds in emitted.source
+    # As a launch with `maxnreg` is emitted.
+    compiled = nvrtc_compile(emitted.source.replace(bounds, f"__maxnreg__({plan.max_registers})"), GOLDEN_TARGET)
+    assert compiled.registers <= plan.max_registers and compiled.spill_bytes <= spilled_bytes
 
 
 def test_rows_that_do_not_fit_are_refused():

@@ -112,3 +112,18 @@ def test_emitted_attention(head: int, num_warps: int) -> None:
     args = {**names, "length": 50, "scale": head**-0.5, **constants}
     result = emulate(attention, (2, 2), args, num_warps=num_warps, schedule="reverse", detect="all").check()
     check(result.outputs["out"], attention_reference(*arrays, True))
+
+
+@pytest.mark.parametrize(("dtype", "turned"), [(np.float16, "nn"), (np.float16, "tt"), (np.float32, "nn")])
+def test_shared_memory_has_no_bank_conflicts(dtype: Any, turned: str) -> None:
+    a, b = operands(64, 64, 64, dtype, turned)
+    out = np.zeros((64, 64), dtype)
+    strides = [stride // x.itemsize for x in (a, b, out) for stride in x.strides]
+    names = ("stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn")
+    flat = {"a": a.reshape(-1, order="A"), "b": b.reshape(-1, order="A"), "c": out, "M": 64, "N": 64, "K": 64}
+    tile = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 1}
+    counters = (
+        emulate(matmul, 1, {**flat, **dict(zip(names, strides, strict=True)), **tile}, detect="counters").check().counters
+    )
+    for traffic in (counters.shared_loads, counters.shared_stores):
+        assert traffic.requests and traffic.phases == traffic.wavefronts

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tle2cuda
+from kernels.matmul import matmul as tutorial
 from tests.opcases.dot import matmul
+from tle2cuda.runtime import toolkit
 
 
 @pytest.mark.parametrize(
@@ -26,3 +30,17 @@ def test_operands_lie_apart_from_bank_conflicts() -> None:
     signature = "*fp32:16, *fp32:16, *fp32:16, i32, i32, i32, i32, i32:16, 1, i32:16, 1, 64, 64, 32, 'ieee'"
     source = tle2cuda.emit(matmul, signature=signature).source
     assert "float a_tile[64][36];" in source and "float b_tile[32][64];" in source
+
+
+@pytest.mark.skipif(toolkit.find_tool("nvdisasm") is None, reason="nvdisasm is not installed")
+@pytest.mark.parametrize(
+    ("tile", "warps", "products", "loads"), [((128, 128, 32), 4, 64, 16), ((128, 256, 64), 8, 128, 32)]
+)
+def test_machine_code_of_the_tutorial(tile: tuple[int, int, int], warps: int, products: int, loads: int) -> None:
+    """As many matrix loads as a warp's rows and columns need, each fragment once; nothing in local memory."""
+    sizes = ", ".join(map(str, tile))
+    signature = f"*fp16:16, *fp16:16, *fp16:16, {'i32:16, ' * 4}1, i32:16, 1, i32:16, 1, {sizes}, 8"
+    compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=warps, arch="sm_90a")
+    opcodes = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]+)", compiled.asm["sass"])
+    found = {name: opcodes.count(name) for name in ("HMMA", "LDSM", "LDL", "STL")}
+    assert found == {"HMMA": products, "LDSM": loads, "LDL": 0, "STL": 0}

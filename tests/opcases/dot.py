@@ -133,6 +133,20 @@ def squared(a, out, N: tl.constexpr):
 
 
 @tle2cuda.jit
+def powers(a, out, N: tl.constexpr, WIDE: tl.constexpr):
+    """Sums that are the left operand of the very product that adds to them, in the registers where they lie."""
+    i = tl.arange(0, N)
+    at = i[:, None] * N + i[None, :]
+    x = tl.load(a + at)
+    y = x
+    for _ in range(3):
+        y = tl.dot(y, x, y, out_dtype=tl.float16)
+    if WIDE:
+        y = tl.dot(x, y, tl.dot(y, x)).to(tl.float16)
+    tl.store(out + at, y)
+
+
+@tle2cuda.jit
 def scaled_product(
     a, a_scale, b, b_scale, out,
     A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr, A_PACK: tl.constexpr, B_PACK: tl.constexpr, FAST: tl.constexpr,
@@ -387,6 +401,25 @@ def _register_chains() -> None:
         4,
         Tolerance(8, 32, eps=_TF32_EPS),
     )
+
+    for wide, n, warps in ((False, 16, 1), (True, 32, 4)):
+        _case(
+            f"dot_powers_{n}",
+            powers,
+            lambda rng, n=n: {"a": _operand(rng, (n, n), np.float16) / np.float16(8), "out": poison((n, n), np.float16)},
+            lambda inputs, wide=wide: {"out": _powers_reference(inputs["a"], wide)},
+            {"N": n, "WIDE": wide},
+            warps,
+            Tolerance(8, 8),
+        )
+
+
+def _powers_reference(a: Array, wide: bool) -> Array:
+    x = _wide(a)
+    y = x
+    for _ in range(3):
+        y = y @ x + y
+    return (x @ y + y @ x if wide else y).astype(np.float16)
 
 
 def _attention_reference(inputs: Inputs) -> Mapping[str, Array]:

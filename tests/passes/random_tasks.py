@@ -109,7 +109,8 @@ class RandomTasks:
         if is_used or rng.random() < 0.2:  # what the default warps set up in front
             maker.store(maker.whole(self.side))
         ways = [self._pipes, self._pipes, self._mbarriers, self._chain, self._prefetch, self._turns, self._ring]
-        rng.choice(ways)()
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            rng.choice(ways)()
         if is_used:
             self._use(self.side, maker.constant(0))
 

@@ -62,8 +62,8 @@ def test_most_of_what_is_put_in_is_needed() -> None:
             put_in[op.name] = put_in.get(op.name, 0) + 1
             missed[op.name] = missed.get(op.name, 0) + bool(faults(without(kernel, op), random.Random(seed)))
     assert set(put_in) == set(ADDED)
-    for name, count in put_in.items():
-        assert missed[name] >= (0.5 if name == "barrier" else 0.8) * count, (name, missed[name], count)
+    for name in ("barrier", "proxy_fence", "tma_store_wait"):
+        assert missed[name] >= 0.7 * put_in[name], (name, missed[name], put_in[name])
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -118,12 +118,12 @@ REFUSED = (
         "  help: pad the rows of the tensor to a multiple of 16 bytes",
     ),
     (
-        {"M": 0, "K": 64},
+        {"M": 1 << 32, "K": 64},
         4096,
         {},
-        "`a`: the extent of dimension 0 is M = 0; TMA needs 1 to 2^32\n"
+        "`a`: the extent of dimension 0 is M = 4294967296; TMA knows extents below 2^32\n"
         "  tensor map `a_map` of `a`, made at gemm.py:12\n"
-        "  help: launch no CTA that copies from an empty tensor",
+        "  help: describe a tensor that is not larger, by several dimensions",
     ),
     (
         {"M": 10, "K": 64},
@@ -193,6 +193,14 @@ def test_what_the_driver_is_told(encoder: EncodedTiled) -> None:
         errors.LaunchError, match="refuses the tensor map `a_map` of `a`: error 1 of cuTensorMapEncodeTiled"
     ):
         tensor_maps.encode(spec, described, 0xBAD0)
+
+
+def test_empty_tensors_are_one_element_that_is_padding(encoder: EncodedTiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_maps, "nothing", {"zero": 0x1000, "nan": 0x2000}.__getitem__)
+    for padding, address in (("zero", 0x1000), ("nan", 0x2000)):
+        spec = dataclasses.replace(A_MAP, padding=padding)
+        tensor_maps.encode(spec, describe_map(spec, {"M": 0, "K": 64}, 0), 0)
+        assert encoder.calls[-1][2:5] == (address, [1, 1], [16])
 
 
 def test_every_dtype_has_a_code_of_its_size() -> None:
@@ -431,10 +439,10 @@ def _pair(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_host_descriptors_in_the_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
-    for rows, columns in ((40, 72), (16, 32), (1, 4)):
+    for rows, columns in ((40, 72), (16, 32), (1, 4), (0, 32)):
         x, out = _pair(rows, columns)
         descriptors = [TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out)]
-        doubled[(-(-rows // 16), -(-columns // 32))](*descriptors, 16, 32)
+        doubled[(max(1, -(-rows // 16)), -(-columns // 32))](*descriptors, 16, 32)
         np.testing.assert_array_equal(out, 2 * x)
     x, out = _pair(8, 30)
     with pytest.raises(errors.InvalidArgument, match="argument `source`: rows of a TensorDescriptor begin at multiples"):
@@ -446,9 +454,9 @@ def test_host_descriptors_on_the_gpu() -> None:
     import cupy
 
     compiled = tle2cuda.compile(doubled, SIGNATURE)
-    for rows, columns in ((40, 72), (16, 32), (1, 4), (2000, 1000)):
+    for rows, columns in ((40, 72), (16, 32), (1, 4), (2000, 1000), (0, 32)):
         x, out = (cupy.asarray(array) for array in _pair(rows, columns))
-        grid = (-(-rows // 16), -(-columns // 32))
+        grid = (max(1, -(-rows // 16)), -(-columns // 32))
         descriptors = [TensorDescriptor.from_tensor(array, [16, 32]) for array in (x, out)]
         for _ in range(3):
             out[...] = 0

@@ -21,7 +21,7 @@ from tle2cuda.eager.values import (
     to_tile,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
-from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
+from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, I64, U8, U64, DType
 from tle2cuda.ops.values import pointer_type
 
 # -- promotion ----------------------------------------------------------------------------------------
@@ -111,10 +111,47 @@ def to_dtype(x: Tile, dtype: DType, toward_zero: bool = False) -> Tile:
     return Tile(convert(x.data, x.dtype, dtype, toward_zero), dtype, exact)
 
 
+class Coded:
+    """Numbers of dtype float8e4b15, as bytes: they convert, and do nothing else."""
+
+    def __init__(self, data: Array) -> None:
+        self.data = data
+        self.dtype = F8E4B15
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.data.shape
+
+    def to(self, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
+        """The numbers in another dtype, or the bytes."""
+        if dtype is F8E4B15:
+            return self
+        if bitcast:
+            return _bitcast(Tile(self.data, U8), dtype)
+        sign = np.where(self.data & 0x80, -1.0, 1.0)
+        exponent, fraction = (self.data >> 3 & 15).astype(np.int64), (self.data & 7) / 8
+        value = np.where(exponent == 0, fraction * 2.0**-14, (1 + fraction) * 2.0 ** (exponent - 15.0))
+        return to_dtype(Tile((sign * value).astype(np.float16), F16), dtype)
+
+
+def _encoded(x: Array) -> Array:
+    """float16 to the nearest float8e4b15, halves away from zero, at most 1.875."""
+    size = np.minimum(np.where(np.isnan(x), np.inf, np.abs(x.astype(np.float64))), 1.875)
+    steps = np.exp2(np.maximum(np.floor(np.log2(np.maximum(size, 2.0**-30))), -14) - 3)
+    rounded = np.minimum(np.floor(size / steps + 0.5) * steps, 1.875)
+    bits = np.ascontiguousarray(rounded.astype(np.float16)).reshape(-1).view(np.uint16).reshape(x.shape)
+    return np.asarray((bits >> 7) | (np.signbit(x) * 0x80), np.uint8)
+
+
 @method
-def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Tile:
+def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
     """`tl.cast`."""
+    if isinstance(input, Coded):
+        return input.to(dtype, fp_downcast_rounding, bitcast)
     x = to_tile(input, "tl.cast")
+    if dtype is F8E4B15:
+        return Coded(x.data.astype(np.uint8) if bitcast else _encoded(to_dtype(x, F16).data))
     if isinstance(dtype, str):
         dtype = DType(dtype)
     if isinstance(dtype, pointer_type) or x.is_pointer:
@@ -132,7 +169,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     return to_dtype(x, dtype, fp_downcast_rounding == "rtz")
 
 
-def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Tile:
+def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
     """`tl.cast` as a method."""
     return cast(self, dtype, fp_downcast_rounding, bitcast)
 

@@ -110,7 +110,7 @@ def _scaled_operand(x: Any, scale: Any, format_: Any, packed: int, dtype: DType,
         pairs = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)
         numbers = np.where(pairs & 8, -_E2M1[pairs & 7], _E2M1[pairs & 7])
         value = Tile(np.moveaxis(numbers, -1, packed), F32)
-    narrow = cast(value, dtype)
+    narrow: Tile = cast(value, dtype)
     if scale is None:
         return narrow
     return _apply_scale(narrow, numeric(scale, "tl.dot_scaled"), dtype, name)

@@ -27,6 +27,7 @@ ALIGNMENT_BYTES = 16
 _MAX_EXTENT = 1 << 32
 _MAX_STRIDE_BYTES = 1 << 40
 _MAGIC = 0x7E2CDA01
+_NO_ELEMENTS = 0xFFFFFFFF  # the last index along a dimension of an empty tensor, as the runner knows it
 _LAYOUT = "<I4BQ5I4x4Q5H5B"
 _MAP_BYTES = 128
 
@@ -94,7 +95,7 @@ def _packed(dtype: np.dtype[Any], what: Described, swizzle_bytes: int, oob_fill:
         _SWIZZLES[swizzle_bytes],
         int(oob_fill == "nan"),
         address,
-        *padded([extent - 1 for extent in what.extents], MAX_RANK, 0),
+        *padded([(extent - 1) & _NO_ELEMENTS for extent in what.extents], MAX_RANK, 0),
         *padded(what.strides_bytes, MAX_RANK - 1, 0),
         *padded(what.box, MAX_RANK, 1),
         *padded(what.element_strides, MAX_RANK, 1),
@@ -199,8 +200,10 @@ def encode_spec(spec: TensorMapSpec, scalars: Mapping[str, Any], array: NDArray[
     described = describe_map(spec, scalars, device_address(array, first))
     size = DTYPE_BYTES[spec.dtype]
     _, high = extent_of(array)
-    reach = (described.extents[0] - 1) * size + size
-    reach += sum((n - 1) * step for n, step in zip(described.extents[1:], described.strides_bytes, strict=True))
+    reach = 0
+    if all(described.extents):
+        reach = described.extents[0] * size
+        reach += sum((n - 1) * step for n, step in zip(described.extents[1:], described.strides_bytes, strict=True))
     if not 0 <= described.offset_bytes <= high - first - reach:
         raise ArgumentError(
             f"tensor map `{spec.name}`: extents {described.extents} and strides of {described.strides_bytes} bytes reach "

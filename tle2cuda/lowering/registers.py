@@ -51,10 +51,15 @@ class RegisterPlan:
         texts = []
         for first, registers in shared:
             for text in self._statement(state, registers):
-                alone = len(self.groups) == 1
-                condition = "" if alone else f"if ({state.warp} >= {first} && {state.warp} < {first + WARPGROUP_WARPS}) "
-                texts.append(condition + text)
+                texts.append(self._only(state, first) + text)
         return texts
+
+    def _only(self, state: State, first: int) -> str:
+        """What selects a warpgroup among those of the workers, by its first warp."""
+        end = first + WARPGROUP_WARPS
+        tests = [f"{state.warp} >= {first}"] if first > self.groups[0][0] else []
+        tests += [f"{state.warp} < {end}"] if first < self.groups[-1][0] else []
+        return f"if ({' && '.join(tests)}) " if tests else ""
 
     def _statement(self, state: State, registers: int) -> list[str]:
         if registers == self.at_start or not registers:

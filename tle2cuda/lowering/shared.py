@@ -196,14 +196,22 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
             + "".join(f"[{s.to_c(state.index_names).text if isinstance(s, Affine) else s.text}]" for s in source.starts)
         )
     offset = int(op.attrs.get("offset_bytes") or 0)
-    name = state.names.fresh(op.result.name or "view")
     if original.element is type_.element and not offset:
         text = first
     else:
         text = f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
+    if _is_field_of_partitions(state, op.result):
+        return BufferRef(text, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
+    name = state.names.fresh(op.result.name or "view")
     state.comment(op.span)
     statements.constant(state.block, f"{type_.element.cuda}*", name, text, op.span)
     return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
+
+
+def _is_field_of_partitions(state: State, view: Value) -> bool:
+    """Whether a view is a field of a pipe between partitions: the code of workers stands where no name for it is known."""
+    kernel = state.kernel
+    return bool(kernel.specialisations) and any(op.name == "pipe" and view in op.operands for op in kernel.body.ops)
 
 
 def first_element(state: State, ref: BufferRef) -> str:

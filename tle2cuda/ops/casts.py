@@ -8,15 +8,16 @@ import numpy as np
 
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import DType, PointerType, dtype_of, element_of
+from tle2cuda.ir.types import F8E4B15, DType, PointerType, dtype_of, element_of
 from tle2cuda.ops import core
 from tle2cuda.ops.core import builtin, dtype_to_ir, emit_value, meaning, resolve_dtype, tensor, tensor_member
+from tle2cuda.ops.custom_float8 import converted, float8e4b15_tensor, from_value
 from tle2cuda.ops.numerics import convert, from_storage, storage_dtype, to_storage
 
 
 @builtin
 @tensor_member
-def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> tensor:
+def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
     """`input` converted to another dtype.
 
     Float to a narrower float rounds to nearest even and overflows to infinity, except that float8
@@ -38,10 +39,15 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     Example:
         ``bits = tl.cast(x, tl.uint32, bitcast=True)``
     """
+    keeps_bits = core.static_bool(bitcast, "tl.cast: bitcast")
+    if isinstance(input, float8e4b15_tensor):
+        return converted(input, dtype, keeps_bits)
     x = core.to_tensor(input)
+    if core.unwrap(dtype) is F8E4B15:
+        return from_value(x, keeps_bits)
     target = resolve_dtype(dtype, "tl.cast")
     rounding = core.static_value(fp_downcast_rounding, "tl.cast: fp_downcast_rounding")
-    if core.static_bool(bitcast, "tl.cast: bitcast"):
+    if keeps_bits:
         return _bitcast(x, target)
     if rounding is None or x.element == dtype_to_ir(target):
         return core.cast(x, target)
@@ -63,7 +69,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
 
 
 @builtin
-def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> tensor:
+def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
     """`tl.cast` as a method: ``x.to(tl.float16)``.
 
     Args:

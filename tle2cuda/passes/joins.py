@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.slots import Slots
 from tle2cuda.analysis.tasks import NOTHING, Task, Uses, tasks, uses_of_others, uses_of_task, walk_task
-from tle2cuda.errors import SynchronizationError
-from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects
+from tle2cuda.errors import NotSupported, SynchronizationError
+from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
 from tle2cuda.ir.rewrite import Rewriter, replace_ops
 
@@ -33,18 +33,21 @@ def with_joins(kernel: Kernel) -> Kernel:
         return kernel
     roots = Roots(kernel)
     noted: dict[Op, Op] = {}
+    start = 0  # what comes first behind the last place where all threads meet
     for site in sites:
         workers = NOTHING
         for region in site.regions[1:]:
             workers = workers.joined(uses_of_task(Task("", region, 1, site), roots))
         at = kernel.body.ops.index(site)
-        before = Region((), kernel.body.ops[:at])
+        before = Region((), kernel.body.ops[start:at])
         behind = Region((), kernel.body.ops[at + 1 :])
         attrs = {
             **site.attrs,
             "sync_before": _matters(walk(before), workers, roots),
             "sync_behind": _matters(walk(behind), workers, roots),
         }
+        if attrs["sync_behind"]:
+            start = at + 1
         if attrs != dict(site.attrs):
             noted[site] = replace(site, attrs=MappingProxyType(attrs))
 
@@ -145,18 +148,38 @@ def check_barriers_of_all(kernel: Kernel) -> None:
     """Refuse barriers of clusters and grids that the threads of some partitions would not reach.
 
     Raises:
-        SynchronizationError: One stands inside of a `warp_specialize` or in front of one.
+        SynchronizationError: One stands inside of a `warp_specialize` or in front of one, or one of the grid behind.
+        NotSupported: The kernel accesses the shared memory of other CTAs, which would take such barriers.
     """
     sites = kernel.specialisations
     if not sites:
         return
     last = kernel.body.ops.index(sites[-1])
-    for op in walk(Region((), kernel.body.ops[: last + 1])):
-        if op.name not in _MEETS_ALL:
+    behind = set(walk(Region((), kernel.body.ops[last + 1 :])))
+    for op in walk(kernel.body):
+        # Behind the partitions workers have left; a barrier of the cluster does not wait for them, one of the grid might.
+        if op.name not in _MEETS_ALL or (op.name == "cluster_barrier" and op in behind):
             continue
+        where = "behind" if op in behind else "inside of"
         raise SynchronizationError(
-            f"a barrier of the {_MEETS_ALL[op.name]} cannot stand inside of `warp_specialize` or in front of it",
+            f"a barrier of the {_MEETS_ALL[op.name]} cannot stand {where} `warp_specialize`"
+            + ("" if op in behind else " or in front of it"),
             op.span,
             (f"partitions start: {sites[-1].span.short()}", "all threads of a CTA must reach it"),
-            "move it behind the partitions, or give the work in front of it to a kernel of its own",
+            _INSTEAD[op.name],
         )
+    roots = Roots(kernel)
+    for op in walk(kernel.body):
+        if any(is_remote(effect) for effect in effects(op, roots)):
+            raise NotSupported(
+                "shared memory of other CTAs cannot be accessed in a kernel with `warp_specialize`",
+                op.span,
+                (f"partitions start: {sites[-1].span.short()}",),
+                help="give one of the two to a kernel of its own",
+            )
+
+
+_INSTEAD = {
+    "cluster_barrier": "move it behind the partitions, or give the work in front of it to a kernel of its own",
+    "grid_barrier": "give the work on each side of it to a kernel of its own",
+}

@@ -474,11 +474,16 @@ class _Assign:
 
     # Control flow.
     def carried_layouts(self, inits: tuple[Value, ...], params: tuple[Value, ...]) -> list[Layout | None]:
-        """First guess for loop-carried tiles: where the start value lies, else what the component wants."""
-        return [
-            (self.natural(init) or self.choice.layout_for(param)) if is_tile(param) else None
-            for init, param in zip(inits, params, strict=True)
-        ]
+        """First guess for loop-carried tiles: where the start value lies, else what the component wants.
+
+        What products add to lies as these leave it, whatever it starts from.
+        """
+
+        def layout(init: Value, param: Value) -> Layout:
+            wanted = self.choice.layout_for(param)
+            return wanted if self.choice.has_products(param) else self.natural(init) or wanted
+
+        return [layout(i, p) if is_tile(p) else None for i, p in zip(inits, params, strict=True)]
 
     def fresh(self, params: tuple[Value, ...], layouts: list[Layout | None]) -> tuple[Value, ...]:
         return tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,6 +81,8 @@ class TensorDescriptor:
         """
         if callable(getattr(tensor, "stride", None)):
             strides = list(tensor.stride())
-        else:
+        elif all(tensor.shape):
             strides = [step // tensor.itemsize for step in tensor.strides]
+        else:  # NumPy gives an empty array any strides
+            strides = [math.prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape))]
         return TensorDescriptor(tensor, list(tensor.shape), strides, list(block_shape), padding)

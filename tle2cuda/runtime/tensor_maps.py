@@ -10,7 +10,7 @@ import ctypes
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tle2cuda.errors import ArgumentError, LaunchError, ToolchainError
@@ -178,12 +178,13 @@ def _check(spec: TensorMapSpec, found: Described, address: int, values: Mapping[
                 help="pad the rows of the tensor to a multiple of 16 bytes",
             )
     for axis, extent in enumerate(found.extents):
-        if not 1 <= extent <= _MAX_EXTENT:
+        if not 0 <= extent < _MAX_EXTENT:
             text = spec.shape[rank - 1 - axis]
             raise _refused(
                 spec,
-                f"`{spec.base}`: the extent of dimension {rank - 1 - axis} is {_valued(text, values)}; TMA needs 1 to 2^32",
-                help="launch no CTA that copies from an empty tensor",
+                f"`{spec.base}`: the extent of dimension {rank - 1 - axis} is {_valued(text, values)}; TMA knows extents "
+                "below 2^32",
+                help="describe a tensor that is not larger, by several dimensions",
             )
     for axis, count in enumerate(found.box):
         if not 1 <= count <= MAX_BOX_ELEMS:
@@ -240,6 +241,9 @@ def encode(spec: TensorMapSpec, described: Described, address: int) -> bytes:
         ToolchainError: There is no driver that can encode.
     """
     rank = len(described.extents)
+    if not all(described.extents):  # the driver knows no empty tensors
+        address = nothing(spec.padding)
+        described = replace(described, extents=(1,) * rank, strides_bytes=(ALIGNMENT_BYTES,) * (rank - 1))
     raw = ctypes.create_string_buffer(TENSOR_MAP_BYTES + _MAP_ALIGNMENT_BYTES)
     start = -ctypes.addressof(raw) % _MAP_ALIGNMENT_BYTES
     status = _driver_function()(
@@ -263,6 +267,19 @@ def encode(spec: TensorMapSpec, described: Described, address: int) -> bytes:
             (f"{described}, swizzle {spec.swizzle_bytes} bytes, address {address:#x}",),
         )
     return raw.raw[start : start + TENSOR_MAP_BYTES]
+
+
+@functools.cache
+def nothing(padding: str) -> int:
+    """Address of what stands for an empty tensor: one element, as what lies outside of any tensor; stores go there, too."""
+    import cupy
+
+    memory = cupy.full(ALIGNMENT_BYTES, 0xFF if padding == "nan" else 0, cupy.uint8)
+    _KEPT.append(memory)
+    return int(memory.data.ptr)
+
+
+_KEPT: list[Any] = []
 
 
 class _Maps(dict[Any, bytes]):

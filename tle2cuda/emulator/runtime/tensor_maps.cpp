@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned SHARED_ALIGNMENT = 128;
 constexpr unsigned CHUNK_BYTES = 16;  // what a swizzle moves as a whole
+constexpr uint32_t NO_ELEMENTS = ~0u;  // last index along a dimension of an empty tensor
 constexpr unsigned TYPE_COUNT = 10;   // CUtensorMapDataType, without the formats that round
 
 constexpr unsigned TYPE_BYTES[TYPE_COUNT] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
@@ -57,7 +58,8 @@ struct Box {
         }
         bytes *= element_bytes;
     }
-    bool has(unsigned axis, int64_t index) const { return index >= 0 && index <= int64_t(map.last[axis]); }
+    int64_t extent(unsigned axis) const { return map.last[axis] == NO_ELEMENTS ? 0 : int64_t(map.last[axis]) + 1; }
+    bool has(unsigned axis, int64_t index) const { return index >= 0 && index < extent(axis); }
 };
 
 // Visits the rows of a box: offset in the dense box, address of the row's element with coordinate 0, and whether the row exists.
@@ -86,7 +88,7 @@ struct Inside {
 
 Inside inside_of(const Box& box, bool exists)
 {
-    const int64_t count = box.counts[0], extent = int64_t(box.map.last[0]) + 1;
+    const int64_t count = box.counts[0], extent = box.extent(0);
     if (!exists) return {0, 0};
     const int64_t low = std::min(std::max<int64_t>(-box.first[0], 0), count);
     const int64_t high = std::max(std::min<int64_t>(extent - box.first[0], count), low);

@@ -1,13 +1,13 @@
 // persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:96 (persistent_rms_norm). Do not edit.
 //
-//   target    sm_90a, 544 threads per CTA, 131200 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 131200 bytes of dynamic shared memory
-//   warps     rms_norm_packed on warps 0 to 15, fetch_rows on warp 16
+//   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   warps     rms_norm_packed on warps 0 to 3, fetch_rows on warp 4
 //   args      weight *fp16 align 16, out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16, eps fp32
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
-//             box (1, 256, 256)
-//   constants PART = 65536, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
+//             box (1, 64, 256)
+//   constants PART = 16384, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
 
 #include <cuda_fp16.h>
 
@@ -167,22 +167,23 @@ __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS],
     return value;
 }
 
-// Store 16 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
-// Called by each thread for itself.
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
 template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
 {
     #pragma unroll
     for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
         Bits bits;
         memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
     }
 }
 
@@ -195,37 +196,36 @@ __device__ __forceinline__ void tma_load_3d(void* destination, const TensorMap* 
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
 
-// Barrier of the 512 threads of the default warps: hardware barrier 1.
-__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 512); }
+// Barrier of the 128 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[1][256][256];    // persistent_rms_norm.py:111
-    alignas(16) float sum_slots[16];          // scratch of persistent_rms_norm.py:66
+    alignas(128) __half ring[1][64][256];     // persistent_rms_norm.py:111
+    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:66
     alignas(8) Barrier parts_full;            // persistent_rms_norm.py:114
     alignas(8) Barrier parts_empty;           // persistent_rms_norm.py:114
 };
-static_assert(sizeof(Shared) <= 131200, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(544)
+extern "C" __global__ void __launch_bounds__(160)
 persistent_rms_norm(const __half* weight, __half* out, const int rows, const int cols,
                     const int out_stride, const float eps, const __grid_constant__ TensorMap x_map)
 {
-    extern __shared__ __align__(128) unsigned char shared_bytes[];
-    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
+    __shared__ Shared shared;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
         mbarrier_init(&shared.parts_full, 1);
-        mbarrier_init(&shared.parts_empty, 16);
+        mbarrier_init(&shared.parts_empty, 4);
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 16) {  // fetch_rows: warp 16
-        if (threadIdx.x == 512) {  // the others have nothing to do
+    if (warp >= 4) {  // fetch_rows: warp 4
+        if (threadIdx.x == 128) {  // the others have nothing to do
             // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
@@ -234,7 +234,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
                 // slot = writer.acquire(place)                                persistent_rows.py:49
                 mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
                 // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
-                mbarrier_expect_bytes(&shared.parts_full, 131072);
+                mbarrier_expect_bytes(&shared.parts_full, 32768);
                 tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
                 // place = place.advance()                                     persistent_rows.py:55
                 place_lap += 1;
@@ -245,7 +245,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
 
     const int thread = threadIdx.x;
 
-    // rms_norm_packed: warps 0 to 15
+    // rms_norm_packed: warps 0 to 3
     // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:60
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
@@ -257,10 +257,10 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         __half* const view = &shared.ring[0][0][0];
         Vector<__half, 8> arrived[16];
 
-        // tile [65536]: element = 8 * thread + 4096 * run + k;  run < 16, k < 8
+        // tile [16384]: element = 8 * thread + 1024 * run + k;  run < 16, k < 8
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            arrived[run] = load_vector<8>(&view[8 * thread + 4096 * run]);
+            arrived[run] = load_vector<8>(&view[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
@@ -292,7 +292,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
             // col = tl.arange(0, PART)                                    persistent_rms_norm.py:58
-            const int col = 8 * thread + 4096 * run;
+            const int col = 8 * thread + 1024 * run;
             // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:67
             const bool inside = col < cols;
             const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
@@ -304,7 +304,7 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
                 const float scale = __half2float(weight_value[k]);
                 out_value[k] = __float2half(__half2float(arrived[run][k]) * rstd * scale);
             }
-            if (inside) store_narrow<uint4>(out + static_cast<long long>(row) * out_stride + col, out_value);
+            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
     }
 }

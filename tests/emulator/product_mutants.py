@@ -1,0 +1,43 @@
+"""Planted faults in a product on tensor cores: barriers around its operands, places of fragments, turned matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+SYNC = "__syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it"
+WRITE_A = "shared.a_tile[((thread / 64 * 8) ^ thread ^ (run % 2 * 16)) + 128 * run] = a[run];"
+READ_A = "ldmatrix_x4(a_part, &shared.a_tile["
+READ_B = "ldmatrix_x4_trans(b_part[column], &shared.b_tile["
+ROWS_OF_A = "thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4)"
+FRAGMENT = "&b_part[column / 2][column % 2 * 2]"
+MULTIPLY = "mma_m16n8k16_f32_f16(&acc[2 * column], a_part,"
+
+Replacement = tuple[str, str] | tuple[str, str, int, int]
+
+
+def _change(name: str, *replacements: Replacement, equivalent: str = "") -> tuple[str, tuple[Replacement, ...], str]:
+    return name, replacements, equivalent
+
+
+def product() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of a loop that stages two operands and multiplies them."""
+    yield _change("barrier in front of the operands' writes removed", (SYNC, "", 1, 2))
+    yield _change("barrier between the operands' writes and ldmatrix removed", (SYNC, "", 2, 2))
+    yield _change("barrier in front of ldmatrix weakened to a warp", (SYNC, "__syncwarp();", 2, 2))
+    yield _change(".trans dropped", (READ_B, READ_B.replace("_trans", "")))
+    yield _change(".trans of the left operand", (READ_A, READ_A.replace("x4(", "x4_trans(")))
+    yield _change("fragment of the neighbouring columns", (FRAGMENT, FRAGMENT.replace("column % 2", "(column + 1) % 2")))
+    yield _change("one fragment for all columns", (FRAGMENT, "&b_part[0][0]"))
+    yield _change("sums of the neighbouring columns", (MULTIPLY, MULTIPLY.replace("2 * column", "2 * (column ^ 1)")))
+    yield _change("swizzle of the writes left out", (WRITE_A, WRITE_A.replace(" ^ (run % 2 * 16)", "")))
+    yield _change(
+        "swizzle of the reads by another row", (ROWS_OF_A, ROWS_OF_A.replace("thread / 2 % 4", "(thread + 2) / 2 % 4"))
+    )
+    yield _change("upper rows read twice", (ROWS_OF_A, ROWS_OF_A.replace("thread % 16", "thread % 8")))
+    yield _change("step along K left out", ("1024 * step + ", ""))
+    yield _change("columns of the other warps", ("(thread / 32 % 2 * 4) ^ (thread % 8)", "(thread % 8)"))
+    yield _change("half of a warp multiplies", (MULTIPLY, f"if (thread % 32 < 16) {MULTIPLY}"))
+    yield _change("half of a warp loads", (READ_A, f"if (thread % 32 < 16) {READ_A}"))
+
+
+PRODUCT_CHANGES = {"op_dot_matmul_f16_70x90x75": product}
