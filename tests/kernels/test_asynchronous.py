@@ -226,13 +226,14 @@ def test_planned_ctas_are_resident_at_once(form, cols):
 @pytest.mark.parametrize(
     "kernel, cols, form, spilled_bytes",
     [
-        ("softmax", 65536, "packed", 0),
-        ("rms_norm", 65536, "packed", 4),
+        ("softmax", 65536, "packed", 24),
+        ("rms_norm", 65536, "packed", 56),
         ("softmax", 4096, "ahead", 0),
         ("rms_norm", 4096, "ahead", 0),
     ],
 )
 def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled_bytes):
+    """At most so many bytes a thread are spilled (NVRTC 12.9; nvcc 13.0: 0 and 4); a row held as float32 spills over 200."""
     plan = plan_rows(cols, 2, form=form)
     module = {"softmax": persistent_softmax, "rms_norm": persistent_rms_norm}[kernel]
     fn = getattr(module, f"{kernel}_ahead" if form == "ahead" else f"persistent_{kernel}")
