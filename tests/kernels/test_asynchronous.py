@@ -233,7 +233,7 @@ def test_planned_ctas_are_resident_at_once(form, cols):
     ],
 )
 def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled_bytes):
-    """At most so many bytes a thread are spilled (NVRTC 12.9; nvcc 13.0: 0 and 4); a row held as float32 spills over 200."""
+    """At most so many bytes a thread spill (NVRTC 12.9; nvcc 13.0: 0 and 4); a row held as float32 spills over 200."""
     plan = plan_rows(cols, 2, form=form)
     module = {"softmax": persistent_softmax, "rms_norm": persistent_rms_norm}[kernel]
     fn = getattr(module, f"{kernel}_ahead" if form == "ahead" else f"persistent_{kernel}")
