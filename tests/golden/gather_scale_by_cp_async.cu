@@ -79,13 +79,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -170,7 +163,7 @@ gather_scale(const __half* table, const int* index, const float* scale, __half* 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.gathered_full[stage], 128);
-            mbarrier_init(&shared.gathered_empty[stage], 4);
+            mbarrier_init(&shared.gathered_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -263,7 +256,7 @@ gather_scale(const __half* table, const int* index, const float* scale, __half* 
         }
 
         // reader.release(k)                                                      gather_scale.py:53
-        mbarrier_arrive_warp(&shared.gathered_empty[stage]);
+        mbarrier_arrive(&shared.gathered_empty[stage]);
 
         // col = k * BLOCK + tl.arange(0, BLOCK)                                  gather_scale.py:51
         const int col = k_ * 512 + thread % 64 * 8;

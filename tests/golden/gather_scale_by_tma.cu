@@ -76,13 +76,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -161,7 +154,7 @@ gather_scale(const int* index, const float* scale, __half* out, const int count,
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.gathered_full[stage], 1);
-            mbarrier_init(&shared.gathered_empty[stage], 4);
+            mbarrier_init(&shared.gathered_empty[stage], 128);
         }
         fence_mbarrier_init();
     }
@@ -284,7 +277,7 @@ gather_scale(const int* index, const float* scale, __half* out, const int count,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(k)                                                      gather_scale.py:53
-        mbarrier_arrive_warp(&shared.gathered_empty[stage]);
+        mbarrier_arrive(&shared.gathered_empty[stage]);
 
         // col = k * BLOCK + tl.arange(0, BLOCK)                                  gather_scale.py:51
         const int col = k_ * 512 + thread % 64 * 8;

@@ -39,13 +39,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -88,7 +81,7 @@ closed_ring(const float* x, float* out)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.x_full[stage], 32);
-            mbarrier_init(&shared.x_empty[stage], 4);
+            mbarrier_init(&shared.x_empty[stage], 128);
             shared.x_closed[stage] = 0;
         }
     }
@@ -150,7 +143,7 @@ closed_ring(const float* x, float* out)
         const float row = shared.data[stage][63 - thread % 64];
 
         // r.release(k)                                                           async_pipes.py:145
-        mbarrier_arrive_warp(&shared.x_empty[stage]);
+        mbarrier_arrive(&shared.x_empty[stage]);
         // k += 1                                                                 async_pipes.py:147
         const int k_3 = k_ + 1;
         // closed = r.wait(k).is_closed                                           async_pipes.py:148

@@ -22,13 +22,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -69,8 +62,8 @@ by_cursor(const int* x, int* out, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 3; ++stage) {
-            mbarrier_init(&shared.x_full[stage], 4);
-            mbarrier_init(&shared.x_empty[stage], 4);
+            mbarrier_init(&shared.x_full[stage], 128);
+            mbarrier_init(&shared.x_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -86,7 +79,7 @@ by_cursor(const int* x, int* out, const int n)
             mbarrier_wait(&shared.x_full[c_stage], c_lap & 1);
             const int row = shared.data[c_stage][127 - thread];
             // r.release(c)                                                       async_pipes.py:220
-            mbarrier_arrive_warp(&shared.x_empty[c_stage]);
+            mbarrier_arrive(&shared.x_empty[c_stage]);
             // c = c.advance()                                                    async_pipes.py:221
             c_lap += static_cast<int>(c_stage + 1 == 3);
             // tl.store(out + k * B + tl.arange(0, B), row)                       async_pipes.py:222
@@ -109,7 +102,7 @@ by_cursor(const int* x, int* out, const int n)
         shared.data[c_stage][thread] = x_value + k_;
 
         // w.commit(c)                                                            async_pipes.py:210
-        mbarrier_arrive_warp(&shared.x_full[c_stage]);
+        mbarrier_arrive(&shared.x_full[c_stage]);
         // c = c.advance()                                                        async_pipes.py:211
         c_lap += static_cast<int>(c_stage + 1 == 3);
         c_stage = c_stage + 1 == 3 ? 0 : c_stage + 1;

@@ -63,13 +63,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -111,8 +104,8 @@ in_one_task(const __half* x, float* out, const int n, const int columns)
 
     if (thread == 0) {
         for (int stage = 0; stage < 3; ++stage) {
-            mbarrier_init(&shared.rows_full[stage], 4);
-            mbarrier_init(&shared.rows_empty[stage], 4);
+            mbarrier_init(&shared.rows_full[stage], 128);
+            mbarrier_init(&shared.rows_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -137,7 +130,7 @@ in_one_task(const __half* x, float* out, const int n, const int columns)
         }
 
         // w.commit(k)                                                            async_pipes.py:193
-        mbarrier_arrive_warp(&shared.rows_full[stage]);
+        mbarrier_arrive(&shared.rows_full[stage]);
     }
     // for k in range(n):                                                         async_pipes.py:194
     for (int k_ = 0; k_ < n; ++k_) {
@@ -163,7 +156,7 @@ in_one_task(const __half* x, float* out, const int n, const int columns)
                 shared.data[stage][thread + 128 * run] = row[run];
             }
             // w.commit(k + AHEAD)                                                async_pipes.py:198
-            mbarrier_arrive_warp(&shared.rows_full[stage]);
+            mbarrier_arrive(&shared.rows_full[stage]);
         }
 
         // row = tl.load(tle.gpu.local_ptr(r.wait(k).slot.data)).to(tl.float32)   async_pipes.py:199
@@ -179,7 +172,7 @@ in_one_task(const __half* x, float* out, const int n, const int columns)
             row[run] = __half2float(data_value);
         }
         // r.release(k)                                                           async_pipes.py:200
-        mbarrier_arrive_warp(&shared.rows_empty[stage]);
+        mbarrier_arrive(&shared.rows_empty[stage]);
         __syncthreads();  // orders the loads of the scratch `max_slots` before the stores to it
 
         // tl.store(out + k * columns + i, row - tl.max(row), mask=i < columns)   async_pipes.py:201

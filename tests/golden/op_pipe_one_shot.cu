@@ -38,13 +38,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -90,7 +83,7 @@ one_shot(const int* x, const int* table, int* out, const int n)
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        mbarrier_init(&shared.table_full, 2);
+        mbarrier_init(&shared.table_full, 64);
     }
     __syncthreads();  // all threads see the barriers set up
 
@@ -105,7 +98,7 @@ one_shot(const int* x, const int* table, int* out, const int n)
         store_vector(&shared.data[0][2 * thread], data_value);
 
         // w.commit(0)                                                            async_pipes.py:164
-        mbarrier_arrive_warp(&shared.table_full);
+        mbarrier_arrive(&shared.table_full);
         return;
     }
 

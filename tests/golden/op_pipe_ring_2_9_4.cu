@@ -38,13 +38,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -92,8 +85,8 @@ ring(const int* x, int* out, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.x_full[stage], 4);
-            mbarrier_init(&shared.x_empty[stage], 4);
+            mbarrier_init(&shared.x_full[stage], 128);
+            mbarrier_init(&shared.x_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -116,7 +109,7 @@ ring(const int* x, int* out, const int n)
             for (int k = 0; k < 2; ++k) value[k] = shared.data[stage][255 - index - k];
 
             // r.release(k)                                                        async_pipes.py:33
-            mbarrier_arrive_warp(&shared.x_empty[stage]);
+            mbarrier_arrive(&shared.x_empty[stage]);
 
             // tl.store(out + k * B + tl.arange(0, B), value + 1)                  async_pipes.py:34
             Vector<int, 2> out_value;
@@ -145,6 +138,6 @@ ring(const int* x, int* out, const int n)
         store_vector(&shared.data[stage][2 * thread], data_value);
 
         // w.commit(k)                                                             async_pipes.py:24
-        mbarrier_arrive_warp(&shared.x_full[stage]);
+        mbarrier_arrive(&shared.x_full[stage]);
     }
 }

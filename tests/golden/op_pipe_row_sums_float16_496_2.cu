@@ -57,13 +57,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -141,7 +134,7 @@ row_sums(const __half* x, float* out, const int n, const int columns)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.rows_full[stage], 128);
-            mbarrier_init(&shared.rows_empty[stage], 4);
+            mbarrier_init(&shared.rows_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -159,7 +152,7 @@ row_sums(const __half* x, float* out, const int n, const int columns)
             // row = tl.load(tle.gpu.local_ptr(got.slot.data))                     async_pipes.py:60
             const Vector<__half, 4> row = load_vector<4>(&shared.data[stage][4 * thread]);
             // r.release(k)                                                        async_pipes.py:61
-            mbarrier_arrive_warp(&shared.rows_empty[stage]);
+            mbarrier_arrive(&shared.rows_empty[stage]);
             take_sums_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
             // tl.store(out + k, tl.sum(row.to(tl.float32)))                       async_pipes.py:62

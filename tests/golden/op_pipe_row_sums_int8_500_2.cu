@@ -55,13 +55,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -112,8 +105,8 @@ row_sums(const signed char* x, float* out, const int n, const int columns)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.rows_full[stage], 4);
-            mbarrier_init(&shared.rows_empty[stage], 1);
+            mbarrier_init(&shared.rows_full[stage], 128);
+            mbarrier_init(&shared.rows_empty[stage], 32);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -131,7 +124,7 @@ row_sums(const signed char* x, float* out, const int n, const int columns)
             // row = tl.load(tle.gpu.local_ptr(got.slot.data))                     async_pipes.py:60
             const Vector<signed char, 16> row = load_vector<16>(&shared.data[stage][16 * thread]);
             // r.release(k)                                                        async_pipes.py:61
-            mbarrier_arrive_warp(&shared.rows_empty[stage]);
+            mbarrier_arrive(&shared.rows_empty[stage]);
 
             // tl.store(out + k, tl.sum(row.to(tl.float32)))                       async_pipes.py:62
             float row_sum = 0.0f;
@@ -164,6 +157,6 @@ row_sums(const signed char* x, float* out, const int n, const int columns)
         }
 
         // w.commit(k)                                                             async_pipes.py:52
-        mbarrier_arrive_warp(&shared.rows_full[stage]);
+        mbarrier_arrive(&shared.rows_full[stage]);
     }
 }

@@ -39,13 +39,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -103,7 +96,7 @@ tiles(const float* x, float* out, const int n)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 64);
-            mbarrier_init(&shared.tiles_empty[stage], 4);
+            mbarrier_init(&shared.tiles_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -155,7 +148,7 @@ tiles(const float* x, float* out, const int n)
         for (int k = 0; k < 4; ++k) turned[k] = shared.data[stage][b + k][a];
 
         // r.release(k)                                                           async_pipes.py:306
-        mbarrier_arrive_warp(&shared.tiles_empty[stage]);
+        mbarrier_arrive(&shared.tiles_empty[stage]);
         // tl.store(out + k * M * N + a[:, None] * M + b[None, :], turned)        async_pipes.py:307
         store_vector(out + k_ * 16 * 32 + a * 16 + b, turned);
     }

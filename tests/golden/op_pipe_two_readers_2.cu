@@ -40,13 +40,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -157,8 +150,8 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.x_full[stage], 66);
-            mbarrier_init(&shared.x_empty[stage], 8);
+            mbarrier_init(&shared.x_full[stage], 128);
+            mbarrier_init(&shared.x_empty[stage], 256);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -183,7 +176,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
                 take_largest_barrier();  // orders the loads of the scratch `largest_slots` before the stores to it
 
                 // r.release(k)                                                   async_pipes.py:102
-                mbarrier_arrive_warp(&shared.x_empty[stage]);
+                mbarrier_arrive(&shared.x_empty[stage]);
                 // tl.store(out + k, largest)                                     async_pipes.py:103
                 if (thread == 0) largest[k_] = largest_2;
             }
@@ -211,7 +204,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
                 store_vector(&shared.factor[stage][2 * thread], packed);
 
                 // w.commit(k)                                                     async_pipes.py:83
-                mbarrier_arrive_warp(&shared.x_full[stage]);
+                mbarrier_arrive(&shared.x_full[stage]);
                 cp_async_mbarrier_arrive_noinc(&shared.x_full[stage]);
             }
         }
@@ -235,7 +228,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
         const int product = mul_wrapping(row_value, row_value_2);
 
         // r.release(k)                                                            async_pipes.py:92
-        mbarrier_arrive_warp(&shared.x_empty[stage]);
+        mbarrier_arrive(&shared.x_empty[stage]);
         // tl.store(out + k * B + tl.arange(0, B), product)                        async_pipes.py:93
         *(out + k_ * 128 + thread) = product;
     }

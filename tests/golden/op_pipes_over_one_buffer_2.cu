@@ -39,13 +39,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -117,11 +110,11 @@ three_pipes(const int* x, int* out, const int n)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.raw_full[stage], 64);
-            mbarrier_init(&shared.raw_empty[stage], 2);
-            mbarrier_init(&shared.ready_full[stage], 2);
-            mbarrier_init(&shared.ready_empty[stage], 1);
-            mbarrier_init(&shared.done_full[stage], 1);
-            mbarrier_init(&shared.done_empty[stage], 2);
+            mbarrier_init(&shared.raw_empty[stage], 64);
+            mbarrier_init(&shared.ready_full[stage], 64);
+            mbarrier_init(&shared.ready_empty[stage], 32);
+            mbarrier_init(&shared.done_full[stage], 32);
+            mbarrier_init(&shared.done_empty[stage], 64);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -140,7 +133,7 @@ three_pipes(const int* x, int* out, const int n)
                     mbarrier_wait(&shared.done_full[stage], lap & 1);
 
                     // done.release(k - CAPACITY)                                 async_pipes.py:251
-                    mbarrier_arrive_warp(&shared.done_empty[stage]);
+                    mbarrier_arrive(&shared.done_empty[stage]);
                 }
 
                 // slot = w.acquire(k)                                            async_pipes.py:252
@@ -169,11 +162,11 @@ three_pipes(const int* x, int* out, const int n)
                 for (int k = 0; k < 2; ++k) row[k] = shared.data[stage][63 - index - k];
 
                 // r.release(k)                                                   async_pipes.py:262
-                mbarrier_arrive_warp(&shared.ready_empty[stage]);
+                mbarrier_arrive(&shared.ready_empty[stage]);
                 // done.acquire(k)                                                async_pipes.py:263
                 mbarrier_wait(&shared.done_empty[stage], (lap + 1) & 1);
                 // done.commit(k)                                                 async_pipes.py:264
-                mbarrier_arrive_warp(&shared.done_full[stage]);
+                mbarrier_arrive(&shared.done_full[stage]);
                 // tl.store(out + k * B + tl.arange(0, B), row)                   async_pipes.py:265
                 store_vector(out + k_ * 64 + index, row);
             }
@@ -202,8 +195,8 @@ three_pipes(const int* x, int* out, const int n)
         shared.data[stage][thread] = sum;
 
         // second.commit(k)                                                       async_pipes.py:241
-        mbarrier_arrive_warp(&shared.ready_full[stage]);
+        mbarrier_arrive(&shared.ready_full[stage]);
         // first.release(k)                                                       async_pipes.py:242
-        mbarrier_arrive_warp(&shared.raw_empty[stage]);
+        mbarrier_arrive(&shared.raw_empty[stage]);
     }
 }

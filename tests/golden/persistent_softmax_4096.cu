@@ -70,13 +70,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -192,7 +185,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.parts_full[stage], 1);
-            mbarrier_init(&shared.parts_empty[stage], 4);
+            mbarrier_init(&shared.parts_empty[stage], 128);
         }
         fence_mbarrier_init();
     }
@@ -248,7 +241,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                            persistent_softmax.py:46
-        mbarrier_arrive_warp(&shared.parts_empty[place_stage]);
+        mbarrier_arrive(&shared.parts_empty[place_stage]);
 
         // place = place.advance()                                          persistent_softmax.py:47
         place_lap += static_cast<int>(place_stage + 1 == 2);

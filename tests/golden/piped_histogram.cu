@@ -52,13 +52,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -127,7 +120,7 @@ piped_histogram(int* counts, const int n, const __grid_constant__ TensorMap valu
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.blocks_full[stage], 1);
-            mbarrier_init(&shared.blocks_empty[stage], 8);
+            mbarrier_init(&shared.blocks_empty[stage], 256);
         }
         fence_mbarrier_init();
     }
@@ -185,7 +178,7 @@ piped_histogram(int* counts, const int n, const __grid_constant__ TensorMap valu
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                               piped_histogram.py:34
-        mbarrier_arrive_warp(&shared.blocks_empty[place_stage]);
+        mbarrier_arrive(&shared.blocks_empty[place_stage]);
 
         // place = place.advance()                                             piped_histogram.py:35
         place_lap += static_cast<int>(place_stage + 1 == 4);

@@ -53,13 +53,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -139,7 +132,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     if (thread == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.pairs_full[stage], 1);
-            mbarrier_init(&shared.pairs_empty[stage], 8);
+            mbarrier_init(&shared.pairs_empty[stage], 256);
         }
         fence_mbarrier_init();
     }
@@ -186,7 +179,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     fence_async_proxy();  // the loads of `x_ring` and `y_ring` come before what the copy engine writes
 
     // reader.release(i)                                                        pipelined_add.py:156
-    mbarrier_arrive_warp(&shared.pairs_empty[0]);
+    mbarrier_arrive(&shared.pairs_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
     if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 0);
 
@@ -216,7 +209,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     fence_async_proxy();  // the loads of `x_ring` and `y_ring` come before what the copy engine writes
 
     // reader.release(i)                                                        pipelined_add.py:156
-    mbarrier_arrive_warp(&shared.pairs_empty[1]);
+    mbarrier_arrive(&shared.pairs_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
     if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 0);
 

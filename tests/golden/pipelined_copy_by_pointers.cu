@@ -56,13 +56,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
 // anyone uses it (PTX ISA, mbarrier.init; sm_80).
 __device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
@@ -125,7 +118,7 @@ copy_by_pointers(const float* x, float* out, const int cols, const int x_stride,
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 128);
-            mbarrier_init(&shared.tiles_empty[stage], 4);
+            mbarrier_init(&shared.tiles_empty[stage], 128);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -187,7 +180,7 @@ copy_by_pointers(const float* x, float* out, const int cols, const int x_stride,
         }
 
         // reader.release(i)                                                    pipelined_copy.py:38
-        mbarrier_arrive_warp(&shared.tiles_empty[stage]);
+        mbarrier_arrive(&shared.tiles_empty[stage]);
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // col = first + i * BLOCK + tl.arange(0, BLOCK)                    pipelined_copy.py:36

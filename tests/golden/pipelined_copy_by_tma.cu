@@ -32,13 +32,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -113,7 +106,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     if (thread == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 1);
-            mbarrier_init(&shared.tiles_empty[stage], 1);
+            mbarrier_init(&shared.tiles_empty[stage], 32);
         }
         fence_mbarrier_init();
     }
@@ -155,7 +148,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
 
     // reader.release(i)                                                       pipelined_copy.py:121
-    mbarrier_arrive_warp(&shared.tiles_empty[0]);
+    mbarrier_arrive(&shared.tiles_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
     if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 0);
 
@@ -176,7 +169,7 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
 
     // reader.release(i)                                                       pipelined_copy.py:121
-    mbarrier_arrive_warp(&shared.tiles_empty[1]);
+    mbarrier_arrive(&shared.tiles_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
     if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 0);
 

@@ -58,13 +58,6 @@ __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
-__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
-{
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
-}
-
 // Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
 // sm_90).
 __device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
@@ -148,7 +141,7 @@ row_sums_and_peaks(float* totals, float* peaks, const int rows, const int cols,
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 1);
-            mbarrier_init(&shared.tiles_empty[stage], 8);
+            mbarrier_init(&shared.tiles_empty[stage], 256);
         }
         fence_mbarrier_init();
     }
@@ -187,7 +180,7 @@ row_sums_and_peaks(float* totals, float* peaks, const int rows, const int cols,
                 fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
                 // reader.release(k)                                             row_reduction.py:42
-                mbarrier_arrive_warp(&shared.tiles_empty[stage]);
+                mbarrier_arrive(&shared.tiles_empty[stage]);
                 #pragma unroll
                 for (int run = 0; run < 4; ++run) {
                     #pragma unroll
@@ -279,7 +272,7 @@ row_sums_and_peaks(float* totals, float* peaks, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(k)                                                     row_reduction.py:31
-        mbarrier_arrive_warp(&shared.tiles_empty[stage]);
+        mbarrier_arrive(&shared.tiles_empty[stage]);
     }
 
     // tl.store(totals + row, tl.sum(partial, axis=1), mask=row < rows)          row_reduction.py:33
