@@ -112,22 +112,23 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Store 16 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
-// Called by each thread for itself.
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
 template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
 {
     #pragma unroll
     for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
         Bits bits;
         memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
     }
 }
 
@@ -299,7 +300,7 @@ gather_scale(const int* index, const float* scale, __half* out, const int count,
             // factor = tl.load(scale + place, mask=place < count, other=0.0)     gather_scale.py:48
             const bool inside = place < count;
             // tl.store(target + col[None, :], value * factor[:, None], mask ...  gather_scale.py:54
-            if (inside && col < cols) store_narrow<uint4>(out + static_cast<long long>(place) * out_stride + col, out_value);
+            store_vector_if<uint4>(inside && col < cols, out + static_cast<long long>(place) * out_stride + col, out_value);
         }
     }
 }

@@ -94,23 +94,12 @@ __device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, con
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Store 16 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
-// Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -118,6 +107,18 @@ template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -257,6 +258,6 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
         const int rows = pid_m * 128 + thread / 16 + 8 * run;
         // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
-        if (rows < M && cols_3 < N) store_narrow<uint4>(c + rows * stride_cm + cols_3, acc_converted[run]);
+        store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }
 }

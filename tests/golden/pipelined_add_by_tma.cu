@@ -89,11 +89,24 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
@@ -190,7 +203,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // tile_col = col + tl.arange(0, BLOCK_COLS)                                pipelined_add.py:148
     const int tile_col = col + thread % 64 * 4;
     // tl.store(target + i * BLOCK_COLS, total, mask=inside)                    pipelined_add.py:159
-    if (tile_row < rows && tile_col < cols) store_vector(out + static_cast<long long>(tile_row) * out_stride + tile_col, total);
+    store_vector_if<uint4>(tile_row < rows && tile_col < cols, out + static_cast<long long>(tile_row) * out_stride + tile_col, total);
     // slot = reader.wait(i).slot                                               pipelined_add.py:153
     mbarrier_wait(&shared.pairs_full[1], 0);
 
@@ -216,7 +229,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
         tma_load_2d(shared.y_ring[1], &y_map, &shared.pairs_full[1], col + 768, row);
     }
     // tl.store(target + i * BLOCK_COLS, total, mask=inside)                    pipelined_add.py:159
-    if (tile_row < rows && tile_col + 256 < cols) store_vector(out + static_cast<long long>(tile_row) * out_stride + tile_col + 256, total_2);
+    store_vector_if<uint4>(tile_row < rows && tile_col + 256 < cols, out + static_cast<long long>(tile_row) * out_stride + tile_col + 256, total_2);
     // slot = reader.wait(i).slot                                               pipelined_add.py:153
     mbarrier_wait(&shared.pairs_full[0], 1);
 
@@ -228,7 +241,7 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     for (int k = 0; k < 4; ++k) total_3[k] = x_ring_value_5[k] + x_ring_value_6[k];
 
     // tl.store(target + i * BLOCK_COLS, total, mask=inside)                    pipelined_add.py:159
-    if (tile_row < rows && tile_col + 512 < cols) store_vector(out + static_cast<long long>(tile_row) * out_stride + tile_col + 512, total_3);
+    store_vector_if<uint4>(tile_row < rows && tile_col + 512 < cols, out + static_cast<long long>(tile_row) * out_stride + tile_col + 512, total_3);
     // slot = reader.wait(i).slot                                               pipelined_add.py:153
     mbarrier_wait(&shared.pairs_full[1], 1);
 
@@ -240,5 +253,5 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     for (int k = 0; k < 4; ++k) total_4[k] = x_ring_value_7[k] + x_ring_value_8[k];
 
     // tl.store(target + i * BLOCK_COLS, total, mask=inside)                    pipelined_add.py:159
-    if (tile_row < rows && tile_col + 768 < cols) store_vector(out + static_cast<long long>(tile_row) * out_stride + tile_col + 768, total_4);
+    store_vector_if<uint4>(tile_row < rows && tile_col + 768 < cols, out + static_cast<long long>(tile_row) * out_stride + tile_col + 768, total_4);
 }

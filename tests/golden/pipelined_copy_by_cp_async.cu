@@ -49,11 +49,24 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Shared memory of one CTA.
@@ -113,23 +126,23 @@ copy_by_cp_async(const float* __restrict__ x, float* out, const int cols, const 
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile = load_vector<4>(&shared.ring[0][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
-    if (inside) store_vector(out + row * static_cast<long long>(out_stride) + col, tile);
+    store_vector_if<uint4>(inside, out + row * static_cast<long long>(out_stride) + col, tile);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<2>();
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_2 = load_vector<4>(&shared.ring[1][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
-    if (inside_2) store_vector(out + row * static_cast<long long>(out_stride) + col + 1024, tile_2);
+    store_vector_if<uint4>(inside_2, out + row * static_cast<long long>(out_stride) + col + 1024, tile_2);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<1>();
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_3 = load_vector<4>(&shared.ring[2][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
-    if (inside_3) store_vector(out + row * static_cast<long long>(out_stride) + col + 2048, tile_3);
+    store_vector_if<uint4>(inside_3, out + row * static_cast<long long>(out_stride) + col + 2048, tile_3);
     // tle.gpu.async_wait_group(min(STAGES, TILES - i) - 1)                     pipelined_copy.py:79
     cp_async_wait<0>();
     // tile = tl.load(tle.gpu.local_ptr(ring.slot(i % STAGES)))                 pipelined_copy.py:80
     const Vector<float, 4> tile_4 = load_vector<4>(&shared.ring[3][4 * thread]);
     // tl.store(target + i * BLOCK, tile, mask=col + i * BLOCK < cols)          pipelined_copy.py:83
-    if (inside_4) store_vector(out + row * static_cast<long long>(out_stride) + col + 3072, tile_4);
+    store_vector_if<uint4>(inside_4, out + row * static_cast<long long>(out_stride) + col + 3072, tile_4);
 }

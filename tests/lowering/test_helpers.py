@@ -185,10 +185,11 @@ def _use(name: str) -> str:
         return f"const {element} none = {{}}; const {element} got = {call}; memcpy(i + 4, &got, sizeof(got));"
     if re.fullmatch(r"load_byte(_nc)?_if", name):
         return f"c[0] = {name}(i[0] > 0, c + 1, 0);"
-    if match := re.fullmatch(r"store_bits(\d+)", name):
+    if match := re.fullmatch(r"store_bits(\d+)(_if)?", name):
         word = {"4": "unsigned", "8": "uint2", "16": "uint4"}[match[1]]
-        return f"store_bits(reinterpret_cast<{word}*>(i), {word}{{}});"
-    if re.fullmatch(r"load_vector(_nc)?_if|red_add_edge|store_narrow(_edge)?", name):
+        condition = "i[0] > 0, " if match[2] else ""
+        return f"store_bits{match[2] or ''}({condition}reinterpret_cast<{word}*>(i), {word}{{}});"
+    if re.fullmatch(r"load_vector(_nc)?_if|red_add_edge|store_narrow(_edge)?|store_vector_if", name):
         return ""  # a template that needs one of several overloads: see test_vectors_by_words and test_red_add_edge
     if match := re.fullmatch(r"red_add_vector_(\w+)", name):
         element = RED_ADD_ELEMENTS[match[1]]
@@ -272,10 +273,15 @@ def test_vectors_by_words(suffix):
     assert compile_source(source, "vectors.cu", CompileOptions("sm_90a")).warnings == ()
 
 
-def test_narrow_vectors_are_stored_by_words():
-    texts = "\n\n".join(helper_texts(["store_narrow_edge", *(f"store_bits{n}" for n in (4, 8, 16))]))
+def test_vectors_are_stored_by_words():
+    names = [f"store_bits{n}{suffix}" for n in (4, 8, 16) for suffix in ("", "_if")]
+    texts = "\n\n".join(helper_texts(["store_narrow_edge", "store_vector_if", *names]))
     words = (("unsigned", 4), ("uint2", 8), ("uint4", 16), ("uint4", 32))
-    uses = " ".join(f"store_narrow_edge<{word}>(c, c[0], Vector<signed char, {n}>{{}});" for word, n in words)
+    uses = " ".join(
+        f"store_narrow_edge<{word}>(c, c[0], Vector<signed char, {n}>{{}});"
+        f"store_vector_if<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}});"
+        for word, n in words
+    )
     source = f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use(signed char* c)\n{{\n    {uses}\n}}\n'
     assert compile_source(source, "vectors.cu", CompileOptions("sm_90a")).warnings == ()
 

@@ -62,7 +62,7 @@ def test_bound_that_vectors_divide_is_one_condition():
     text = body(copy, "x *i32:16, out *i32:16, n i32:16", FORM="lt", N=512)
     assert "const bool inside = i < n;" in text
     assert "load_vector_nc_if<uint4>(inside, x + i, fill_vector<4>(1))" in text
-    assert "if (inside) store_vector(out + i, x_value);" in text
+    assert "store_vector_if<uint4>(inside, out + i, x_value);" in text
 
 
 @pytest.mark.parametrize("form", ["ne", "shifted", "reversed", "other"])

@@ -247,10 +247,6 @@ class MemoryEmitter:
         size = pointee(access.pointer).bytes
         return size < REGISTER_BYTES <= size * self.ev.vec and pointee(access.pointer) is not BOOL
 
-    def _is_global(self, pointer: Value) -> bool:
-        element = element_of(pointer.type)
-        return isinstance(element, PointerType) and element.space == GLOBAL
-
     def _other_base(self, access: Access) -> C:
         if access.other is None:
             return literal(self.state, 0, pointee(access.pointer))
@@ -287,17 +283,29 @@ class MemoryEmitter:
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
         if owner is not None:
             conditions.insert(0, owner)
+        form = "store_edge" if guard.bounds else "store_by_helper"
+        if conditions and form == "store_by_helper" and self._goes_by_words(op):
+            form = "store_if"
         return StoreView(
-            form="store_edge" if guard.bounds else "store_by_helper",
+            form=form,
             condition=_text(all_of(conditions)),
             value=value,
-            function=self._vector_writer(op, is_edge=bool(guard.bounds)),
+            function=self._vector_writer(op, form),
             address=address.text,
             valid=valid_elements(self.ev, guard).text if guard.bounds else "",
         )
 
-    def _vector_writer(self, op: Op, is_edge: bool) -> str:
+    def _goes_by_words(self, op: Op) -> bool:
+        """Whether a vector may be stored as words of global memory, which the compiler leaves whole."""
+        element = element_of(op.operands[0].type)
+        if op.name != "store" or store_helper(op) is not None or pointee(op.operands[0]) is BOOL:
+            return False
+        is_global = isinstance(element, PointerType) and element.space == GLOBAL
+        return is_global and self.ev.vec * pointee(op.operands[0]).bytes >= REGISTER_BYTES
+
+    def _vector_writer(self, op: Op, form: str) -> str:
         """Helper that writes a vector, or adds it atomically to what is there."""
+        is_edge = form == "store_edge"
         if op.name == "atomic_rmw":
             addition = atomics.vector_addition(self.state, op)
             assert addition is not None
@@ -307,10 +315,12 @@ class MemoryEmitter:
         cache = "" if helper is None else helper.removeprefix("store")
         if cache:
             self.state.helper(f"store{cache}")
-        if not cache and self._is_global(op.operands[0]) and self._is_narrow(access_of(op)):
+        if self._goes_by_words(op) and (form == "store_if" or self._is_narrow(access_of(op))):
             word = min(MAX_ACCESS_BYTES, self.ev.vec * pointee(op.operands[0]).bytes)
-            self.state.helper(f"store_bits{word}")
-            return f"{self.state.helper('store_narrow_edge' if is_edge else 'store_narrow')}<{_WORDS[word]}>"
+            suffix = "_if" if form == "store_if" else ""
+            self.state.helper(f"store_bits{word}{suffix}")
+            name = {"store_if": "store_vector_if", "store_edge": "store_narrow_edge"}.get(form, "store_narrow")
+            return f"{self.state.helper(name)}<{_WORDS[word]}>"
         return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
 
 

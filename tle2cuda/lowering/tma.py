@@ -380,7 +380,6 @@ def _place(state: State, ref: BufferRef, made: Boxes, names: Sequence[str]) -> s
 def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
-    state.comment(op.span)
     condition = "" if state.task.is_single else state.first_thread().text
     view = IssuerView(condition, f"{state.helper(helper)}()", barrier_remark(op))
     write(state.block, TEMPLATE, "issuer", view, op.span)

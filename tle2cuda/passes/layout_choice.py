@@ -36,6 +36,7 @@ from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
 from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads
 
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
+_MOST_ROW_LOADS = 64  # of a thread, which the compiler keeps in registers when it makes them early
 PRODUCT_VECTOR = 4
 """Neighbouring elements of an operand that a thread reads at once: 16 bytes of float32."""
 
@@ -52,6 +53,7 @@ class Component:
     reduced_axes: set[int] = field(default_factory=set)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
     broadcast_into: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # larger tile it meets, shape ops back
+    rows_of: list[tuple[Value, tuple[Op, ...]]] = field(default_factory=list)  # the same, of a load and of few elements
     expanded_into: list[tuple[Value, int]] = field(default_factory=list)  # what it meets with a new axis, that axis
     made_by: list[Op] = field(default_factory=list)  # changes of shape of tiles that have registers
     in_registers: list[int] = field(default_factory=list)  # along each axis, elements that one thread should hold
@@ -286,7 +288,8 @@ class LayoutChoice:
         elif small and num_elements(operand.type.shape) > self.kernel.default_threads:  # type: ignore[union-attr]
             return
         elif any(op.name == "broadcast" for op in path):
-            self._component(operand).broadcast_into.append((meets, path))
+            component = self._component(operand)
+            (component.rows_of if small else component.broadcast_into).append((meets, path))
         elif len(path) == 1 and path[0].name == "expand_dims":
             self._component(operand).expanded_into.append((meets, path[0].attrs["axis"]))
 
@@ -339,15 +342,16 @@ class LayoutChoice:
         for meets, path in component.broadcast_into:
             if component.accesses and any(op.name in ("reshape", "trans") for op in path):
                 continue  # what is read from memory in few accesses is rather converted
-            layout = self.layout_for(meets)
-            maker = self._definitions.get(meets)
-            if maker is not None and maker.name == "load":
-                layout = self.for_load(maker, layout)
-            for op in path:
-                layout = backward(op, layout, op.operands[0])
-            return layout
+            return self._met(meets, path)
+        for meets, path in component.rows_of:
+            if any(op.name in ("reshape", "trans") for op in path):
+                continue
+            layout = self._met(meets, path)
+            if self._num_row_loads * layout.num_registers <= _MOST_ROW_LOADS:
+                return layout
         for result, axis in component.expanded_into:
-            if self._component(result).broadcast_into:
+            expanded = self._component(result)
+            if expanded.broadcast_into or expanded.rows_of:
                 return self.layout_for(result).unexpand_dims(axis)
         if component.turned_into and self._is_swizzled(component):
             turned = component.turned_into[0]
@@ -370,6 +374,25 @@ class LayoutChoice:
             if shares_rows and candidates[best].reduce_axis(axis).num_registers > _MANY_ROWS:
                 return self.for_access(component.accesses[best][0], shape, component.in_registers, warps_beside=axis)
         return self._without_conflicts(component, candidates[best].whole_of_part(shape), component.accesses[best])
+
+    def _met(self, meets: Value, path: tuple[Op, ...]) -> Layout:
+        """The layout of a tile that meets another one after some changes of shape."""
+        layout = self.layout_for(meets)
+        maker = self._definitions.get(meets)
+        if maker is not None and maker.name == "load":
+            layout = self.for_load(maker, layout)
+        for op in path:
+            layout = backward(op, layout, op.operands[0])
+        return layout
+
+    @cached_property
+    def _num_row_loads(self) -> int:
+        """Loads that could be made where the rows are that they belong to, each thread for all of its rows."""
+        loads = (
+            op for op in walk(self.kernel.body) if op.name == "load" and is_tile(op.result) and op.result not in self.lazy
+        )
+        components = (self._component(op.result) for op in loads)
+        return sum(1 for c in components if c.rows_of or any(self._component(r).rows_of for r, _ in c.expanded_into))
 
     def _is_swizzled(self, component: Component) -> bool:
         """Whether tiles are accessed in swizzled buffers and nowhere else."""
