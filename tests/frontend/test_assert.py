@@ -37,3 +37,18 @@ def test_it_is_emitted() -> None:
     with pytest.warns(KernelWarning):
         text = tle2cuda.emit(checked, "*i32, i32, 32").source
     assert "B is 32" in text
+
+
+@tle2cuda.jit
+def told(out, n):
+    tl.static_assert(True, f"{n} is bad")
+    tl.device_assert(n > 0, f"n = {n:>3}")
+    tl.store(out, n)
+
+
+def test_run_time_values_in_text_become_their_types() -> None:
+    with pytest.warns(KernelWarning) as warned:
+        text = tle2cuda.emit(told, "*i32, i32").source
+    said = "an f-string is made at compile time: `n` becomes 'scalar i32', its type; tl.device_print prints run-time values"
+    assert [str(w.message) for w in warned] == [said, said]
+    assert '"n = scalar i32"' in text

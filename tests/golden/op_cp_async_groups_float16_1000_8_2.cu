@@ -152,6 +152,5 @@ grouped(const __half* x, __half* out, const int n, const int columns)
         // tl.store(out + k * B + i, row)                                    async_partitions.py:269
         store_narrow<uint4>(out + k_ * 1024 + i, row);
     }
-    // def grouped(x, out, n, columns, B: tl.constexpr, AHEAD: tl.const ...  async_partitions.py:256
-    cp_async_wait_all();
+    cp_async_wait_all();  // no thread may exit while the copies it made are in flight
 }

@@ -113,7 +113,5 @@ copy_blocks(const __grid_constant__ TensorMap x_map, const __grid_constant__ Ten
         tma_store_3d(&out_map, view, 0, 0, 3);
         tma_store_commit();
     }
-
-    // def copy_blocks(x, out, A, B, C, D, E):                                   tensor_copies.py:43
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

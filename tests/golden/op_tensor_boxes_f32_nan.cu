@@ -120,7 +120,5 @@ copy_boxes(const int row, const int col, const __grid_constant__ TensorMap x_map
         tma_store_2d(&out_map, shared.tile, j, i);
         tma_store_commit();
     }
-
-    // def copy_boxes(x, out, M, N, row, col, BM: tl.constexpr, BN: tl.cons ...  tensor_copies.py:19
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

@@ -135,8 +135,9 @@ copy_lines(const int n, const __grid_constant__ TensorMap x_map,
     const int num_programs_x = gridDim.x;
     unsigned line_landed_phase = 0;
     for (int start = pid_x * 256; start < n; start += num_programs_x * 256) {
-        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:36
         if (thread == 0) tma_store_wait_read();  // the copy engine has read `line`
+
+        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:36
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.line_landed, 1024);
             tma_load_hinted_1d(shared.line, &x_map, &shared.line_landed, start, EVICT_FIRST);
@@ -173,7 +174,5 @@ copy_lines(const int n, const __grid_constant__ TensorMap x_map,
             tma_store_commit();
         }
     }
-
-    // def copy_lines(x, out, n, BLOCK: tl.constexpr):                           tensor_copies.py:30
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `line`
 }

@@ -197,8 +197,9 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
         const int chosen = x_exists ? row : -1073741824;
         // for col in range(0, N, BN):                                          tensor_copies.py:121
         for (int col = 0; col < N; col += 32) {
-            // tle.gpu.copy(source, tile, [BM, BN], [row, col])                 tensor_copies.py:122
             if (thread == 0) tma_store_wait_read();  // the copy engine has read `tile`
+
+            // tle.gpu.copy(source, tile, [BM, BN], [row, col])                 tensor_copies.py:122
             if (thread == 0) {
                 mbarrier_expect_bytes(&shared.tile_landed, 2048);
                 tma_load_2d(shared.tile, x_map, &shared.tile_landed, col, chosen);
@@ -223,7 +224,5 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
             }
         }
     }
-
-    // def segments(x, starts, out, N, BM: tl.constexpr, BN: tl.constexpr):     tensor_copies.py:113
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

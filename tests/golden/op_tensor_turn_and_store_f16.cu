@@ -174,7 +174,5 @@ turn_and_store(const __grid_constant__ TensorMap x_map, const __grid_constant__ 
         tma_store_2d(&out_map, shared.other, i, j);
         tma_store_commit();
     }
-
-    // def turn_and_store(x, out, M, N, BM: tl.constexpr, BN: tl.constexpr):     tensor_copies.py:81
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `other`
 }

@@ -134,7 +134,5 @@ windows(const float* __restrict__ x, const int* __restrict__ starts, float* out,
         tma_store_2d(out_map, shared.wide, 0, out_exists ? pid_x * 8 : -1073741824);
         tma_store_commit();
     }
-
-    // def windows(x, starts, out, N, ROWS: tl.constexpr, BN: tl.constexpr):    tensor_copies.py:128
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `wide`
 }

@@ -152,9 +152,9 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
         tma_store_2d(&out_map, shared.ring[0], col, row);
         tma_store_commit();
     }
+    if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
 
     // reader.release(i)                                                       pipelined_copy.py:121
-    if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
     mbarrier_arrive_warp(&shared.tiles_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
     if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 0);
@@ -173,9 +173,9 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
         tma_store_2d(&out_map, shared.ring[1], col + 256, row);
         tma_store_commit();
     }
+    if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
 
     // reader.release(i)                                                       pipelined_copy.py:121
-    if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
     mbarrier_arrive_warp(&shared.tiles_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
     if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 0);
@@ -203,7 +203,5 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
         tma_store_2d(&out_map, shared.ring[1], col + 768, row);
         tma_store_commit();
     }
-
-    // def copy_by_tma(                                                         pipelined_copy.py:94
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `ring`
 }

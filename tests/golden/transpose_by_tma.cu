@@ -182,7 +182,5 @@ transpose(const int cols, const __grid_constant__ TensorMap x_map,
             tma_store_2d(&out_map, shared.turned_tile[panel], row + panel * 32, col);
         tma_store_commit();
     }
-
-    // def transpose(x, out, rows, cols, x_stride, out_stride, BLOCK: tl.conste ...  transpose.py:17
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `turned_tile`
 }

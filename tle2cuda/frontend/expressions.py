@@ -20,7 +20,7 @@ from tle2cuda.frontend.names import close_name, device_function, translate
 from tle2cuda.frontend.scope import Scope, foreign_error, located
 from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import describe_value, is_handle, is_static, wrap
-from tle2cuda.ir.builder import reads_3_9
+from tle2cuda.ir.builder import reads_3_9, warn
 from tle2cuda.ops.compare import condition, logical_and, logical_not, logical_or
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 
@@ -432,12 +432,13 @@ class Expressions(Scope):
         assert isinstance(node, ast.FormattedValue)
         value = self.evaluate(node.value)
         if not is_static(value):
-            raise ConstexprRequired(
-                f"an f-string is made at compile time, but `{self.span(node.value).text()}` is a run-time "
-                f"value ({describe_value(value)})",
-                self.span(node.value),
-                help="print run-time values with tl.device_print",
-            )
+            shown = describe_value(value)
+            with self.at(node.value):
+                warn(
+                    f"an f-string is made at compile time: `{self.span(node.value).text()}` becomes {shown!r}, its type; "
+                    "tl.device_print prints run-time values"
+                )
+            return shown
         value = unwrap(value)
         if node.conversion != -1:
             value = _CONVERSIONS[chr(node.conversion)](value)

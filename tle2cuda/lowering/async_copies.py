@@ -101,25 +101,24 @@ def emit_commit(state: State, op: Op) -> None:
 
 def emit_wait(state: State, op: Op) -> None:
     """`cp_async_wait<1>();`, or `cp_async_wait_all();` where groups that were never committed count as well."""
-    state.comment(op.span)
-    if op.attrs.get("all"):
-        text = f"{state.helper('cp_async_wait_all')}()"
-    else:
-        text = f"{state.helper('cp_async_wait')}<{op.attrs['pending']}>()"
-    statements.evaluate(state.block, text, op.span)
+    remark = barrier_remark(op)
+    if not remark:  # the user's own
+        state.comment(op.span)
+    waits_for_all = bool(op.attrs.get("all"))
+    name = state.helper("cp_async_wait_all" if waits_for_all else "cp_async_wait")
+    function = name if waits_for_all else f"{name}<{op.attrs['pending']}>"
+    write(state.block, TEMPLATE, "call", CallView(function, remark), op.span)
 
 
 def emit_proxy_fence(state: State, op: Op) -> None:
     """Every thread orders its ordinary accesses before those of the copy engine."""
     suffix = "" if op.attrs["space"] == "shared" else "_global"
-    write(
-        state.block, TEMPLATE, "fence", FenceView(state.helper(f"fence_async_proxy{suffix}"), barrier_remark(op)), op.span
-    )
+    write(state.block, TEMPLATE, "call", CallView(state.helper(f"fence_async_proxy{suffix}"), barrier_remark(op)), op.span)
 
 
 @dataclass(frozen=True, slots=True)
-class FenceView:
-    """A fence between proxies, and what it orders as a trailing comment."""
+class CallView:
+    """A fence between proxies or a wait for copies, and what it is for as a trailing comment."""
 
     function: str
     remark: str

@@ -260,9 +260,9 @@ def _emit_wait(state: State, op: Op, barrier: str) -> None:
     outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
     variable = ""
     if outer is not None:
-        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase")
-        block = state.scopes[outer - 1].block
-        statements.started(block, "unsigned", variable, "0", op.span)
+        scope = state.scopes[outer - 1]
+        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase", scope.names_depth)
+        statements.started(scope.block, "unsigned", variable, "0", op.span)
     write(state.block, TEMPLATE, "wait", WaitView(barrier, variable or "0", variable), op.span)
 
 
@@ -380,7 +380,6 @@ def _place(state: State, ref: BufferRef, made: Boxes, names: Sequence[str]) -> s
 def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
-    state.comment(op.span)
     condition = "" if state.task.is_single else state.first_thread().text
     view = IssuerView(condition, f"{state.helper(helper)}()", barrier_remark(op))
     write(state.block, TEMPLATE, "issuer", view, op.span)

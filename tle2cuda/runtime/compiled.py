@@ -256,7 +256,8 @@ def compiled_kernel_class() -> Any:
             Args:
                 grid: CTAs along x, y, z; a multiple of the cluster shape.
                 block: Threads of one CTA, which must be the contract's.
-                args: One value for each argument of the contract.
+                args: One value for each argument of the contract, also for those that only tensor maps are made of; a
+                    `TensorDescriptor` stands for its tensor, its extents, and its strides but the last.
                 shared_mem: Dynamic shared memory in bytes; the contract's when None or 0.
                 stream: CuPy or torch stream, instead of the current one.
 
