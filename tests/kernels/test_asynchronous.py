@@ -260,7 +260,7 @@ def test_rows_that_do_not_fit_are_refused():
         plan_rows(64, 2, form="bulk")
     x = np.zeros((4, 10), np.float32)
     with pytest.raises(ValueError, match="rows of up to 16384 bytes do without it in the form 'ahead'"):
-        persistent_softmax_rows(x, x.copy())
+        persistent_softmax_rows(x, x.copy(), form="ring")
 
 
 @ON
