@@ -15,6 +15,25 @@ from tle2cuda.language import tle
 
 
 @tle2cuda.jit
+def rms_norm_ahead(x, weight, out, rows, cols, x_stride, out_stride, eps, BLOCK: tl.constexpr):
+    """No ring: the next row is loaded into registers while this one is reduced."""
+    col = tl.arange(0, BLOCK)
+    inside = col < cols
+    first = tl.program_id(0)
+    source = x + first.to(tl.int64) * x_stride + col
+    coming = tl.load(source, mask=inside & (first < rows), other=0.0)
+    for row in range(first, rows, tl.num_programs(0)):
+        value = coming.to(tl.float32)
+        following = row + tl.num_programs(0)
+        source = x + following.to(tl.int64) * x_stride + col
+        coming = tl.load(source, mask=inside & (following < rows), other=0.0)
+
+        rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)
+        scale = tl.load(weight + col, mask=inside, other=0.0).to(tl.float32)
+        tl.store(out + row.to(tl.int64) * out_stride + col, value * rstd * scale, mask=inside)
+
+
+@tle2cuda.jit
 def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
     """Rows of one part: it is read once, and given back before it is reduced."""
     col = tl.arange(0, PART)
@@ -28,6 +47,25 @@ def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART
         # Held over all rows, the weights would cost the registers of another CTA; the L1 cache holds them as well.
         scale = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
         tl.store(out + row.to(tl.int64) * out_stride + col, value * rstd * scale, mask=col < cols)
+
+
+@tle2cuda.jit
+def rms_norm_packed(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
+    """Long rows of one part, held as they arrived: as float32 they would not fit into the registers.
+
+    The squares are those of the negated row: widened alike twice, the compiler would do it once and keep the result.
+    """
+    col = tl.arange(0, PART)
+    place = reader.cursor(0)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        # What lies behind the row's end has arrived as zeros.
+        arrived = load_part(reader.wait(place).slot, PART)
+        reader.release(place)
+        place = place.advance()
+        negated = (-arrived).to(tl.float32)
+        rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + eps)
+        scale = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
+        tl.store(out + row.to(tl.int64) * out_stride + col, arrived.to(tl.float32) * rstd * scale, mask=col < cols)
 
 
 @tle2cuda.jit
@@ -68,13 +106,17 @@ def persistent_rms_norm(
     PARTS: tl.constexpr,
     WIDTH: tl.constexpr,
     STAGES: tl.constexpr,
+    PACKED: tl.constexpr,
 ):
     ring = tle.gpu.alloc(
         [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
     )
     pipe = tle.pipe(capacity=STAGES, name="parts", part=ring)
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
-    if PARTS == 1:
+    if PACKED:
+        reduce_packed = (rms_norm_packed, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
+        tle.gpu.warp_specialize([reduce_packed, fetch], [1])
+    elif PARTS == 1:
         reduce = (rms_norm_in_registers, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
         tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
@@ -88,6 +130,7 @@ def persistent_rms_norm_rows(
     out: Any,
     eps: float = 1e-5,
     *,
+    form: str | None = None,
     stages: int | None = None,
     num_warps: int | None = None,
     ctas: int | None = None,
@@ -99,6 +142,7 @@ def persistent_rms_norm_rows(
         weight: [cols].
         out: Like `x`.
         eps: Added to the mean square.
+        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: by their length.
         stages: Parts of 16 KiB, or rows, that the ring holds.
         num_warps: Warps that reduce a row.
         ctas: CTAs of a multiprocessor.
@@ -106,14 +150,15 @@ def persistent_rms_norm_rows(
     Raises:
         ValueError: The arrays do not fit each other, TMA or shared memory.
     """
-    plan, grid = prepare(x, out, {"stages": stages, "num_warps": num_warps, "ctas": ctas})
+    plan, grid = prepare(x, out, {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     if tuple(weight.shape) != (cols,):
         raise ValueError(f"expected {cols} weights, got shape {tuple(weight.shape)}")
     strides = row_stride(x), row_stride(out)
     if rows == 0:
         return out
-    persistent_rms_norm[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), **plan.options())
+    kernel = rms_norm_ahead if plan.form == "ahead" else persistent_rms_norm
+    kernel[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), **plan.options())
     return out
 
 

@@ -1,7 +1,11 @@
 """Rows of a matrix through a ring in shared memory: what persistent kernels on rows share.
 
-A CTA stays on its multiprocessor and takes every so many-th row. One warp asks the copy engine for rows, in parts of at
-most 16 KiB, as far ahead as the ring has room; the others reduce the row that has arrived.
+A CTA stays on its multiprocessor and takes every so many-th row. The next rows are on their way in one of four forms:
+
+- "ring": one warp asks the copy engine for rows as far ahead as the ring has room, the others hold a row as float32;
+- "packed": the same, but a row is held as it arrived, in half the registers, and widened each time it is used;
+- "parts": rows arrive in parts of 16 KiB and stay in shared memory until they are reduced;
+- "ahead": no ring and no worker, each thread loads its share of the next row before it reduces this one.
 """
 
 from __future__ import annotations
@@ -14,9 +18,15 @@ import tle2cuda.language as tl
 from kernels.matrices import check_same, has_tensor_copies, persistent_ctas, power_of_two, row_stride
 from tle2cuda.language import tle
 
-PART_BYTES = 16384
-REGISTER_FILE = 65536
-FEW_REGISTERS = 48  # that a thread needs for 64 bytes of a row
+FORMS = ("ring", "packed", "parts", "ahead")
+PART_BYTES = 16384  # also the longest row that is held as float32
+PACKED_BYTES = 128 * 1024  # the longest row that 16 warps hold as it arrived, beside the next one in shared memory
+PACKED_THREAD_BYTES = 256  # 64 registers of the 96 that 17 warps can have
+RING_SHORT_BYTES = 4096  # up to here 8 CTAs were faster than 12 on an H200, from 8 KiB on 12 were
+MULTIPROCESSOR_WARPS = 64
+AHEAD_WARPS = 28  # which leave 72 registers, 64 do not quite do for this row and the next
+PACKED_WARPS = 20  # which leave 96
+QUARTER_REGISTERS = 512  # registers of each lane in a quarter of a multiprocessor, shared by every fourth warp
 RING_BYTES = 208 * 1024  # of the 227 KiB that a CTA can have on sm_90
 PANEL = 256  # elements: the widest box of the copy engine
 
@@ -55,15 +65,17 @@ class Plan:
     """How rows are cut and spread.
 
     Attributes:
+        form: One of `FORMS`.
         part: Elements of a part, a power of two.
         parts: Parts of a row.
         width: Width of the engine's boxes.
-        stages: Parts that the ring holds.
+        stages: Parts that the ring holds; 0 without a ring.
         num_warps: Warps that reduce.
         ctas_per_multiprocessor: How many are resident at once.
         max_registers: Of a thread, so that they are.
     """
 
+    form: str
     part: int
     parts: int
     width: int
@@ -74,46 +86,93 @@ class Plan:
 
     def constants(self) -> dict[str, int]:
         """The kernels' constexpr parameters."""
-        return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages}
+        if self.form == "ahead":
+            return {"BLOCK": self.part}
+        packed = self.form == "packed"
+        return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages, "PACKED": packed}
 
     def options(self) -> dict[str, int]:
         """How they are launched."""
         return {"num_warps": self.num_warps, "maxnreg": self.max_registers}
 
 
+def registers_beside(warps: int) -> int:
+    """Registers that a thread can have when so many warps share a multiprocessor, whose quarters each have their own."""
+    return min(QUARTER_REGISTERS // -(-warps // 4) // 8 * 8, 255)
+
+
+def default_form(cols: int, itemsize: int) -> str:
+    """The form for rows of `cols` elements."""
+    row_bytes = power_of_two(cols) * itemsize
+    if row_bytes <= PART_BYTES:
+        return "ring"
+    # Rows that are no whole panels take a request for every 256 elements.
+    return "packed" if row_bytes <= PACKED_BYTES and cols % PANEL == 0 else "parts"
+
+
 def plan_rows(
-    cols: int, itemsize: int, *, stages: int | None = None, num_warps: int | None = None, ctas: int | None = None
+    cols: int,
+    itemsize: int,
+    *,
+    form: str | None = None,
+    stages: int | None = None,
+    num_warps: int | None = None,
+    ctas: int | None = None,
 ) -> Plan:
     """A plan for rows of `cols` elements; what is given stays as given.
 
     Args:
         cols: Elements of a row.
         itemsize: Bytes of one.
-        stages: Parts that the ring holds. Left out: twice a row, as far as there is room.
-        num_warps: Warps that reduce. Left out: 64 bytes of a row for each thread, 16 warps at most.
-        ctas: CTAs of a multiprocessor. Left out: as many as have room in half of its shared memory and in its registers.
+        form: One of `FORMS`. Left out: "ring" up to 16 KiB, "packed" up to 128 KiB, "parts" beyond.
+        stages: Parts that the ring holds. Left out: twice a row, as far as there is room, and one packed row.
+        num_warps: Warps that reduce. Left out: 64 bytes of a row for each thread, 256 of a packed one, 16 warps at most.
+        ctas: CTAs of a multiprocessor. Left out: as many as have room.
 
     Raises:
-        ValueError: A row does not fit into shared memory beside a part of the next one.
+        ValueError: There is no such form, or a row does not fit into it.
     """
-    part = max(min(power_of_two(cols), PART_BYTES // itemsize), 16 // itemsize)
+    form = form or default_form(cols, itemsize)
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
+    row_bytes = max(power_of_two(cols) * itemsize, 16)
+    longest = {"ring": PART_BYTES, "ahead": PART_BYTES, "packed": PACKED_BYTES}.get(form, row_bytes)
+    if row_bytes > longest:
+        raise ValueError(f"rows of {cols * itemsize} bytes are too long for {form!r}, {longest} bytes")
+    part = (min(row_bytes, PART_BYTES) if form == "parts" else row_bytes) // itemsize
+    if form == "ahead":
+        warps = num_warps or max(1, row_bytes // (64 * 32))
+        resident = ctas or max(1, min(AHEAD_WARPS // warps, 32))
+        return Plan(form, part, 1, part, 0, warps, resident, registers_beside(warps * resident))
     parts = -(-cols // part)
     room = RING_BYTES // (part * itemsize)
-    if parts >= room:
+    if form == "parts" and parts >= room:
         raise ValueError(f"rows of {cols * itemsize} bytes do not fit into shared memory, {RING_BYTES} bytes")
-    stages = stages or min(2 * parts, room)
+    stages = stages or (1 if form == "packed" else min(2 * parts, room))
     if stages < parts:
         raise ValueError(f"a row has {parts} parts, a ring of {stages} stages cannot hold it")
-    warps = num_warps or max(1, min(power_of_two(cols) * itemsize // (64 * 32), 16))
-    ring_bytes = stages * part * itemsize
-    threads = 32 * (warps + 1)
-    resident = ctas or max(1, min(REGISTER_FILE // (threads * FEW_REGISTERS), 128 * 1024 // ring_bytes, 32))
-    registers = min(REGISTER_FILE // (threads * resident) // 8 * 8, 255)
+    warps = num_warps or _ring_warps(form, row_bytes)
+    resident = ctas or _ring_ctas(form, row_bytes, stages * part * itemsize, warps + 1)
     width = PANEL if cols % PANEL == 0 and part > PANEL else part
-    return Plan(part, parts, width, stages, warps, resident, registers)
+    return Plan(form, part, parts, width, stages, warps, resident, registers_beside((warps + 1) * resident))
 
 
-def prepare(x: Any, out: Any, options: dict[str, int | None]) -> tuple[Plan, int]:
+def _ring_warps(form: str, row_bytes: int) -> int:
+    """Warps that reduce what arrives by the copy engine."""
+    if form == "packed":
+        return max(1, min(row_bytes // (PACKED_THREAD_BYTES * 32), 16))
+    return max(4, min(row_bytes // (64 * 32), 16))
+
+
+def _ring_ctas(form: str, row_bytes: int, ring_bytes: int, warps: int) -> int:
+    """CTAs of a multiprocessor, each with a ring and so many warps."""
+    most = {"ring": 8 if row_bytes <= RING_SHORT_BYTES else 12, "packed": 32, "parts": 4}[form]
+    ring_room = PACKED_BYTES if form != "ring" else RING_BYTES
+    fitting_warps = PACKED_WARPS if form == "packed" else MULTIPROCESSOR_WARPS
+    return max(1, min(most, ring_room // ring_bytes, fitting_warps // warps))
+
+
+def prepare(x: Any, out: Any, options: dict[str, Any]) -> tuple[Plan, int]:
     """The plan for two matrices, and how many CTAs share the rows.
 
     Raises:
@@ -121,8 +180,12 @@ def prepare(x: Any, out: Any, options: dict[str, int | None]) -> tuple[Plan, int
     """
     check_same(x=x, out=out)
     rows, cols = x.shape
+    row_stride(x)
     row_stride(out)
-    if not has_tensor_copies(x):
-        raise ValueError("TMA needs an address and a row stride that are multiples of 16 bytes")
     plan = plan_rows(cols, x.itemsize, **options)
+    if plan.form != "ahead" and not has_tensor_copies(x):
+        raise ValueError(
+            "TMA needs an address and a row stride that are multiples of 16 bytes; "
+            f"rows of up to {PART_BYTES} bytes do without it in the form 'ahead'"
+        )
     return plan, persistent_ctas(x, rows, plan.ctas_per_multiprocessor)

@@ -7,11 +7,33 @@ from typing import Any
 import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import row_stride
-from kernels.persistent_rows import fetch_rows, load_part, prepare
+from kernels.persistent_rows import default_form, fetch_rows, load_part, prepare
 from kernels.softmax import softmax_reference
 from tle2cuda.language import tle
 
-__all__ = ["persistent_softmax", "persistent_softmax_rows", "softmax_reference"]
+__all__ = ["persistent_softmax", "persistent_softmax_rows", "softmax_ahead", "softmax_reference"]
+
+LOG2_E = tl.constexpr(1.4426950408889634)
+
+
+@tle2cuda.jit
+def softmax_ahead(out, x, rows, cols, out_stride, x_stride, BLOCK: tl.constexpr):
+    """No ring: the next row is loaded into registers while this one is reduced."""
+    col = tl.arange(0, BLOCK)
+    inside = col < cols
+    first = tl.program_id(0)
+    source = x + first.to(tl.int64) * x_stride + col
+    coming = tl.load(source, mask=inside & (first < rows), other=-float("inf"))
+    for row in range(first, rows, tl.num_programs(0)):
+        logits = coming.to(tl.float32)
+        following = row + tl.num_programs(0)
+        source = x + following.to(tl.int64) * x_stride + col
+        coming = tl.load(source, mask=inside & (following < rows), other=-float("inf"))
+
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less.
+        weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)
+        scale = 1.0 / tl.sum(weight, axis=0)
+        tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=inside)
 
 
 @tle2cuda.jit
@@ -27,6 +49,34 @@ def softmax_in_registers(reader, out, rows, cols, out_stride, PART: tl.constexpr
         weight = tl.exp(logits - tl.max(logits, axis=0))
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=col < cols)
+
+
+@tle2cuda.jit
+def larger(a, b):
+    return tl.maximum(a, b).to(a.dtype)
+
+
+@tle2cuda.jit
+def softmax_packed(reader, out, rows, cols, out_stride, PART: tl.constexpr):
+    """Long rows of one part, held as they arrived (float16, float32): as float32 they would not fit into the registers.
+
+    So nothing wide may live from one pass to the next. The highest is found without widening, and the output widens the
+    negated row: widened alike twice, the compiler would do it once and keep the result. The output's exponent takes the
+    logarithm of the total with it, which saves the multiplication by 1 / total.
+    """
+    col = tl.arange(0, PART)
+    place = reader.cursor(0)
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        arrived = load_part(reader.wait(place).slot, PART)
+        reader.release(place)
+        place = place.advance()
+        logits = tl.where(col < cols, arrived, -float("inf"))
+        peak = tl.reduce(logits, 0, larger).to(tl.float32)
+        relative = logits.to(tl.float32) - peak
+        total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axis=0))
+        negated = peak + (-logits).to(tl.float32)
+        weight = tl.exp2(negated * -LOG2_E - total_log2)
+        tl.store(out + row.to(tl.int64) * out_stride + col, weight, mask=col < cols)
 
 
 @tle2cuda.jit
@@ -71,13 +121,17 @@ def persistent_softmax(
     PARTS: tl.constexpr,
     WIDTH: tl.constexpr,
     STAGES: tl.constexpr,
+    PACKED: tl.constexpr,
 ):
     ring = tle.gpu.alloc(
         [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
     )
     pipe = tle.pipe(capacity=STAGES, name="parts", part=ring)
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
-    if PARTS == 1:
+    if PACKED:
+        reduce_packed = (softmax_packed, (pipe.reader(), out, rows, cols, out_stride, PART))
+        tle.gpu.warp_specialize([reduce_packed, fetch], [1])
+    elif PARTS == 1:
         reduce = (softmax_in_registers, (pipe.reader(), out, rows, cols, out_stride, PART))
         tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
@@ -86,13 +140,20 @@ def persistent_softmax(
 
 
 def persistent_softmax_rows(
-    x: Any, out: Any, *, stages: int | None = None, num_warps: int | None = None, ctas: int | None = None
+    x: Any,
+    out: Any,
+    *,
+    form: str | None = None,
+    stages: int | None = None,
+    num_warps: int | None = None,
+    ctas: int | None = None,
 ) -> Any:
     """Writes the softmax of each row of `x` to `out`: matrices of one shape and dtype.
 
     Args:
         x: Its rows begin at multiples of 16 bytes and fit into shared memory, 208 KiB.
         out: The target.
+        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: by their length.
         stages: Parts of 16 KiB, or rows, that the ring holds.
         num_warps: Warps that reduce a row.
         ctas: CTAs of a multiprocessor.
@@ -100,10 +161,13 @@ def persistent_softmax_rows(
     Raises:
         ValueError: The matrices do not fit each other, TMA or shared memory.
     """
-    plan, grid = prepare(x, out, {"stages": stages, "num_warps": num_warps, "ctas": ctas})
+    if form is None and "bfloat16" in str(x.dtype) and default_form(x.shape[1], x.itemsize) == "packed":
+        form = "parts"  # the highest of bfloat16 is found in float32, and the widened row does not fit into the registers
+    plan, grid = prepare(x, out, {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     strides = row_stride(out), row_stride(x)
     if rows == 0:
         return out
-    persistent_softmax[(grid,)](out, x, rows, cols, *strides, **plan.constants(), **plan.options())
+    kernel = softmax_ahead if plan.form == "ahead" else persistent_softmax
+    kernel[(grid,)](out, x, rows, cols, *strides, **plan.constants(), **plan.options())
     return out

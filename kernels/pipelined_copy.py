@@ -127,7 +127,7 @@ def copy_rows(
     out: Any,
     form: str = "cp_async",
     *,
-    tile_bytes: int = 4096,
+    tile_bytes: int = 2048,
     tiles: int | None = None,
     stages: int | None = None,
     num_warps: int | None = None,
@@ -139,7 +139,7 @@ def copy_rows(
         out: The target.
         form: "pointer", "cp_async" or "tma".
         tile_bytes: Bytes of one tile, a power of two.
-        tiles: Tiles that a CTA copies. Left out: 4, and 1 by TMA, where more wait for each other.
+        tiles: Tiles that a CTA copies. Left out: 4 by pointers, else 1: many CTAs hide more than a ring does.
         stages: Tiles that may be on their way at a time; left out: as many as a CTA copies.
         num_warps: Warps of a CTA; left out: 16 bytes of a tile for each thread, and 1 by TMA.
 
@@ -151,7 +151,7 @@ def copy_rows(
         raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     rows, cols = x.shape
     strides = row_stride(x), row_stride(out)
-    tiles = tiles or (1 if form == "tma" else 4)
+    tiles = tiles or (4 if form == "pointer" else 1)
     stages = min(stages or tiles, tiles)
     if rows == 0 or cols == 0:
         return out

@@ -35,14 +35,17 @@ def transpose(x, out, rows, cols, x_stride, out_stride, BLOCK: tl.constexpr, STO
         tl.store(target_tile, turned, mask=(out_row < cols)[:, None] & (out_col < rows)[None, :])
 
 
-def transpose_matrix(x: Any, out: Any, *, block: int = 64, num_warps: int = 8, store_by_tma: bool = False) -> Any:
+def transpose_matrix(
+    x: Any, out: Any, *, block: int | None = None, num_warps: int | None = None, store_by_tma: bool = False
+) -> Any:
     """Writes the transpose of `x` [rows, cols] to `out` [cols, rows], of one dtype.
 
     Args:
         x: Its rows begin at multiples of 16 bytes.
         out: The target; its rows too when `store_by_tma`.
-        block: Rows and columns of a tile, a power of two.
-        num_warps: Warps of a CTA.
+        block: Rows and columns of a tile, a power of two. Left out: 64, 128 of elements of less than 4 bytes, 32 when
+            `store_by_tma`.
+        num_warps: Warps of a CTA. Left out: 8, 4 when `store_by_tma`.
         store_by_tma: Whether tiles leave by the copy engine, too.
 
     Raises:
@@ -55,6 +58,8 @@ def transpose_matrix(x: Any, out: Any, *, block: int = 64, num_warps: int = 8, s
         raise ValueError("TMA needs addresses and row strides that are multiples of 16 bytes")
     if rows == 0 or cols == 0:
         return out
+    block = block or (32 if store_by_tma else 64 if x.itemsize >= 4 else 128)
+    num_warps = num_warps or (4 if store_by_tma else 8)
     grid = (-(-rows // block) * -(-cols // block),)
     strides = row_stride(x), row_stride(out)
     transpose[grid](x, out, rows, cols, *strides, BLOCK=block, STORE_BY_TMA=store_by_tma, num_warps=num_warps)

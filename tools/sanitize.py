@@ -133,7 +133,7 @@ def run_gather_scale(cupy: Any) -> None:
 
 
 def run_persistent_rows(cupy: Any) -> None:
-    for shape in (*ASYNCHRONOUS_SHAPES, (300, 1024), (3, 20000)):
+    for shape in (*ASYNCHRONOUS_SHAPES, (300, 1024), (3, 20000), (300, 16384)):
         x, weight = (np.random.default_rng(0).standard_normal(s).astype(np.float16) for s in (shape, shape[1]))
         out = cupy.empty(shape, np.float16)
         persistent_softmax.persistent_softmax_rows(cupy.asarray(x), out)

@@ -43,13 +43,22 @@ def _persistent_rows() -> Iterator[ShippedKernel]:
     softmax = {"out": _HALVES, "x": _HALVES, **sizes, "out_stride": _ALIGNED, "x_stride": _ALIGNED}
     norm = {"x": _HALVES, "weight": _HALVES, "out": _HALVES, **sizes}
     norm |= {"x_stride": _ALIGNED, "out_stride": _ALIGNED, "eps": "fp32"}
-    for name, signature, cols in (
-        ("persistent_softmax", softmax, 4096),
-        ("persistent_softmax", softmax, 16384),
-        ("persistent_rms_norm", norm, 4096),
+    for name, signature, cols, form in (
+        ("softmax", softmax, 4096, "ring"),
+        ("softmax", softmax, 16384, "packed"),
+        ("softmax", softmax, 16384, "parts"),
+        ("softmax", softmax, 4096, "ahead"),
+        ("rms_norm", norm, 4096, "ring"),
+        ("rms_norm", norm, 16384, "packed"),
     ):
-        plan = plan_rows(cols, 2)
-        yield ShippedKernel(f"{name}_{cols}", f"kernels.{name}", name, signature, plan.constants(), plan.num_warps)
+        plan = plan_rows(cols, 2, form=form)
+        module = f"kernels.persistent_{name}"
+        function, title = f"persistent_{name}", f"persistent_{name}_{cols}"
+        if form == "parts":
+            title = f"persistent_{name}_parts_{cols}"
+        if form == "ahead":
+            function, title = f"{name}_ahead", f"{name}_ahead_{cols}"
+        yield ShippedKernel(title, module, function, signature, plan.constants(), plan.num_warps)
 
 
 def _others() -> Iterator[ShippedKernel]:

@@ -100,29 +100,41 @@ def test_gather_and_scale(by_tma: bool) -> None:
 
 
 ROWS = pytest.mark.parametrize(
-    "cols, part_bytes, stages",
-    [(136, 16384, None), (512, 16384, 3), (1000, 512, None), (1024, 512, 9)],
-    ids=["one part", "one part of panels", "parts", "parts and one more"],
+    "form, cols, part_bytes, stages",
+    [
+        ("ring", 136, 16384, None),
+        ("ring", 512, 16384, 3),
+        ("parts", 1000, 512, None),
+        ("parts", 1024, 512, 9),
+        ("packed", 200, 512, None),
+        ("packed", 512, 512, 2),
+        ("ahead", 200, 16384, None),
+    ],
+    ids=["one part", "one part of panels", "parts", "parts and one more", "packed", "packed panels", "ahead"],
 )
 
 
 @ROWS
-def test_persistent_softmax(monkeypatch: pytest.MonkeyPatch, cols: int, part_bytes: int, stages: int | None) -> None:
+def test_persistent_softmax(
+    monkeypatch: pytest.MonkeyPatch, form: str, cols: int, part_bytes: int, stages: int | None
+) -> None:
     two_ctas(monkeypatch, persistent_rows)
     monkeypatch.setattr(persistent_rows, "PART_BYTES", part_bytes)
     x = floats((7, cols), np.float16)
     out = np.zeros_like(x)
-    persistent_softmax_rows(x, out, stages=stages, num_warps=2)
+    persistent_softmax_rows(x, out, form=form, stages=stages, num_warps=2)
     np.testing.assert_allclose(out, softmax_reference(x), rtol=1e-3, atol=1e-6)
 
 
 @ROWS
-def test_persistent_rms_norm(monkeypatch: pytest.MonkeyPatch, cols: int, part_bytes: int, stages: int | None) -> None:
+def test_persistent_rms_norm(
+    monkeypatch: pytest.MonkeyPatch, form: str, cols: int, part_bytes: int, stages: int | None
+) -> None:
     two_ctas(monkeypatch, persistent_rows)
     monkeypatch.setattr(persistent_rows, "PART_BYTES", part_bytes)
     x, weight = floats((7, cols), np.float16), floats(cols, np.float16)
     out = np.zeros_like(x)
-    persistent_rms_norm_rows(x, weight, out, stages=stages, num_warps=2)
+    persistent_rms_norm_rows(x, weight, out, form=form, stages=stages, num_warps=2)
     np.testing.assert_allclose(out, rms_norm_reference(x, weight), rtol=4e-3, atol=2e-3)
 
 
@@ -153,5 +165,5 @@ def test_lanes_that_lag_miss_no_phase(monkeypatch: pytest.MonkeyPatch, stages: i
     two_ctas(monkeypatch, persistent_rows)
     x = floats((24, 64), np.float16)
     out = np.zeros_like(x)
-    persistent_softmax_rows(x, out, stages=stages, num_warps=1)
+    persistent_softmax_rows(x, out, form="ring", stages=stages, num_warps=1)
     np.testing.assert_allclose(out, softmax_reference(x), rtol=1e-3, atol=1e-6)

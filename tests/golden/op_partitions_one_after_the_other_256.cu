@@ -74,18 +74,20 @@ one_after_the_other(const int* __restrict__ x, int* out, const int n)
         }
         all_warps_barrier();  // all partitions are done
         all_warps_barrier();  // what the default warps did in front
-        const int thread = threadIdx.x - 128;
+        {  // add_into: warps 4 to 7
+            const int thread = threadIdx.x - 128;
 
-        // i = tl.arange(0, B)                                               async_partitions.py:123
-        const int i_3 = 2 * thread;
+            // i = tl.arange(0, B)                                           async_partitions.py:123
+            const int i_3 = 2 * thread;
 
-        // tl.store(p, tl.load(p) + tl.load(x + row * B + i))                async_partitions.py:117
-        const Vector<int, 2> buffer_value_4 = load_vector<2>(&shared.buffer[0][i_3]);
-        const Vector<int, 2> x_value_2 = load_vector<2>(x + i_3);
-        Vector<int, 2> buffer_value_5;
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) buffer_value_5[k] = buffer_value_4[k] + x_value_2[k];
-        store_vector(&shared.buffer[0][i_3], buffer_value_5);
+            // tl.store(p, tl.load(p) + tl.load(x + row * B + i))            async_partitions.py:117
+            const Vector<int, 2> buffer_value_4 = load_vector<2>(&shared.buffer[0][i_3]);
+            const Vector<int, 2> x_value_2 = load_vector<2>(x + i_3);
+            Vector<int, 2> buffer_value_5;
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) buffer_value_5[k] = buffer_value_4[k] + x_value_2[k];
+            store_vector(&shared.buffer[0][i_3], buffer_value_5);
+        }
         all_warps_barrier();  // all partitions are done
         return;
     }

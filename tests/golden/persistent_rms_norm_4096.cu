@@ -1,4 +1,4 @@
-// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:58 (persistent_rms_norm). Do not edit.
+// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:96 (persistent_rms_norm). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -7,7 +7,7 @@
 //             out_stride i32 divisible by 16, eps fp32
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
 //             box (1, 16, 256)
-//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2
+//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
 
 #include <cuda_fp16.h>
 
@@ -201,10 +201,10 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:72
-    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:27
-    alignas(8) Barrier parts_full[2];         // persistent_rms_norm.py:75
-    alignas(8) Barrier parts_empty[2];        // persistent_rms_norm.py:75
+    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:111
+    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:46
+    alignas(8) Barrier parts_full[2];         // persistent_rms_norm.py:114
+    alignas(8) Barrier parts_empty[2];        // persistent_rms_norm.py:114
 };
 static_assert(sizeof(Shared) <= 16512, "the launch contract gives the CTA this much shared memory");
 
@@ -228,19 +228,19 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:39
+                // slot = writer.acquire(place)                                persistent_rows.py:49
                 mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
 
-                // place = place.advance()                                     persistent_rows.py:45
+                // place = place.advance()                                     persistent_rows.py:55
                 const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
                 place_lap += static_cast<int>(place_stage + 1 == 2);
                 place_stage = place_stage_2;
@@ -252,15 +252,15 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
     const int thread = threadIdx.x;
 
     // rms_norm_in_registers: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:22
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:41
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:24
+        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:43
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> value[4];
 
@@ -269,19 +269,19 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         for (int run = 0; run < 4; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
-            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:24
+            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:43
             #pragma unroll
             for (int k = 0; k < 8; ++k) value[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_rms_norm.py:25
+        // reader.release(place)                                           persistent_rms_norm.py:44
         mbarrier_arrive_warp(&shared.parts_empty[place_stage]);
-        // place = place.advance()                                         persistent_rms_norm.py:26
+        // place = place.advance()                                         persistent_rms_norm.py:45
         place_lap += static_cast<int>(place_stage + 1 == 2);
         default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
-        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:27
+        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:46
         float sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -292,13 +292,13 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:20
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:39
             const int col = 8 * thread + 1024 * run;
-            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:29
+            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:48
             const bool inside = col < cols;
             const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
 
-            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:30
+            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:49
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {

@@ -1,13 +1,13 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:63 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:113 (persistent_softmax). Do not edit.
 //
-//   target    sm_90a, 544 threads per CTA, 65792 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 65792 bytes of dynamic shared memory
-//   warps     softmax_in_parts on warps 0 to 15, fetch_rows on warp 16
+//   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   warps     softmax_packed on warps 0 to 3, fetch_rows on warp 4
 //   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
-//             box (1, 32, 256)
-//   constants PART = 8192, PARTS = 2, WIDTH = 256, STAGES = 4
+//             box (1, 64, 256)
+//   constants PART = 16384, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
 
 #include <cuda_fp16.h>
 
@@ -18,12 +18,12 @@ using Barrier = unsigned long long;                      // one mbarrier object
 // What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
-// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
-__device__ __forceinline__ float divide_approx(float a, float b)
+// 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
+__device__ __forceinline__ float exp2_approx(float x)
 {
-    float quotient;
-    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
-    return quotient;
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
@@ -40,6 +40,42 @@ __device__ __forceinline__ void fence_mbarrier_init()
 __device__ __forceinline__ float infinity()
 {
     return __int_as_float(0x7f800000);
+}
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
+template <int MASK, typename T>
+__device__ __forceinline__ T shuffle_xor(T value)
+{
+    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
+}
+
+// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
+// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
+template <int MASK, typename T, typename Combine>
+__device__ __forceinline__ T lanes_all_reduce_in_order(T value, Combine combine)
+{
+    if constexpr (MASK != 0) {
+        constexpr int LOWEST = MASK & -MASK;
+        const T other = shuffle_xor<LOWEST>(value);
+        const bool is_upper = threadIdx.x & LOWEST;
+        value = combine(is_upper ? other : value, is_upper ? value : other);
+        value = lanes_all_reduce_in_order<MASK & (MASK - 1)>(value, combine);
+    }
+    return value;
 }
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
@@ -167,61 +203,49 @@ __device__ __forceinline__ void tma_load_3d(void* destination, const TensorMap* 
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
 
-// Barrier of the 512 threads of the default warps: hardware barrier 1.
-__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 512); }
+// Barrier of the 128 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[4][32][256];     // persistent_softmax.py:75
-    alignas(16) float peak_slots[16];         // scratch of persistent_softmax.py:44
-    alignas(16) float sum_slots[16];          // scratch of persistent_softmax.py:52
-    alignas(8) Barrier parts_full[4];         // persistent_softmax.py:78
-    alignas(8) Barrier parts_empty[4];        // persistent_softmax.py:78
+    alignas(128) __half ring[1][64][256];     // persistent_softmax.py:126
+    alignas(16) __half custom_slots[4];       // scratch of persistent_softmax.py:74
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:76
+    alignas(8) Barrier parts_full;            // persistent_softmax.py:129
+    alignas(8) Barrier parts_empty;           // persistent_softmax.py:129
 };
-static_assert(sizeof(Shared) <= 65792, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(544)
+extern "C" __global__ void __launch_bounds__(160)
 persistent_softmax(__half* out, const int rows, const int cols, const int out_stride,
                    const __grid_constant__ TensorMap x_map)
 {
-    extern __shared__ __align__(128) unsigned char shared_bytes[];
-    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
+    __shared__ Shared shared;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < 4; ++stage) {
-            mbarrier_init(&shared.parts_full[stage], 1);
-            mbarrier_init(&shared.parts_empty[stage], 16);
-        }
+        mbarrier_init(&shared.parts_full, 1);
+        mbarrier_init(&shared.parts_empty, 4);
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 16) {  // fetch_rows: warp 16
-        if (threadIdx.x == 512) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+    if (warp >= 4) {  // fetch_rows: warp 4
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
-            int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // for part in range(PARTS):                                   persistent_rows.py:38
-                int place_stage_2 = place_stage;
-                int place_lap_2 = place_lap;
-                for (int part = 0; part < 2; ++part) {
-                    // slot = writer.acquire(place)                            persistent_rows.py:39
-                    mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:43
-                    mbarrier_expect_bytes(&shared.parts_full[place_stage_2], 16384);
-                    tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.parts_full[place_stage_2], 0, part * 32, row);
-                    // place = place.advance()                                 persistent_rows.py:45
-                    place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
-                    place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
-                }
-                place_stage = place_stage_2;
-                place_lap = place_lap_2;
+                // slot = writer.acquire(place)                                persistent_rows.py:49
+                mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
+                mbarrier_expect_bytes(&shared.parts_full, 32768);
+                tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
+                // place = place.advance()                                     persistent_rows.py:55
+                place_lap += 1;
             }
         }
         return;
@@ -229,144 +253,93 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     const int thread = threadIdx.x;
 
-    // softmax_in_parts: warps 0 to 15
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:37
+    // softmax_packed: warps 0 to 3
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:69
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
-    int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // for part in range(PARTS):                                        persistent_softmax.py:40
-        Vector<float, 8> highest[2];
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:70
+        mbarrier_wait(&shared.parts_full, place_lap & 1);
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+        __half* const view = &shared.ring[0][0][0];
+        Vector<__half, 8> arrived[16];
+
+        // tile [16384]: element = 8 * thread + 1024 * run + k;  run < 16, k < 8
         #pragma unroll
-        for (int run = 0; run < 2; ++run)
-            #pragma unroll
-            for (int k = 0; k < 8; ++k)
-                highest[run][k] = -infinity();
-        int ahead_stage = place_stage;
-        int ahead_lap = place_lap;
-        for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:41
-            mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
-            __half* const view = &shared.ring[ahead_stage][0][0];
-            // ahead = ahead.advance()                                      persistent_softmax.py:43
-            ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
-            // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
-            #pragma unroll
-            for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
-                const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
-
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:35
-                const int col = 8 * thread + 4096 * run;
-                #pragma unroll
-                for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PAR ...  persistent_softmax.py:41
-                    const float logits = __half2float(ring_value[k]);
-                    // highest = tl.maximum(highest, tl.where(part * P ...  persistent_softmax.py:42
-                    highest[run][k] = fmaxf(highest[run][k], part * 8192 + col < cols ? logits : -infinity());
-                }
-            }
-            ahead_stage = ahead_stage + 1 == 4 ? 0 : ahead_stage + 1;
+        for (int run = 0; run < 16; ++run) {
+            arrived[run] = load_vector<8>(&view[8 * thread + 1024 * run]);
         }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // peak = tl.max(highest, axis=0)                                   persistent_softmax.py:44
-        float peak = highest[0][0];
+        // reader.release(place)                                            persistent_softmax.py:71
+        mbarrier_arrive_warp(&shared.parts_empty);
+
+        // place = place.advance()                                          persistent_softmax.py:72
+        place_lap += 1;
+        Vector<__half, 8> logits[16];
         #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) peak = fmaxf(peak, highest[run][k]);
-        }
-        peak = partition_all_reduce(peak, shared.peak_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
+        for (int run = 0; run < 16; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:67
+            const int col = 8 * thread + 1024 * run;
 
-        // for part in range(PARTS):                                        persistent_softmax.py:48
-        Vector<float, 8> weights[2];
+            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:73
+            const bool inside = col < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                logits[run][k] = inside ? arrived[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.reduce(logits, 0, larger).to(tl.float32)               persistent_softmax.py:74
+        const auto combine = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half logits_combined = logits[0][0];
         #pragma unroll
-        for (int run = 0; run < 2; ++run)
-            #pragma unroll
-            for (int k = 0; k < 8; ++k)
-                weights[run][k] = 0.0f;
-        int ahead_stage_2 = place_stage;
-        int ahead_lap_2 = place_lap;
-        for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(tl ...  persistent_softmax.py:49
-            mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
-            __half* const view = &shared.ring[ahead_stage_2][0][0];
-
-            // ahead = ahead.advance()                                      persistent_softmax.py:51
-            ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
-            #pragma unroll
-            for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PA ...  persistent_rows.py:50
-                const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
-
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:35
-                const int col = 8 * thread + 4096 * run;
-                #pragma unroll
-                for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PAR ...  persistent_softmax.py:49
-                    const float logits = __half2float(ring_value[k]);
-                    // weights += tl.where(part * PART + col < cols, t ...  persistent_softmax.py:50
-                    weights[run][k] += part * 8192 + col < cols ? __expf(logits - peak) : 0.0f;
-                }
-            }
-            ahead_stage_2 = ahead_stage_2 + 1 == 4 ? 0 : ahead_stage_2 + 1;
-        }
-
-        // scale = 1.0 / tl.sum(weights, axis=0)                            persistent_softmax.py:52
-        float weights_sum = 0.0f;
+        for (int k = 1; k < 128; ++k)
+            logits_combined = combine(logits_combined, logits[k / 8][k % 8]);
+        logits_combined = lanes_all_reduce_in_order<31>(logits_combined, combine);
+        if (thread % 32 == 0) shared.custom_slots[thread / 32] = logits_combined;
+        default_warps_barrier();  // the partial results of all warps are in their slots
+        logits_combined = shared.custom_slots[0];
         #pragma unroll
-        for (int run = 0; run < 2; ++run) {
+        for (int part = 1; part < 4; ++part)
+            logits_combined = combine(logits_combined, shared.custom_slots[part]);
+        const float peak = __half2float(logits_combined);
+
+        // total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axi ...  persistent_softmax.py:76
+        float sum = 0.0f;
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weights_sum += weights[run][k];
-        }
-        weights_sum = partition_all_reduce(weights_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
-        const float scale = divide_approx(1.0f, weights_sum);
-
-        // for part in range(PARTS):                                        persistent_softmax.py:55
-        int place_stage_2 = place_stage;
-        int place_lap_2 = place_lap;
-        for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:56
-            mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
-
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))    persistent_rows.py:50
-            __half* const view = &shared.ring[place_stage_2][0][0];
-            Vector<float, 8> logits[2];
-            #pragma unroll
-            for (int run = 0; run < 2; ++run) {
-                const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
-
-                // logits = load_part(reader.wait(place).slot, PART).t ...  persistent_softmax.py:56
-                #pragma unroll
-                for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
+            for (int k = 0; k < 8; ++k) {
+                // relative = logits.to(tl.float32) - peak                                  persistent_softmax.py:75
+                const float relative = __half2float(logits[run][k]) - peak;
+                sum += exp2_approx(relative * 1.442695f);
             }
-            fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
-
-            // reader.release(place)                                        persistent_softmax.py:57
-            mbarrier_arrive_warp(&shared.parts_empty[place_stage_2]);
-
-            // place = place.advance()                                      persistent_softmax.py:58
-            place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
-            #pragma unroll
-            for (int run = 0; run < 2; ++run) {
-                // tl.store(target + part * PART + col, tl.exp(logits ...   persistent_softmax.py:59
-                Vector<__half, 8> out_value;
-                #pragma unroll
-                for (int k = 0; k < 8; ++k) {
-                    out_value[k] = __float2half(__expf(logits[run][k] - peak) * scale);
-                }
-
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:35
-                const int col = 8 * thread + 4096 * run;
-                // tl.store(target + part * PART + col, tl.exp(logits ...   persistent_softmax.py:59
-                store_vector_if<uint4>(part * 8192 + col < cols, out + static_cast<long long>(row) * out_stride + part * 8192 + col, out_value);
-            }
-            place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
         }
-        place_stage = place_stage_2;
-        place_lap = place_lap_2;
+        sum = partition_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        const float total_log2 = log2f(sum);
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:79
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = peak + (-logits).to(tl.float32)                persistent_softmax.py:77
+                const float negated = peak + __half2float(__float2half(0.0f) - logits[run][k]);
+                // weight = tl.exp2(negated * -LOG2_E - total_log2)         persistent_softmax.py:78
+                const float weight = exp2_approx(negated * -1.442695f - total_log2);
+                out_value[k] = __float2half(weight);
+            }
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:67
+            const int col = 8 * thread + 1024 * run;
+            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:73
+            const bool inside = col < cols;
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:79
+            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+        }
     }
 }

@@ -1,4 +1,4 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:63 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:113 (persistent_softmax). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -7,7 +7,7 @@
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
 //             box (1, 16, 256)
-//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2
+//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
 
 #include <cuda_fp16.h>
 
@@ -172,11 +172,11 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][16][256];     // persistent_softmax.py:75
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:27
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:28
-    alignas(8) Barrier parts_full[2];         // persistent_softmax.py:78
-    alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:78
+    alignas(128) __half ring[2][16][256];     // persistent_softmax.py:126
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:49
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:50
+    alignas(8) Barrier parts_full[2];         // persistent_softmax.py:129
+    alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:129
 };
 static_assert(sizeof(Shared) <= 16512, "the launch contract gives the CTA this much shared memory");
 
@@ -200,19 +200,19 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:37
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:39
+                // slot = writer.acquire(place)                                persistent_rows.py:49
                 mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:43
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
                 mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
 
-                // place = place.advance()                                     persistent_rows.py:45
+                // place = place.advance()                                     persistent_rows.py:55
                 const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
                 place_lap += static_cast<int>(place_stage + 1 == 2);
                 place_stage = place_stage_2;
@@ -224,15 +224,15 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     const int thread = threadIdx.x;
 
     // softmax_in_registers: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:22
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:44
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:23
+        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:45
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:50
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> logits[4];
 
@@ -241,30 +241,30 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int run = 0; run < 4; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
-            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:23
+            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:45
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:24
+        // reader.release(place)                                            persistent_softmax.py:46
         mbarrier_arrive_warp(&shared.parts_empty[place_stage]);
 
-        // place = place.advance()                                          persistent_softmax.py:25
+        // place = place.advance()                                          persistent_softmax.py:47
         place_lap += static_cast<int>(place_stage + 1 == 2);
         Vector<float, 8> logits_2[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:20
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:42
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:26
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:48
             const bool inside = col < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits_2[run][k] = inside ? logits[run][k] : -infinity();
         }
 
-        // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:27
+        // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:49
         float logits_max = logits_2[0][0];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -279,7 +279,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:28
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:50
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -290,16 +290,16 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:29
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:51
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:20
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:42
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:26
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:48
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:29
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:51
             store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
         place_stage = place_stage + 1 == 2 ? 0 : place_stage + 1;

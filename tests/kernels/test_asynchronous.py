@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tle2cuda
+from kernels import persistent_rms_norm, persistent_softmax
 from kernels.gather_scale import gather_scale_reference, gather_scale_rows
 from kernels.persistent_rms_norm import persistent_rms_norm_rows, rms_norm_reference
 from kernels.persistent_rows import plan_rows
@@ -15,6 +17,7 @@ from kernels.pipelined_copy import FORMS, copy_reference, copy_rows
 from kernels.row_reduction import reduce_rows, reduce_rows_reference
 from kernels.softmax import softmax_reference
 from kernels.transpose import transpose_matrix, transpose_reference
+from tests.golden import GOLDEN_TARGET, nvrtc_compile
 from tests.kernels.test_rowwise import ON, TOLERANCE, host, on, random
 
 SHAPES = [(1, 8), (3, 64), (5, 1000), (2, 8200)]
@@ -117,6 +120,13 @@ def test_gather_and_scale(where, by_tma, count, cols, dtype):
 
 
 LONG = [(1, 8), (40, 136), (5, 4096), (2, 8448), (2, 20000)]
+FORMS_OF_ROWS = [
+    ("ahead", (40, 136)),
+    ("ahead", (5, 4096)),
+    ("packed", (7, 1000)),
+    ("packed", (2, 32768)),
+    ("parts", (3, 512)),
+]
 
 
 @ON
@@ -141,35 +151,116 @@ def test_persistent_rms_norm(where, shape, dtype):
 
 
 @ON
-def test_persistent_softmax_of_infinities(where):
-    x = np.full((2, 4100), -np.inf, np.float32)
-    x[0, [0, 5, 4099]] = [1.0, 2.0, 3.0]
-    x[1] = 5.0
+@pytest.mark.parametrize("form, shape", FORMS_OF_ROWS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_persistent_rows_in_every_form(where, form, shape, dtype):
+    x, weight = random(shape, dtype) * 3, random(shape[1], dtype, 1)
+    out = on(where, np.full_like(x, 7))
+    persistent_softmax_rows(on(where, x), out, form=form)
+    # An exponent of 2 that has the logarithm of the total in it is rounded to 2^-19 for the smallest weights.
+    limit = 5e-6 if form == "packed" else 0
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=max(TOLERANCE[dtype], limit), atol=1e-7)
+    out = on(where, np.full_like(x, 7))
+    persistent_rms_norm_rows(on(where, x), on(where, weight), out, form=form)
+    expected = rms_norm_reference(x, weight)
+    np.testing.assert_allclose(host(out), expected, rtol=2 * TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@ON
+@pytest.mark.parametrize("form", ["packed", "ahead", None])
+@pytest.mark.parametrize("scale", [1.0, 1000.0])
+def test_persistent_softmax_of_rows_far_from_zero(where, form, scale):
+    """What is added to all logits cancels, whatever it is."""
+    x = (random((3, 1024), "float16") * 2 + 50 * scale).astype(np.float16)
     out = on(where, np.empty_like(x))
-    persistent_softmax_rows(on(where, x), out)
-    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=2e-6)
+    persistent_softmax_rows(on(where, x), out, form=form)
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=2e-3, atol=1e-7)
+
+
+@ON
+@pytest.mark.parametrize("form, cols", [("ring", 4096), ("parts", 4100), ("packed", 4100), ("ahead", 4096)])
+def test_persistent_softmax_of_infinities(where, form, cols):
+    x = np.full((4, cols), -np.inf, np.float32)
+    x[0, [0, 5, cols - 1]] = [1.0, 2.0, 3.0]
+    x[1] = 5.0
+    x[3] = 1.0
+    x[3, 7] = np.nan
+    out = on(where, np.empty_like(x))
+    persistent_softmax_rows(on(where, x), out, form=form)
+    np.testing.assert_allclose(host(out)[:2], softmax_reference(x[:2]), rtol=2e-6)
+    assert np.isnan(host(out)[2:]).all()  # 0 / 0 where nothing is finite, and what a NaN is among
 
 
 @pytest.mark.parametrize(
-    "cols, itemsize, part, parts, width, stages",
+    "form, cols, itemsize, part, parts, width, stages",
     [
-        (4096, 2, 4096, 1, 256, 2),
-        (4095, 2, 4096, 1, 4096, 2),
-        (65536, 2, 8192, 8, 256, 13),
-        (20000, 4, 4096, 5, 4096, 10),
-        (2, 4, 4, 1, 4, 2),
+        ("ring", 4096, 2, 4096, 1, 256, 2),
+        ("ring", 4095, 2, 4096, 1, 4096, 2),
+        (None, 65536, 2, 65536, 1, 256, 1),
+        ("parts", 65536, 2, 8192, 8, 256, 13),
+        (None, 20000, 4, 4096, 5, 4096, 10),
+        ("ring", 2, 4, 4, 1, 4, 2),
+        ("ahead", 4096, 2, 4096, 1, 4096, 0),
     ],
 )
-def test_rows_are_cut_into_parts(cols, itemsize, part, parts, width, stages):
-    plan = plan_rows(cols, itemsize)
+def test_rows_are_cut_into_parts(form, cols, itemsize, part, parts, width, stages):
+    plan = plan_rows(cols, itemsize, form=form)
     assert (plan.part, plan.parts, plan.width, plan.stages) == (part, parts, width, stages)
+
+
+@pytest.mark.parametrize("form", ["ring", "packed", "parts", "ahead"])
+@pytest.mark.parametrize("cols", [8, 1024, 4096, 8192, 16384, 32768, 65536])
+def test_planned_ctas_are_resident_at_once(form, cols):
+    if cols > {"ring": 8192, "ahead": 8192}.get(form, 65536):
+        with pytest.raises(ValueError, match=f"rows of {2 * cols} bytes are too long for '{form}', 16384 bytes"):
+            plan_rows(cols, 2, form=form)
+        return
+    plan = plan_rows(cols, 2, form=form)
+    warps = (plan.num_warps + (form != "ahead")) * plan.ctas_per_multiprocessor
+    # Each quarter of a multiprocessor has 16384 registers for every fourth warp, allocated in units of 8 for a lane.
+    assert warps <= 64 and -(-warps // 4) * plan.max_registers * 32 <= 16384
+    assert plan.max_registers >= 32 and plan.max_registers % 8 in (0, 7)
+    assert plan.stages * plan.part * 2 * plan.ctas_per_multiprocessor <= 208 * 1024
+
+
+@pytest.mark.parametrize(
+    "kernel, cols, form, spilled_bytes",
+    [
+        ("softmax", 65536, "packed", 24),
+        ("rms_norm", 65536, "packed", 56),
+        ("softmax", 4096, "ahead", 0),
+        ("rms_norm", 4096, "ahead", 0),
+    ],
+)
+def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled_bytes):
+    """At most so many bytes a thread spill (NVRTC 12.9; nvcc 13.0: 0 and 4); a row held as float32 spills over 200."""
+    plan = plan_rows(cols, 2, form=form)
+    module = {"softmax": persistent_softmax, "rms_norm": persistent_rms_norm}[kernel]
+    fn = getattr(module, f"{kernel}_ahead" if form == "ahead" else f"persistent_{kernel}")
+    types = {"x": "*fp16:16", "out": "*fp16:16", "weight": "*fp16:16", "rows": "i32", "eps": "fp32"}
+    sizes = [name for name in fn.arg_names if name not in plan.constants()]
+    signature = {name: types.get(name, "i32:16") for name in sizes}
+    emitted = tle2cuda.emit(
+        fn, signature=signature, constants=plan.constants(), num_warps=plan.num_warps, arch=GOLDEN_TARGET
+    )
+    threads = 32 * (plan.num_warps + (form != "ahead"))
+    bounds = f"__launch_bounds__({threads})"
+    assert bounds in emitted.source
+    # As a launch with `maxnreg` is emitted.
+    compiled = nvrtc_compile(emitted.source.replace(bounds, f"__maxnreg__({plan.max_registers})"), GOLDEN_TARGET)
+    assert compiled.registers <= plan.max_registers and compiled.spill_bytes <= spilled_bytes
 
 
 def test_rows_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="rows of 262144 bytes do not fit into shared memory"):
         plan_rows(65536, 4)
     with pytest.raises(ValueError, match="a row has 8 parts, a ring of 4 stages cannot hold it"):
-        plan_rows(65536, 2, stages=4)
+        plan_rows(65536, 2, form="parts", stages=4)
+    with pytest.raises(ValueError, match="form must be one of ring, packed, parts, ahead, got 'bulk'"):
+        plan_rows(64, 2, form="bulk")
+    x = np.zeros((4, 10), np.float32)
+    with pytest.raises(ValueError, match="rows of up to 16384 bytes do without it in the form 'ahead'"):
+        persistent_softmax_rows(x, x.copy(), form="ring")
 
 
 @ON

@@ -309,3 +309,67 @@ for dtype, columns, n, ahead in (
             {"B": size, "AHEAD": ahead},
         )
     )
+
+
+@tle2cuda.jit
+def larger(a, b):
+    """Combines for a scan of the user's."""
+    return tl.maximum(a, b)
+
+
+@tle2cuda.jit
+def write_product(a, b, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """A matrix product, its operands in the partition's own shared memory."""
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, K)
+    x = tl.load(a + i * K + k[None, :])
+    y = tl.load(b + k[:, None] * N + j)
+    tl.store(c + i * N + j, tl.dot(x, y))
+
+
+@tle2cuda.jit
+def write_scans(a, out, N: tl.constexpr):
+    """A sort, a gather and two scans."""
+    i = tl.arange(0, N)
+    ordered = tl.sort(tl.load(a + i).to(tl.float32))
+    turned = tl.gather(ordered, N - 1 - i, 0)
+    tl.store(out + i, turned + tl.cumsum(ordered, 0) - tl.associative_scan(ordered, 0, larger))
+
+
+@tle2cuda.jit
+def products(a, b, c, d, scans, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WARPS: tl.constexpr):
+    """Products of two partitions at once, and scans beside them."""
+    tle.gpu.warp_specialize(
+        [(write_product, (a, b, c, M, N, K)), (write_product, (a, b, d, M, N, K)), (write_scans, (a, scans, 256))], WARPS
+    )
+
+
+def make_products(rng: np.random.Generator) -> Inputs:
+    return {
+        "a": rng.integers(-4, 5, 64 * 32).astype(np.float16),
+        "b": rng.integers(-4, 5, 32 * 32).astype(np.float16),
+        "c": poison(64 * 32, np.float32),
+        "d": poison(64 * 32, np.float32),
+        "scans": poison(256, np.float32),
+    }
+
+
+def multiplied(inputs: Inputs) -> Mapping[str, Array]:
+    product = inputs["a"].reshape(64, 32).astype(np.float32) @ inputs["b"].reshape(32, 32).astype(np.float32)
+    ordered = np.sort(inputs["a"][:256].astype(np.float32))
+    scans = ordered[::-1] + np.cumsum(ordered, dtype=np.float32) - np.maximum.accumulate(ordered)
+    return {"c": product.reshape(-1), "d": product.reshape(-1), "scans": scans}
+
+
+for workers, num_warps in (((4, 2), 4), ((2, 1), 2)):
+    add_case(
+        OpCase(
+            f"partitions_products_{'_'.join(map(str, workers))}_{num_warps}",
+            "async_partitions",
+            products,
+            (1,),
+            make_products,
+            multiplied,
+            {"M": 64, "N": 32, "K": 32, "WARPS": workers},
+            num_warps=num_warps,
+        )
+    )

@@ -100,6 +100,7 @@ class Simulation:
         self.full: dict[tuple[Value, int], Phase] = {}
         self.empty: dict[tuple[Value, int, str | None], Phase] = {}
         self.mbarriers: dict[tuple[Value, int], Phase] = {}
+        self.known_to_all: Clocks | None = None  # since all threads met
         self.meetings: dict[int, list[Meeting]] = {}
         self.pipes: dict[Value, Op] = {}
         self.values: dict[Value, object] = {}
@@ -279,11 +280,11 @@ class TaskRunner:
     def do_warp_specialize(self, op: Op) -> Iterator[bool]:
         if op.attrs["sync_before"]:
             self.meet()
-        start = self.clocks[0] if op.attrs["sync_before"] else None
+            self.whole.known_to_all = self.clocks[0].copy()
         workers = []
         for task in tasks(self.whole.kernel):
             if task.site is op:
-                runner = TaskRunner(self.whole, task, start)
+                runner = TaskRunner(self.whole, task, self.whole.known_to_all)
                 workers.append(runner)
                 self.whole.running.append((runner, runner.run()))
         self.tick()
@@ -295,6 +296,7 @@ class TaskRunner:
                 for clocks in runner.clocks:
                     self.all_know(clocks)
             self.meet()
+            self.whole.known_to_all = self.clocks[0].copy()
 
     # ---- memory ----
 

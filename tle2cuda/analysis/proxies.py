@@ -166,6 +166,11 @@ class _Proxies:
             self.barriers |= barriers
             self.landings |= copies
             fences, waits = fences | barriers, waits | barriers
+        for place in self._order(self.landings):
+            needed = self.landings
+            self.landings = needed - {place}
+            if not self.is_safe(fences, waits):
+                self.landings = needed
         for place in self._order(waits):
             if self.is_safe(fences, waits - {place}):
                 waits -= {place}

@@ -50,6 +50,9 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
     if known is not None:
         return str((known + plus) & 1)
     text = scalar_text(state, phase)
+    info = state.info.get(phase)
+    if not plus and info is not None and (info.lo, info.hi) == (0, 1):
+        return text.text
     if plus:
         text = binary("+", ADD, text, C(str(plus)))
     return mixed_bits("&", BIT_AND, text, C("1")).text

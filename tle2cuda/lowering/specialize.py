@@ -209,8 +209,9 @@ def _write_workers(state: State, block: Block, workers: Sequence[Worker], regist
 
 
 def _is_alone(workers: Sequence[Worker], kernel: Kernel) -> bool:
-    """Whether one partition has all worker warps, so that no branch is needed between them."""
-    return len(workers) == 1 and workers[0].end == kernel.num_threads // WARP_THREADS
+    """Whether one partition is all that worker warps ever do, so that it needs no block of its own."""
+    is_only = len(workers) == 1 and len(kernel.specialisations) == 1
+    return is_only and workers[0].end == kernel.num_threads // WARP_THREADS
 
 
 def _raised(block: Block, depth: int) -> Block:

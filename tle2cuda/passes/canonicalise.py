@@ -13,9 +13,10 @@ from typing import Any
 
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.bounds import check_constant_indices
+from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import Type, dtype_of
 from tle2cuda.passes.accumulate import accumulate_products
 from tle2cuda.passes.carried_pointers import carry_offsets
@@ -308,6 +309,11 @@ _CONTROL = {
 class _Hoist(Rewriter):
     """Moves pure operations that depend on nothing inside a loop in front of it, innermost loops first."""
 
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """Rewrite the whole body."""
+        self.definitions = definitions(kernel.body)
+        return super().kernel(kernel)
+
     def visit(self, op: Op) -> None:
         regions = tuple(self.region(region) for region in op.regions)
         if op.name in ("for", "while"):
@@ -320,16 +326,23 @@ class _Hoist(Rewriter):
         kept = []
         for op in region.ops:
             is_terminator = op is region.ops[-1]
-            if is_terminator or not _is_movable(op) or any(v in inside for v in op.operands):
+            if is_terminator or not self._is_movable(op) or any(v in inside for v in op.operands):
                 kept.append(op)
                 inside.update(op.results)
             else:
                 self.emit(op)
         return region if len(kept) == len(region.ops) else replace(region, ops=tuple(kept))
 
+    def _is_movable(self, op: Op) -> bool:
+        if op.name in ("idiv", "rem") and is_tile(op.result) and not self._is_nonzero(op.operands[1]):
+            return False  # what reads it is computed where it stands, even if the loop is never entered
+        return not op.regions and is_pure(op) and op.name not in _NOT_HOISTED
 
-def _is_movable(op: Op) -> bool:
-    return not op.regions and is_pure(op) and op.name not in _NOT_HOISTED
+    def _is_nonzero(self, value: Value) -> bool:
+        op = self.definitions.get(value)
+        if op is not None and op.name == "splat":
+            return self._is_nonzero(op.operands[0])
+        return op is not None and op.name == "constant" and bool(op.attrs["value"])
 
 
 class _Rename(Rewriter):

@@ -33,18 +33,21 @@ def with_joins(kernel: Kernel) -> Kernel:
         return kernel
     roots = Roots(kernel)
     noted: dict[Op, Op] = {}
+    start = 0  # what comes first behind the last place where all threads meet
     for site in sites:
         workers = NOTHING
         for region in site.regions[1:]:
             workers = workers.joined(uses_of_task(Task("", region, 1, site), roots))
         at = kernel.body.ops.index(site)
-        before = Region((), kernel.body.ops[:at])
+        before = Region((), kernel.body.ops[start:at])
         behind = Region((), kernel.body.ops[at + 1 :])
         attrs = {
             **site.attrs,
             "sync_before": _matters(walk(before), workers, roots),
             "sync_behind": _matters(walk(behind), workers, roots),
         }
+        if attrs["sync_behind"]:
+            start = at + 1
         if attrs != dict(site.attrs):
             noted[site] = replace(site, attrs=MappingProxyType(attrs))
 

@@ -12,6 +12,7 @@ import json
 import pathlib
 import platform
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -50,8 +51,6 @@ class Bench:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Makes the stream current for CuPy and, when it is loaded, for torch (and so for Triton)."""
-        import sys
-
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.stream)
             torch = sys.modules.get("torch")
@@ -170,8 +169,17 @@ class Report:
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"title": self.title, "device": self.device, "records": self.records}
+        content = {"title": self.title, "command": command_line(), "device": self.device, "records": self.records}
         path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def command_line() -> str:
+    """How this program was started, without where its results go."""
+    arguments = list(sys.argv[1:])
+    if "--json" in arguments:
+        place = arguments.index("--json")
+        del arguments[place : place + 2]
+    return " ".join([f"python -m tools.bench.{pathlib.Path(sys.argv[0]).stem}", *arguments])
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -14,7 +14,7 @@ from tools.bench import rivals
 from tools.bench.common import Bench, Report, add_common_options, comma_ints
 from tools.bench.persistent_softmax import LIMIT, TOTAL_ELEMENTS, variants
 from tools.bench.pipelined_copy import described
-from tools.bench.rowwise import Contestant, compete, equal, relative_error, show_against
+from tools.bench.rowwise import Contestant, compete, copy_contestant, relative_error, show_against
 
 EPS = 1e-5
 
@@ -53,7 +53,7 @@ def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:
     made = [Contestant(name, launch, [out], wrong) for name, launch in launches.items()]
     torch_wrong = lambda: relative_error(kept[0], expected, LIMIT)  # noqa: E731
     return [
-        Contestant("copy", lambda: out.copy_(x), [out], lambda: equal(out, x)),
+        copy_contestant("copy", out, x),
         Contestant("torch", torch_launch, [out], torch_wrong),
         *made,
     ]
@@ -64,13 +64,14 @@ def main(arguments: list[str] | None = None) -> int:
     add_common_options(parser)
     parser.add_argument("--cols", type=comma_ints, default=[1024, 4096, 16384, 65536])
     parser.add_argument("--elements", type=int, default=TOTAL_ELEMENTS, help="of a matrix (default 16384 x 4096)")
+    parser.add_argument("--rows", type=int, help="of every matrix, in place of so many elements")
     parser.add_argument("--sweep", action="store_true", help="many rings and numbers of warps and CTAs")
     options = parser.parse_args(arguments)
     bench = Bench()
     report = Report("persistent RMS norm", bench.describe_device())
     results = []
     for cols in options.cols:
-        rows = options.elements // cols
+        rows = options.rows or options.elements // cols
         case = {"dtype": "float16", "rows": rows, "cols": cols}
         made = contestants(rows, cols, options.sweep)
         results.append((case, 2 * 2 * rows * cols, compete(bench, made, options.repeats, in_graphs=True)))

@@ -1,6 +1,7 @@
 """Benchmarks persistent softmax against torch, Triton's softmax, ours with a CTA per row, and a copy of the same size.
 
 python -m tools.bench.persistent_softmax --json out.json
+python -m tools.bench.persistent_softmax --cols 65536 --rows 8192
 python -m tools.bench.persistent_softmax --sweep
 """
 
@@ -13,33 +14,36 @@ from typing import Any
 from tools.bench import rivals
 from tools.bench.common import Bench, Report, add_common_options, comma_ints
 from tools.bench.pipelined_copy import described
-from tools.bench.rowwise import Contestant, compete, equal, relative_error, show_against
+from tools.bench.rowwise import Contestant, compete, copy_contestant, relative_error, show_against
 
 LIMIT = 1e-3  # float16
 TOTAL_ELEMENTS = 16384 * 4096  # of a matrix, whatever its rows' length
 
-SHORT_SWEEP: tuple[dict[str, int], ...] = tuple(
-    {"stages": stages, "num_warps": warps, "ctas": ctas}
+SHORT_SWEEP: tuple[dict[str, Any], ...] = tuple(
+    {"form": "ring", "stages": stages, "num_warps": warps, "ctas": ctas}
     for stages in (2, 3, 4)
     for warps, ctas in ((2, 8), (2, 16), (4, 4), (4, 6), (4, 8), (4, 12), (8, 4))
     if stages * ctas <= 24
 )
-MIDDLE_SWEEP: tuple[dict[str, int], ...] = tuple(
-    {"stages": stages, "num_warps": warps, "ctas": ctas}
-    for stages, ctas in ((3, 2), (4, 2), (4, 3), (3, 4))
-    for warps in (8, 16)
-    if (warps + 1) * ctas <= 64
+AHEAD_SWEEP: tuple[dict[str, Any], ...] = tuple(
+    {"form": "ahead", "num_warps": warps, "ctas": ctas}
+    for warps, ctas in ((1, 16), (1, 32), (2, 14), (4, 4), (4, 6), (4, 8), (8, 3))
 )
-LONG_SWEEP: tuple[dict[str, int], ...] = tuple(
-    {"stages": stages, "num_warps": warps} for stages in (9, 11, 13) for warps in (8, 16)
+MIDDLE_SWEEP: tuple[dict[str, Any], ...] = tuple(
+    {"form": "packed", "stages": stages, "num_warps": warps, "ctas": ctas}
+    for stages, warps, ctas in ((1, 4, 3), (2, 4, 3), (2, 8, 2), (2, 8, 3), (1, 8, 4))
+)
+LONG_SWEEP: tuple[dict[str, Any], ...] = tuple(
+    {"form": "parts", "stages": stages, "num_warps": warps} for stages in (9, 13) for warps in (8, 16)
 )
 
 
-def variants(cols: int, sweep: bool) -> tuple[dict[str, int], ...]:
-    """Options of the contestants for rows of so many float16 elements; the first are the defaults."""
-    if not sweep:
-        return ({},)
-    return ({}, *(SHORT_SWEEP if cols <= 8192 else LONG_SWEEP if cols == 65536 else MIDDLE_SWEEP if cols == 16384 else ()))
+def variants(cols: int, sweep: bool) -> tuple[dict[str, Any], ...]:
+    """Options of the contestants for rows of so many float16 elements; the first are the defaults, then other forms."""
+    if cols <= 8192:
+        return ({}, {"form": "ahead"}, *((*SHORT_SWEEP, *AHEAD_SWEEP) if sweep else ()))
+    swept = {16384: MIDDLE_SWEEP, 65536: LONG_SWEEP}.get(cols, ()) if sweep else ()
+    return ({}, {"form": "parts"}, *swept)
 
 
 def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:
@@ -66,7 +70,7 @@ def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:
         launches[described("persistent", options)] = launch
     wrong = lambda: relative_error(out, expected, LIMIT)  # noqa: E731
     made = [Contestant(name, launch, [out], wrong) for name, launch in launches.items()]
-    return [Contestant("copy", lambda: out.copy_(x), [out], lambda: equal(out, x)), *made]
+    return [copy_contestant("copy", out, x), *made]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,13 +78,14 @@ def main(arguments: list[str] | None = None) -> int:
     add_common_options(parser)
     parser.add_argument("--cols", type=comma_ints, default=[1024, 4096, 16384, 65536])
     parser.add_argument("--elements", type=int, default=TOTAL_ELEMENTS, help="of a matrix (default 16384 x 4096)")
+    parser.add_argument("--rows", type=int, help="of every matrix, in place of so many elements")
     parser.add_argument("--sweep", action="store_true", help="many rings and numbers of warps and CTAs")
     options = parser.parse_args(arguments)
     bench = Bench()
     report = Report("persistent softmax", bench.describe_device())
     results = []
     for cols in options.cols:
-        rows = options.elements // cols
+        rows = options.rows or options.elements // cols
         case = {"dtype": "float16", "rows": rows, "cols": cols}
         made = contestants(rows, cols, options.sweep)
         results.append((case, 2 * 2 * rows * cols, compete(bench, made, options.repeats, in_graphs=True)))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from tools.bench import rivals
 from tools.bench.common import Bench, Report, add_common_options
-from tools.bench.rowwise import Contestant, compete, equal, show_against
+from tools.bench.rowwise import Contestant, compete, copy_contestant, equal, show_against
 
 DEFAULTS: dict[str, tuple[dict[str, int], ...]] = {"pointer": ({},), "cp_async": ({},), "tma": ({},)}
 SWEEP: dict[str, tuple[dict[str, int], ...]] = {
@@ -26,7 +27,7 @@ SWEEP: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def described(form: str, options: dict[str, int]) -> str:
+def described(form: str, options: Mapping[str, Any]) -> str:
     """A contestant's name: the form and what is not left to it."""
     return " ".join([form, *(f"{name}={value}" for name, value in options.items())])
 
@@ -46,13 +47,14 @@ def contestants(rows: int, cols: int, dtype: str, sweep: bool) -> list[Contestan
     def plain_launch(kernel: Any) -> Any:
         return lambda: kernel[(-(-n // block),)](x, out, n, BLOCK=block, num_warps=warps)
 
-    launches: dict[str, Any] = {"torch": lambda: out.copy_(x), "plain": plain_launch(plain.copy)}
+    launches: dict[str, Any] = {"plain": plain_launch(plain.copy)}
     if rivals.why_no_triton() is None:
         launches["triton"] = plain_launch(rivals.triton_module("tools.bench.plain").copy)
     for form, choices in (SWEEP if sweep else DEFAULTS).items():
         for options in choices:
             launches[described(form, options)] = lambda form=form, options=options: copy_rows(x, out, form, **options)
-    return [Contestant(name, launch, [out], lambda: equal(out, x)) for name, launch in launches.items()]
+    made = [Contestant(name, launch, [out], lambda: equal(out, x)) for name, launch in launches.items()]
+    return [copy_contestant("torch", out, x), *made]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -2,15 +2,17 @@
 
 python -m tools.bench.publish FOLDER
 
-FOLDER holds what `--json` wrote: moe_align.json, vector_add.json, softmax.json, layer_norm.json, launch.json and
-compile_time.json of the benchmarks, agreement.json and mutants_gpu.json of the tools of these names. A file that is missing
-leaves its part of a page as it is.
+FOLDER holds what `--json` wrote: moe_align.json, vector_add.json, softmax.json, layer_norm.json, launch.json,
+compile_time.json and those of the asynchronous kernels (`BASELINES`) of the benchmarks, agreement.json and mutants_gpu.json
+of the tools of these names. Further files of one benchmark, as persistent_softmax.long.json, add tables to its part. A file
+that is missing leaves its part of a page as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -30,10 +32,13 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def machine(report: dict[str, Any], date: str) -> str:
-    """Where and when the numbers were taken."""
+    """Where and when the numbers were taken, and by which command and with what to bear in mind where the file says so."""
     device = report["device"]
     parts = [f"{name} {value}" for name, value in device.items() if name != "gpu"]
-    return f"{device.get('gpu', 'CPU only')}, {date}; {', '.join(parts)}."
+    texts = [f"{device.get('gpu', 'CPU only')}, {date}; {', '.join(parts)}."]
+    texts += [f"`{report['command']}`."] if "command" in report else []
+    texts += [report["note"]] if "note" in report else []
+    return "\n".join(texts)
 
 
 def moe(records: Records) -> str:
@@ -72,6 +77,43 @@ def rows(records: Records, keys: Sequence[str]) -> str:
         shares = [f"{ours / speed[case, n]:.3f}" if ours and (case, n) in speed else "" for n in rivals]
         lines.append([" ".join(map(str, case)), *cells, *shares])
     return table([" ".join(keys) + ", GB/s", *names, *(f"share of {n}" for n in rivals)], lines)
+
+
+BASELINES = {
+    "pipelined_copy": "torch",
+    "pipelined_add": "torch",
+    "row_reduction": "torch",
+    "gather_scale": "plain",
+    "persistent_softmax": "copy",
+    "persistent_rms_norm": "copy",
+    "transpose": "copy",
+    "piped_histogram": "plain",
+}
+MOST_CONFIGURED = 3  # rows of a case for kernels whose name has options, as many as a run without a sweep has
+
+
+def bandwidths(records: Records, baseline: str) -> str:
+    """For each case the kernels by speed; of a sweep only the fastest."""
+    measures = ("kernel", "us", "gb_per_s", "error")
+    cases: dict[tuple[str, ...], Records] = {}
+    for r in records:
+        cases.setdefault(tuple(str(value) for key, value in r.items() if key not in measures), []).append(r)
+    lines = []
+    for case, mine in cases.items():
+        label = " ".join(case)
+        measured = sorted((r for r in mine if "gb_per_s" in r), key=lambda r: -r["gb_per_s"])
+        base = next((r["gb_per_s"] for r in measured if r["kernel"] == baseline), None)
+        configured = [r for r in measured if "=" in r["kernel"]]
+        hidden = configured[MOST_CONFIGURED:]
+        for r in (r for r in measured if r not in hidden):
+            share = f"{r['gb_per_s'] / base:.3f}" if base else ""
+            lines.append([f"{label}: {r['kernel']}", f"{r['us']:.1f}", f"{r['gb_per_s']:.0f}", share])
+        if hidden:
+            span = f"{hidden[-1]['gb_per_s']:.0f} to {hidden[0]['gb_per_s']:.0f}"
+            lines.append([f"{label}: {len(hidden)} other choices of options", "", span, ""])
+        lines += [[f"{label}: {r['kernel']}", "wrong", "", ""] for r in mine if "error" in r]
+    keys = [key for key in records[0] if key not in measures]
+    return table([" ".join(keys) + ": kernel", "µs", "GB/s", f"share of {baseline}"], lines)
 
 
 def compile_times(records: Records) -> str:
@@ -122,6 +164,7 @@ PARTS = {
     "layer_norm": (BENCHMARKS, lambda records: rows(records, ["dtype", "rows", "cols"])),
     "compile_time": (BENCHMARKS, compile_times),
     "launch": (BENCHMARKS, launch),
+    **{name: (BENCHMARKS, functools.partial(bandwidths, baseline=base)) for name, base in BASELINES.items()},
     "agreement": (EMULATOR, agreement),
     "mutants_gpu": (EMULATOR, mutants_gpu),
 }
@@ -146,13 +189,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--date", required=True, help="day of the measurement, as 2026-11-30")
     options = parser.parse_args(arguments)
     for name, (page, render) in PARTS.items():
-        path = options.folder / f"{name}.json"
-        if not path.exists():
+        paths = [options.folder / f"{name}.json", *sorted(options.folder.glob(f"{name}.*.json"))]
+        reports = [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+        if not reports:
             continue
-        report = json.loads(path.read_text(encoding="utf-8"))
-        text = f"{machine(report, options.date)}\n\n{render(report['records'])}"
-        page.write_text(put(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
-        print(f"{name}: {len(report['records'])} records")
+        texts = [f"{machine(report, options.date)}\n\n{render(report['records'])}" for report in reports]
+        page.write_text(put(page.read_text(encoding="utf-8"), name, "\n\n".join(texts)), encoding="utf-8")
+        print(f"{name}: {sum(len(report['records']) for report in reports)} records")
     return 0
 
 

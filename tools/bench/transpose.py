@@ -13,7 +13,7 @@ from typing import Any
 from tools.bench import rivals
 from tools.bench.common import Bench, Report, add_common_options, comma_list
 from tools.bench.pipelined_copy import described
-from tools.bench.rowwise import Contestant, compete, equal, show_against
+from tools.bench.rowwise import Contestant, compete, copy_contestant, equal, show_against
 
 DEFAULTS: tuple[dict[str, int], ...] = ({}, {"store_by_tma": 1})
 SWEEP: tuple[dict[str, int], ...] = tuple(
@@ -46,9 +46,7 @@ def contestants(rows: int, cols: int, dtype: str, sweep: bool) -> list[Contestan
         launch = lambda options=options: transpose_matrix(x, out, **options)  # noqa: E731
         launches[described("tle2cuda", options)] = launch
     made = [Contestant(name, launch, [out], lambda: equal(out, expected)) for name, launch in launches.items()]
-    flat = x.reshape(-1)
-    copied = lambda: equal(out.reshape(-1), flat)  # noqa: E731
-    return [Contestant("copy", lambda: out.reshape(-1).copy_(flat), [out], copied), *made]
+    return [copy_contestant("copy", out.reshape(-1), x.reshape(-1)), *made]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -144,7 +144,7 @@ def _compile(kernel: Any, record: Record, arch: str, outcome: Outcome, source_to
         lowered.source, f"{name}.cu", options, lowered.line_map, final.span, default_cache().directory / "pch"
     )
     outcome.nvrtc_s = time.perf_counter() - lowered_at
-    used = resources_of(result.log, result.cubin, name, parse_target(arch))
+    used = resources_of(result.log, result.cubin, lowered.contract.kernel_name, parse_target(arch))
     outcome.registers, outcome.local_bytes = used.registers, used.local_bytes
     outcome.spill_bytes = used.spill_store_bytes + used.spill_load_bytes
 

@@ -1,0 +1,310 @@
+// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:96 (persistent_rms_norm). Do not edit.
+//
+//   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   warps     rms_norm_packed on warps 0 to 3, fetch_rows on warp 4
+//   args      weight *fp16 align 16, out *fp16 align 16, rows i32, cols i32 divisible by 16,
+//             out_stride i32 divisible by 16, eps fp32
+//   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
+//             box (1, 64, 256)
+//   constants PART = 16384, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
+
+#include <cuda_fp16.h>
+
+namespace {
+
+using Barrier = unsigned long long;                      // one mbarrier object
+
+// What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+
+// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
+__device__ __forceinline__ float divide_approx(float a, float b)
+{
+    float quotient;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
+__device__ __forceinline__ void fence_mbarrier_init()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global).
+__device__ __forceinline__ uint4 load_bits_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)) : "memory");
+    return otherwise;
+}
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise`.
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
+}
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
+__device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// One arrival of the warp, behind what all of its lanes did before. Called by whole warps.
+__device__ __forceinline__ void mbarrier_arrive_warp(Barrier* barrier)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
+}
+
+// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
+// sm_90).
+__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
+// A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
+// anyone uses it (PTX ISA, mbarrier.init; sm_80).
+__device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+// Waits until the phase of this parity has ended. What its arrivals and copies did comes before what the calling thread does
+// next (PTX ISA, mbarrier.try_wait; sm_90).
+__device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "WAIT:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra DONE;\n"
+        "bra WAIT;\n"
+        "DONE:\n"
+        "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
+}
+
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
+__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// Reduce across the 32 lanes of a warp by a commutative function; every lane receives the result. Called by whole warps.
+template <typename T, typename Combine>
+__device__ __forceinline__ T warp_all_reduce(T value, Combine combine)
+{
+    #pragma unroll
+    for (int lane_mask = 16; lane_mask > 0; lane_mask >>= 1)
+        value = combine(value, static_cast<T>(__shfl_xor_sync(0xffffffffu, value, lane_mask)));
+    return value;
+}
+
+// Reduce across the WARPS warps of a partition by a commutative function, through one shared slot per warp; every thread
+// receives the result. Called by all threads of the partition, each with its number in it; they meet at `barrier` between
+// writing and reading the slots, and have to meet again before the slots are written again.
+template <int WARPS, typename T, typename Slot, typename Combine, typename Barrier>
+__device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS], Combine combine, int thread, Barrier barrier)
+{
+    value = warp_all_reduce(value, combine);
+    if (thread % 32 == 0) slots[thread / 32] = value;
+    barrier();
+    value = slots[0];
+    #pragma unroll
+    for (int warp = 1; warp < WARPS; ++warp) value = combine(value, static_cast<T>(slots[warp]));
+    return value;
+}
+
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// One box of the tensor map into shared memory, from element (c0, c1, c2) on, c0 innermost; its bytes complete on `barrier`. Elements
+// outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
+// cp.async.bulk.tensor; sm_90).
+__device__ __forceinline__ void tma_load_3d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+                 ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+
+// Barrier of the 128 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(128) __half ring[1][64][256];     // persistent_rms_norm.py:111
+    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:66
+    alignas(8) Barrier parts_full;            // persistent_rms_norm.py:114
+    alignas(8) Barrier parts_empty;           // persistent_rms_norm.py:114
+};
+static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(160)
+persistent_rms_norm(const __half* weight, __half* out, const int rows, const int cols,
+                    const int out_stride, const float eps, const __grid_constant__ TensorMap x_map)
+{
+    __shared__ Shared shared;
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
+
+    if (threadIdx.x == 0) {
+        mbarrier_init(&shared.parts_full, 1);
+        mbarrier_init(&shared.parts_empty, 4);
+        fence_mbarrier_init();
+    }
+    __syncthreads();  // all threads see the barriers set up
+
+    if (warp >= 4) {  // fetch_rows: warp 4
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
+            const int pid_x = blockIdx.x;
+            const int num_programs_x = gridDim.x;
+            int place_lap = 0;
+            for (int row = pid_x; row < rows; row += num_programs_x) {
+                // slot = writer.acquire(place)                                persistent_rows.py:49
+                mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
+                mbarrier_expect_bytes(&shared.parts_full, 32768);
+                tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
+                // place = place.advance()                                     persistent_rows.py:55
+                place_lap += 1;
+            }
+        }
+        return;
+    }
+
+    const int thread = threadIdx.x;
+
+    // rms_norm_packed: warps 0 to 3
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:60
+    const int pid_x = blockIdx.x;
+    const int num_programs_x = gridDim.x;
+    int place_lap = 0;
+    for (int row = pid_x; row < rows; row += num_programs_x) {
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:62
+        mbarrier_wait(&shared.parts_full, place_lap & 1);
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+        __half* const view = &shared.ring[0][0][0];
+        Vector<__half, 8> arrived[16];
+
+        // tile [16384]: element = 8 * thread + 1024 * run + k;  run < 16, k < 8
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            arrived[run] = load_vector<8>(&view[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:63
+        mbarrier_arrive_warp(&shared.parts_empty);
+
+        // place = place.advance()                                         persistent_rms_norm.py:64
+        place_lap += 1;
+        Vector<float, 8> negated[16];
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32)                     persistent_rms_norm.py:65
+                negated[run][k] = __half2float(__float2half(0.0f) - arrived[run][k]);
+            }
+        }
+        default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
+
+        // rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + ...  persistent_rms_norm.py:66
+        float sum = 0.0f;
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum += negated[run][k] * negated[run][k];
+        }
+        sum = partition_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:58
+            const int col = 8 * thread + 1024 * run;
+            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:67
+            const bool inside = col < cols;
+            const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
+
+            // tl.store(out + row.to(tl.int64) * out_stride + col, ar ...  persistent_rms_norm.py:68
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale = __half2float(weight_value[k]);
+                out_value[k] = __float2half(__half2float(arrived[run][k]) * rstd * scale);
+            }
+            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+        }
+    }
+}
