@@ -104,7 +104,7 @@ class RandomTasks:
         self.maker = maker = TaskMaker(rng.choice([1, 2]))
         self.trips = maker.constant(rng.randint(least_trips, MOST_TRIPS))
         self.side = maker.buffer("side")
-        self.uses = 0
+        self.uses = self.named = 0
         is_used = rng.random() < 0.4
         if is_used or rng.random() < 0.2:  # what the default warps set up in front
             maker.store(maker.whole(self.side))
@@ -306,9 +306,11 @@ class RandomTasks:
         table = maker.buffer("table")
         warps = [maker.builder.num_warps, rng.choice([1, 2])]
         threads = 32 * sum(warps)
+        self.named += 2
+        start = self.named
 
         def meet(number: int, kind: str) -> None:
-            maker.op("named_barrier", (), None, number=number, threads=threads, kind=kind)
+            maker.op("named_barrier", (), None, number=start + number, threads=threads, kind=kind)
 
         def first(i: Value) -> None:
             meet(0, "sync")

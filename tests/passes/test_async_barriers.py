@@ -319,6 +319,27 @@ def test_all_threads_meet_around_partitions_where_it_can_be_told() -> None:
     assert not reasons(kernel, "barrier")
 
 
+def test_a_fence_in_a_partition_of_one_thread_covers_that_thread_alone() -> None:
+    """What all default warps wrote in front is fenced in front: only thread 0 enters the partition."""
+    maker = TaskMaker(2)
+    side, ring = maker.buffer("side"), maker.ring("ring", 1)
+    full = maker.barriers("full", 1, expect=4 * TILE)
+    zero = maker.constant(0)
+    maker.store(maker.whole(side))
+    with maker.specialized() as made:
+        with made.task(2):
+            maker.tma_load(maker.slot(ring, zero), zero, "barrier", (full, zero))
+        with made.task(1):
+            maker.op("mbarrier_wait", (full, zero, zero))
+            use(maker, maker.slot(ring, zero))
+    maker.tma_store(side, zero)
+    kernel = ordered(maker)
+    assert [op.name for op in kernel.body.ops if op.name in ("proxy_fence", "warp_specialize")] == [
+        "proxy_fence",
+        "warp_specialize",
+    ]
+
+
 # ---- refusals ----
 
 

@@ -58,8 +58,9 @@ class _State(NamedTuple):
     def behind_barrier(self) -> _State:
         return self._replace(fenced=0, waited=0)
 
-    def behind_fence(self) -> _State:
-        return self._replace(fenced=self.fenced | self.unfenced, unfenced=0)
+    def behind_fence(self, by: int) -> _State:
+        """Behind a fence of the threads that make the accesses `by`."""
+        return self._replace(fenced=self.fenced | (self.unfenced & by), unfenced=self.unfenced & ~by)
 
     def behind_wait(self) -> _State:
         return self._replace(waited=self.waited | self.reading, reading=0)
@@ -119,6 +120,16 @@ class _Proxies:
                 self.fenced_from[b.number] = _mask(a for a in generic if 1 << a.number & before and overlap(a, b))
             if b.effect.kind != READ:
                 self.read_before[b.number] = _mask(a for a in accesses if 1 << a.number & self.reads and overlap(a, b))
+
+    def is_for_thread_0(self, sequence: Sequence) -> bool:
+        """Whether the ordinary accesses of a partition are all made by thread 0."""
+        mine = 0
+        for item in sequence.items:
+            for step in item.steps:
+                mine |= step or 0
+            if any(not self.is_for_thread_0(part) for part in item.parts):
+                return False
+        return not mine & (self.writes | self.loads) & ~self.by_thread_0
 
     # ---- what arrivals must come behind ----
 
@@ -219,6 +230,7 @@ class _Flow:
         self.fences = fences
         self.waits = waits
         self.found = found
+        self.fencing = -1  # accesses of the threads that a fence is made by here
 
     def run(self) -> None:
         """Walk, and look at what is left at the end."""
@@ -241,7 +253,7 @@ class _Flow:
         if place in self.waits:
             state = state.behind_wait()
         if place in self.fences:
-            state = state.behind_fence()
+            state = state.behind_fence(self.fencing)
         return state.behind_barrier() if place in self.proxies.barriers else state
 
     def sequence(self, sequence: Sequence, state: _State) -> _State:
@@ -258,12 +270,15 @@ class _Flow:
         if op.name == "warp_specialize":
             self.tell(op, place, state)
             state = state.behind_barrier() if op.attrs.get("sync_before") else state
+            if self.proxies.is_for_thread_0(item.parts[0]):  # which may then be all that runs it
+                self.fencing = self.proxies.by_thread_0
             state = self.sequence(item.parts[0], state)
+            self.fencing = -1
             return state.behind_barrier() if op.attrs.get("sync_behind") else state
         if item.is_loop:
             return self.loop(item, state)
         if op.name == "proxy_fence" and op.attrs["space"] == "shared":
-            return state.behind_fence()
+            return state.behind_fence(self.fencing)
         if op.name == "tma_store_wait":
             return state.behind_wait()
         if op.name in ARRIVALS:

@@ -260,9 +260,9 @@ def _emit_wait(state: State, op: Op, barrier: str) -> None:
     outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
     variable = ""
     if outer is not None:
-        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase")
-        block = state.scopes[outer - 1].block
-        statements.started(block, "unsigned", variable, "0", op.span)
+        scope = state.scopes[outer - 1]
+        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase", scope.names_depth)
+        statements.started(scope.block, "unsigned", variable, "0", op.span)
     write(state.block, TEMPLATE, "wait", WaitView(barrier, variable or "0", variable), op.span)
 
 
