@@ -87,7 +87,7 @@ def segments() -> Iterator[Change]:
     yield _change("map of the other tensor", ("tma_load_2d(shared.tile, x_map", "tma_load_2d(shared.tile, out_map"))
     yield _change("one map for all CTAs", (" + blockIdx.x) * 2;", ") * 2;"))
     yield _change("form without its base", ("change_tensor_map_base(out_map, out + first * N);", ""))
-    yield _change("empty tensors not told apart", ("x_exists ? row : -1073741824;", "row;"))
+    yield _change("empty tensors not told apart", ("x_exists ? row : 2147418112;", "row;"))
 
 
 TENSOR_CHANGES = {

@@ -11,14 +11,14 @@ from tle2cuda.emulator import emulate
 from tle2cuda.emulator.toolchain import find_compiler
 
 RANKS = [
-    (BoxCopy("fp32", (64,)), (100,), (50,), (7,)),
+    (BoxCopy("fp32", (64,)), (100,), (52,), (8,)),
     (BoxCopy("fp16", (16, 64)), (20, 70), (-3, 40), (5, 16)),
-    (BoxCopy("i8", (4, 8, 32)), (5, 9, 50), (2, -1, 30), (0, 3, 5)),
-    (BoxCopy("bf16", (2, 1, 4, 16)), (3, 2, 6, 20), (1, 1, 3, -8), (2, 0, -2, 8)),
+    (BoxCopy("i8", (4, 8, 32)), (5, 9, 50), (2, -1, 32), (0, 3, 16)),
+    (BoxCopy("bf16", (2, 1, 4, 16)), (3, 2, 6, 20), (1, 1, 3, -8), (2, 0, 4, 8)),
     (BoxCopy("u32", (2, 2, 2, 2, 8)), (3, 3, 3, 3, 10), (1, 2, -1, 2, 4), (0, 1, 0, 2, 0)),
     (BoxCopy("fp32", (8, 512)), (9, 600), (2, 100), (0, 40)),  # rows that are moved in two boxes
-    (BoxCopy("u8", (512, 16)), (600, 20), (100, 2), (3, 0)),  # rows that are
-    (BoxCopy("fp64", (8, 16), boxes=5), (30, 17), (0, 0), (2, 3)),
+    (BoxCopy("u8", (512, 16)), (600, 20), (100, -16), (3, 0)),  # columns, likewise
+    (BoxCopy("fp64", (8, 16), boxes=5), (30, 17), (0, 0), (2, 4)),
 ]
 
 
@@ -45,12 +45,12 @@ def test_boxes_of_all_ranks(copy: BoxCopy, shape: tuple[int, ...], x_at: tuple[i
 
 @pytest.mark.parametrize("dtype", ["i16", "u16", "i32", "i64", "u64", "fp8e4nv", "fp8e5", "i8"])
 def test_boxes_of_all_dtypes(dtype: str) -> None:
-    check(BoxCopy(dtype, (4, 16)), (6, 19), (-1, 5), (1, 0))
+    check(BoxCopy(dtype, (4, 16)), (6, 19), (-1, 16), (1, 0))
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16", "fp32", "fp64"])
 def test_elements_outside_are_nan(dtype: str) -> None:
-    check(BoxCopy(dtype, (4, 16), "nan"), (6, 19), (3, 5), (0, 0))
+    check(BoxCopy(dtype, (4, 16), "nan"), (6, 19), (3, 8), (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_elements_outside_are_nan(dtype: str) -> None:
     ],
 )
 def test_reductions(kind: str, dtype: str) -> None:
-    check(BoxCopy(dtype, (4, 16), kind=kind), (6, 19), (1, 2), (-1, 3))
+    check(BoxCopy(dtype, (4, 16), kind=kind), (6, 19), (-1, -8), (3, 8))
 
 
 @pytest.mark.parametrize("name", ["tensor_turn_f32", "tensor_turn_and_store_f16", "tensor_turn_both_f32"])

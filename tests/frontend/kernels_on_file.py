@@ -16,6 +16,7 @@ from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel, Op, walk
 from tle2cuda.ir.printer import print_kernel
 from tle2cuda.runtime.signature import parse_signature
+from tle2cuda.targets import DEFAULT_TARGET
 
 HEADER = "import tle2cuda\nimport tle2cuda.language as tl\nfrom tle2cuda.language import tle\n"
 _numbers = itertools.count()
@@ -41,11 +42,12 @@ def trace_text(
     signature: str = "",
     constants: dict[str, Any] | None = None,
     kernel: str = "k",
+    arch: str = DEFAULT_TARGET,
 ) -> Kernel:
     """IR of the kernel named `kernel` in `source`, checked against the legality table."""
     fn = getattr(load(source, folder), kernel)
     specialization = parse_signature(kernel_parameters(fn), signature, constants, kernel)
-    traced = trace_specialized(fn, specialization)
+    traced = trace_specialized(fn, specialization, arch=arch)
     verify(traced)
     return traced
 

@@ -1,66 +1,55 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:43 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:56 (copy_blocks). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 640 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   maps      x_map of x: i16, shape (A, B, C, D, E),
-//             strides (B * C * D * E, C * D * E, D * E, E, 1), box (2, 1, 2, 4, 16)
-//             out_map of out: i16, shape (A * B * C, D, E), strides (D * E, E, 1), box (4, 4, 16)
+//   args      x *i16 align 16, A i32, B i32, C i32, D i32, E i32
+//   maps      out_map of out: i16, shape (A * B * C, D, E), strides (D * E, E, 1), box (4, 4, 16)
+//   constants COL = 4
 
 namespace {
-
-using Barrier = unsigned long long;                      // one mbarrier object
 
 // What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
-// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
-__device__ __forceinline__ void fence_mbarrier_init()
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
+// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+template <typename T, typename Other>
+__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
 {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    T value = static_cast<T>(other);
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof(bits));
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
+        : "+h"(bits)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    memcpy(&value, &bits, sizeof(bits));
+    return value;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
 {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
-// sm_90).
-__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
-}
-
-// A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
-// anyone uses it (PTX ISA, mbarrier.init; sm_80).
-__device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
-}
-
-// Waits until the phase of this parity has ended. What its arrivals and copies did comes before what the calling thread does
-// next (PTX ISA, mbarrier.try_wait; sm_90).
-__device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
-{
-    asm volatile(
-        "{\n"
-        ".reg .pred done;\n"
-        "WAIT:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@done bra DONE;\n"
-        "bra WAIT;\n"
-        "DONE:\n"
-        "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
-}
-
-// One box of the tensor map into shared memory, from element (c0, c1, c2, c3, c4) on, c0 innermost; its bytes complete on `barrier`. Elements
-// outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
-// cp.async.bulk.tensor; sm_90).
-__device__ __forceinline__ void tma_load_5d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3, int c4)
-{
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                 ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
 }
 
 // One box from shared memory into the array, clipped at its edges, as part of this thread's open bulk group. What wrote
@@ -81,34 +70,44 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:47
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:48
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:60
 };
-static_assert(sizeof(Shared) <= 640, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 512, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_blocks(const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap out_map)
+copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, const int D,
+            const int E, const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    if (thread == 0) {
-        mbarrier_init(&shared.tile_landed, 1);
-        fence_mbarrier_init();
-    }
-    __syncthreads();  // all threads see the barriers set up
+    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:58
+    const long long E_wide = static_cast<long long>(E);
+    const long long value = static_cast<long long>(B * C * D * E);
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, 4])               tensor_copies.py:48
-    if (thread == 0) {
-        mbarrier_expect_bytes(&shared.tile_landed, 512);
-        tma_load_5d(shared.tile, &x_map, &shared.tile_landed, 4, 1, 0, 2, 1);
-    }
-    mbarrier_wait(&shared.tile_landed, 0);
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:61
+    const long long axis2_left = static_cast<long long>(C);
+    const long long axis0_left = static_cast<long long>(A) - 1ll;
+    const long long axis1_left = static_cast<long long>(B) - 2ll;
+    const long long axis3_left = static_cast<long long>(D) - 1ll;
+    const long long axis4_left = E_wide - 4ll;
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:49
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:62
     short* const view = &shared.tile[0][0][0][0];
+
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:61
+    Vector<short, 2> x_value;
+    #pragma unroll
+    for (int k = 0; k < 2; ++k) {
+        x_value[k] = load_nc_if(thread / 64 < axis0_left && 0 < axis1_left && thread / 32 % 2 < axis2_left && thread / 8 % 4 < axis3_left && thread % 8 * 2 + k < axis4_left, x + value + 2ll * static_cast<long long>(C * D * E) + E_wide + 4 + thread / 64 * value + thread / 32 % 2 * static_cast<long long>(D * E) + thread / 8 % 4 * E_wide + thread % 8 * 2 + k, 0);
+    }
+    store_vector(&shared.tile[thread / 64][thread / 32 % 2][thread / 8 % 4][thread % 8 * 2], x_value);
+    fence_async_proxy();  // shows what was written to `tile` to the copy engine
+    __syncthreads();  // orders the stores to `tile` before the loads of it
+
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:62
     if (thread == 0) {
         tma_store_3d(&out_map, view, 0, 0, 3);
         tma_store_commit();

@@ -72,6 +72,7 @@ SHOWN = (
     # Tensors and buffers.
     "tensor_boxes_f32_nan",
     "tensor_blocks",
+    "tensor_blocks_of_the_engine",
     "tensor_lines_2500",
     "tensor_turn_f32",
     "tensor_turn_and_store_f16",

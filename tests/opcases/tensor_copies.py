@@ -17,7 +17,20 @@ from tle2cuda.language import tle
 
 @tle2cuda.jit
 def copy_boxes(x, out, M, N, row, col, BM: tl.constexpr, BN: tl.constexpr, MMA: tl.constexpr, PADDING: tl.constexpr):
-    """A box at any place into a dense array, clipped at its edges."""
+    """A box at any row, and at columns that the copy engine takes, into a dense array, clipped at its edges."""
+    source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN], padding_option=PADDING)
+    target = tl.make_tensor_descriptor(out, [M - 1, N], [N, 1], [BM, BN])
+    tile = tle.gpu.alloc([BM, BN], x.dtype.element_ty, nv_mma_shared_layout=MMA)
+    i, j = tl.program_id(0) * BM, tl.program_id(1) * BN
+    tle.gpu.copy(source, tile, [BM, BN], [i + row, j + col])
+    tle.gpu.copy(tile, target, [BM, BN], [i, j])
+
+
+@tle2cuda.jit
+def copy_boxes_anywhere(
+    x, out, M, N, row, col: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, MMA: tl.constexpr, PADDING: tl.constexpr
+):
+    """The same at columns that the copy engine takes or not, as is known when the kernel is compiled."""
     source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN], padding_option=PADDING)
     target = tl.make_tensor_descriptor(out, [M - 1, N], [N, 1], [BM, BN])
     tile = tle.gpu.alloc([BM, BN], x.dtype.element_ty, nv_mma_shared_layout=MMA)
@@ -40,12 +53,12 @@ def copy_lines(x, out, n, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
-def copy_blocks(x, out, A, B, C, D, E):
+def copy_blocks(x, out, A, B, C, D, E, COL: tl.constexpr):
     """Ranks 3 to 5, dimensions of extent 1 dropped from the buffers."""
     five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, C * D * E, D * E, E, 1], [2, 1, 2, 4, 16])
     three = tl.make_tensor_descriptor(out, [A * B * C, D, E], [D * E, E, 1], [4, 4, 16])
     tile = tle.gpu.alloc([2, 2, 4, 16], tl.int16, nv_mma_shared_layout=False)
-    tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, 4])
+    tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])
     tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])
 
 
@@ -162,11 +175,14 @@ def _box(x: Array, starts: tuple[int, ...], shape: tuple[int, ...], fill: float 
 
 def _boxes(m: int, n: int, row: int, col: int, dtype: Any, block: tuple[int, int], padding: str, **constants: Any) -> Any:
     bm, bn = block
+    is_engines = col * np.dtype(dtype).itemsize % 16 == 0
+    if not is_engines:
+        constants["col"] = col
     grid = (-(-m // bm), -(-n // bn))
 
     def make(rng: np.random.Generator) -> Inputs:
         arrays = {"x": numbers(rng, (m, n), dtype), "out": poison((m, n), dtype)}
-        return {**arrays, "M": m, "N": n, "row": row, "col": col}
+        return {**arrays, "M": m, "N": n, "row": row, **({"col": col} if is_engines else {})}
 
     def reference(inputs: Inputs) -> Mapping[str, Array]:
         out = inputs["out"].copy()
@@ -174,7 +190,8 @@ def _boxes(m: int, n: int, row: int, col: int, dtype: Any, block: tuple[int, int
         out[: m - 1] = _box(inputs["x"], (row, col), (m - 1, n), fill)
         return {"out": out}
 
-    return make, reference, {"BM": bm, "BN": bn, "MMA": False, "PADDING": padding, **constants}, grid
+    kernel = copy_boxes if is_engines else copy_boxes_anywhere
+    return kernel, make, reference, {"BM": bm, "BN": bn, "MMA": False, "PADDING": padding, **constants}, grid
 
 
 def _register_boxes() -> None:
@@ -183,6 +200,8 @@ def _register_boxes() -> None:
         ("f32_edge", 37, 44, 30, 20, np.float32, (16, 32), "zero"),
         ("f32_nan", 37, 44, -3, 20, np.float32, (16, 32), "nan"),
         ("bf16_before", 20, 40, -5, -7, BF16, (8, 16), "zero"),
+        ("bf16_far_before", 20, 40, -5, -8, BF16, (8, 16), "zero"),
+        ("f32_nan_before", 20, 40, -9, -12, np.float32, (8, 16), "nan"),
         ("i8", 33, 64, 1, 5, np.int8, (32, 32), "zero"),
         ("u8_tall", 520, 32, 4, 0, np.uint8, (512, 16), "zero"),
         ("i64", 9, 6, 0, 1, np.int64, (8, 4), "zero"),
@@ -190,10 +209,8 @@ def _register_boxes() -> None:
         ("f8_outside", 20, 48, 100, 0, F8E5, (8, 16), "zero"),
         ("f32_wide", 12, 600, 2, 40, np.float32, (4, 512), "zero"),
     ):
-        make, reference, constants, grid = _boxes(*rest)
-        _case(f"boxes_{label}", copy_boxes, make, reference, constants, grid)
-    make, reference, constants, grid = _boxes(20, 300, 2, 40, np.float32, (8, 256), "zero", MMA=True)
-    _case("boxes_f32_mma", copy_boxes, make, reference, constants, grid)
+        _case(f"boxes_{label}", *_boxes(*rest))
+    _case("boxes_f32_mma", *_boxes(20, 300, 2, 40, np.float32, (8, 256), "zero", MMA=True))
 
 
 def _register_others() -> None:
@@ -218,24 +235,25 @@ def _register_others() -> None:
             (3,),
         )
 
-    def blocks(inputs: Inputs) -> Mapping[str, Array]:
-        moved = _box(inputs["x"], (1, 2, 0, 1, 4), (2, 1, 2, 4, 16)).reshape(4, 4, 16)
+    def blocks(inputs: Inputs, col: int) -> Mapping[str, Array]:
+        moved = _box(inputs["x"], (1, 2, 0, 1, col), (2, 1, 2, 4, 16)).reshape(4, 4, 16)
         out = inputs["out"].copy().reshape(-1, 5, 24)
         part = out[3:7, :4, :16]
         part[...] = moved[: part.shape[0]]
         return {"out": out.reshape(inputs["out"].shape)}
 
-    _case(
-        "blocks",
-        copy_blocks,
-        lambda rng: {
-            "x": numbers(rng, (2, 3, 4, 5, 24), np.int16),
-            "out": poison((2, 3, 4, 5, 24), np.int16),
-            **dict(zip("ABCDE", (2, 3, 4, 5, 24), strict=True)),
-        },
-        blocks,
-        {},
-    )
+    for name, col in (("blocks", 4), ("blocks_of_the_engine", 8)):  # columns of 8 and of 16 bytes
+        _case(
+            name,
+            copy_blocks,
+            lambda rng: {
+                "x": numbers(rng, (2, 3, 4, 5, 24), np.int16),
+                "out": poison((2, 3, 4, 5, 24), np.int16),
+                **dict(zip("ABCDE", (2, 3, 4, 5, 24), strict=True)),
+            },
+            lambda inputs, col=col: blocks(inputs, col),
+            {"COL": col},
+        )
     for label, dtype, m, n, block in (
         ("f32", np.float32, 100, 72, (64, 64)),
         ("f16", np.float16, 64, 200, (32, 64)),

@@ -213,6 +213,13 @@ class Compiler:
         self.template.append(None)
         return len(self.template) - 1
 
+    @cached_property
+    def engine_copies(self) -> frozenset[Op]:
+        """The tensor copies that the copy engine of the target does."""
+        from tle2cuda.passes.tensor_maps import engine_copies
+
+        return engine_copies(self.kernel)
+
     def waits(self, op: Op) -> bool:
         """Whether a CTA may have to wait for others while executing an operation."""
         if op.name in WAITING or (op.name == "while" and reads_memory(op)):

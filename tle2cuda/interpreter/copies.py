@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tle2cuda.analysis.tensor_coordinates import COORDINATE_BYTES
 from tle2cuda.interpreter.asynchrony import barrier_at
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.interpreter.handles import BufferHandle
@@ -64,6 +65,9 @@ def _cp_async(compiler: Compiler, op: Op) -> Steps:
     yield False, copy
 
 
+_CONSTANT_OFFSET = "as a tl.constexpr, such an offset makes the compiler copy by loads and stores"
+
+
 class _Box:
     """A box of a tensor: where its elements lie in global memory and in the buffer."""
 
@@ -77,6 +81,28 @@ class _Box:
         logical = type_.logical_shape or type_.shape
         fits = type_.shape if _long(type_.shape) == _long(self.block) else logical
         self.window = tuple(slice(0, extent) for extent in fits)
+        self.op, self.target = op, compiler.kernel.target
+        self.is_engines = op in compiler.engine_copies
+
+    def check(self, frame: Frame) -> None:
+        """Refuse coordinates at which the copy engine faults, where it does the copy."""
+        if not self.is_engines:
+            return
+        offsets = [int(frame[slot]) for slot in self.offsets]
+        sizes = [
+            offset * stride * self.element.bytes for offset, stride in zip(offsets, self.description(frame)[2], strict=True)
+        ]
+        last = len(offsets) - 1
+        negative = next((axis for axis, offset in enumerate(offsets) if offset < 0), None)
+        if sizes[last] % COORDINATE_BYTES:
+            axis, why = last, f"no multiple of the {COORDINATE_BYTES} bytes that the copy engine counts in"
+        elif self.op.name == "tma_store" and negative is not None:
+            axis, why = negative, "and the copy engine stores nothing at negative offsets"
+        else:
+            return
+        message = f"copy: offset {axis} is {offsets[axis]}, {sizes[axis]} bytes, {why}"
+        facts = (f"copy of {list(self.block)} at {offsets} for {self.target}",)
+        raise frame[0].fail(self.op, message, facts=facts, help=_CONSTANT_OFFSET)
 
     @property
     def size_bytes(self) -> int:
@@ -177,6 +203,7 @@ def _tma_load(compiler: Compiler, op: Op) -> Steps:
     expected_bytes = _expected_bytes(compiler, copy.barriers)
 
     def load(frame: Frame) -> None:
+        box.check(frame)
         pointers, exists = box.in_tensor(frame)
         access.write(frame, box.in_buffer(frame), access.read(frame, pointers, exists, outside))
         if barrier is not None:
@@ -202,6 +229,7 @@ def _tma_store(compiler: Compiler, op: Op) -> Steps:
     kind = op.attrs["kind"]
 
     def store(frame: Frame) -> None:
+        box.check(frame)
         pointers, exists = box.in_tensor(frame)
         values = access.read(frame, box.in_buffer(frame), exists)
         if kind == "store":

@@ -4,8 +4,8 @@ A description that depends on more than the arguments, and is known before all l
 thread makes of a form that the launcher encodes (`changed_maps.py`).
 
 A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
-compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, and for
-element types that the engine cannot treat as asked.
+compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, for
+element types that the engine cannot treat as asked, and at coordinates that are known to make it fault.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.argument_expressions import ArgumentExpressions
 from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
@@ -58,13 +59,27 @@ class _Description:
 
 def run(kernel: Kernel) -> Kernel:
     """Give every tensor copy its tensor map, or replace it."""
-    copies = [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and not has_map(op)]
+    copies = _copies(kernel)
     if not copies:
         return kernel
     planned = _Planner(kernel, copies)
     rewritten = _Rewrite(kernel, planned).run()
     rewritten = remove_dead_code(rewritten)
     return canonicalise.run(rewritten) if planned.is_partial else rewritten
+
+
+def engine_copies(kernel: Kernel) -> frozenset[Op]:
+    """The tensor copies that the copy engine does: those with a map, and those that the pass would give one."""
+    with_map = [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and has_map(op)]
+    copies = _copies(kernel)
+    if not copies:
+        return frozenset(with_map)
+    planned = _Planner(kernel, copies)
+    return frozenset((*with_map, *planned.found, *planned.changed.found))
+
+
+def _copies(kernel: Kernel) -> list[Op]:
+    return [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and not has_map(op)]
 
 
 class _Planner:
@@ -75,6 +90,7 @@ class _Planner:
         self.definitions = definitions(kernel.body)
         self.expressions = ArgumentExpressions(kernel)
         self.views = BufferViews(kernel)
+        self.coordinates = TensorCoordinates(kernel, self.definitions)
         has_tma = parse_target(kernel.target).has("tma")
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
         self.found: dict[Op, _Description] = {}
@@ -107,6 +123,8 @@ class _Planner:
             return None
         kind = op.attrs.get("kind", "store")
         if kind != "store" and element not in _REDUCED[kind]:
+            return None
+        if self.coordinates.fault(op):
             return None
         swizzle_bytes = self._swizzle_bytes(copy)
         moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)

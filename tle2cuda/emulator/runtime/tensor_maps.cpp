@@ -11,6 +11,7 @@ namespace {
 
 constexpr unsigned SHARED_ALIGNMENT = 128;
 constexpr unsigned CHUNK_BYTES = 16;  // what a swizzle moves as a whole
+constexpr unsigned COORDINATE_BYTES = 16;
 constexpr uint32_t NO_ELEMENTS = ~0u;  // last index along a dimension of an empty tensor
 constexpr unsigned TYPE_COUNT = 10;   // CUtensorMapDataType, without the formats that round
 
@@ -129,6 +130,19 @@ void require_shared_box(const void* address, const Box& box, const char* what, i
         fail("out_of_bounds", std::string(what) + " " + std::to_string(box.bytes) + " bytes at " + describe_address(address) + ", not in shared memory", line);
 }
 
+// Coordinates at which an H200 raises an illegal instruction.
+void require_coordinates(const Box& box, const char* what, bool is_load, int line)
+{
+    const int64_t inner_bytes = box.first[0] * box.element_bytes;
+    if (inner_bytes % COORDINATE_BYTES)
+        fail("misaligned", std::string(what) + " with the innermost coordinate " + std::to_string(box.first[0]) + ", " +
+            std::to_string(inner_bytes) + " bytes, no multiple of 16", line);
+    for (unsigned axis = 0; axis < box.map.rank && !is_load; ++axis)
+        if (box.first[axis] < 0)
+            fail("out_of_bounds", std::string(what) + " to the negative coordinate " + std::to_string(box.first[axis]) + " of dimension " +
+                std::to_string(axis), line);
+}
+
 }  // namespace
 
 extern "C" void tle2cuda_tensor_load(
@@ -137,6 +151,7 @@ extern "C" void tle2cuda_tensor_load(
     const void* const pc = __builtin_return_address(0);
     const EncodedTensorMap map = tensor_map_at(map_address, rank, line);
     const Box box(map, coordinates);
+    require_coordinates(box, "a tensor copy", true, line);
     for (unsigned cta = 0; cta < launch.cluster_size; ++cta) {
         if (cta_mask && !(cta_mask >> cta & 1)) continue;
         const auto there = [&](void* address) -> void* {
@@ -169,6 +184,7 @@ extern "C" void tle2cuda_tensor_store(
     const EncodedTensorMap map = tensor_map_at(map_address, rank, line);
     const Box box(map, coordinates);
     const bool is_copy = operation == ATOMIC_EXCHANGE;
+    require_coordinates(box, is_copy ? "a tensor copy" : "a tensor reduction", false, line);
     require_shared_box(from, box, is_copy ? "a tensor copy reads" : "a tensor reduction reads", line);
     const auto copy = new_tensor_copy(map, __builtin_return_address(0));
     copy->operation = operation;
