@@ -44,7 +44,7 @@ def _persistent_rows() -> Iterator[ShippedKernel]:
     norm = {"x": _HALVES, "weight": _HALVES, "out": _HALVES, **sizes}
     norm |= {"x_stride": _ALIGNED, "out_stride": _ALIGNED, "eps": "fp32"}
     for name, signature, cols, form in (
-        ("softmax", softmax, 4096, "ring"),
+        ("softmax", softmax, 2048, "ring"),
         ("softmax", softmax, 16384, "packed"),
         ("softmax", softmax, 16384, "parts"),
         ("softmax", softmax, 4096, "ahead"),

@@ -1,13 +1,13 @@
 // persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:113 (persistent_softmax). Do not edit.
 //
-//   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
+//   target    sm_90a, 160 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   warps     softmax_in_registers on warps 0 to 3, fetch_rows on warp 4
 //   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
-//             box (1, 16, 256)
-//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
+//             box (1, 8, 256)
+//   constants PART = 2048, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
 
 #include <cuda_fp16.h>
 
@@ -165,13 +165,13 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][16][256];     // persistent_softmax.py:126
+    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:126
     alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:49
     alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:50
     alignas(8) Barrier parts_full[2];         // persistent_softmax.py:129
     alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:129
 };
-static_assert(sizeof(Shared) <= 16512, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -202,7 +202,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
                 // slot = writer.acquire(place)                                persistent_rows.py:49
                 mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
                 // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
-                mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
+                mbarrier_expect_bytes(&shared.parts_full[place_stage], 4096);
                 tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
 
                 // place = place.advance()                                     persistent_rows.py:55
@@ -227,11 +227,11 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
         __half* const view = &shared.ring[place_stage][0][0];
-        Vector<float, 8> logits[4];
+        Vector<float, 8> logits[2];
 
-        // tile [4096]: element = 8 * thread + 1024 * run + k;  run < 4, k < 8
+        // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
             // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:45
@@ -245,9 +245,9 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
         // place = place.advance()                                          persistent_softmax.py:47
         place_lap += static_cast<int>(place_stage + 1 == 2);
-        Vector<float, 8> logits_2[4];
+        Vector<float, 8> logits_2[2];
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             // col = tl.arange(0, PART)                                     persistent_softmax.py:42
             const int col = 8 * thread + 1024 * run;
 
@@ -260,14 +260,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:49
         float logits_max = logits_2[0][0];
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits_max = fmaxf(logits_max, logits_2[run][k]);
         }
         logits_max = partition_all_reduce(logits_max, shared.max_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
-        Vector<float, 8> weight[4];
+        Vector<float, 8> weight[2];
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
         }
@@ -275,14 +275,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:50
         float weight_sum = 0.0f;
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_sum += weight[run][k];
         }
         weight_sum = partition_all_reduce(weight_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:51
             Vector<__half, 8> out_value;
             #pragma unroll
