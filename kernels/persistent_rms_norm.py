@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import row_stride
-from kernels.persistent_rows import fetch_rows, load_part, prepare
+from kernels.matrices import power_of_two, row_stride
+from kernels.persistent_rows import PART_BYTES, fetch_rows, load_part, prepare
 from tle2cuda.language import tle
 
 
@@ -124,6 +124,11 @@ def persistent_rms_norm(
         tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
+def default_form(cols: int, itemsize: int) -> str:
+    """The form for rows of `cols` elements, as measured on an H200: "ring" up to 16 KiB, "parts" beyond."""
+    return "ring" if power_of_two(cols) * itemsize <= PART_BYTES else "parts"
+
+
 def persistent_rms_norm_rows(
     x: Any,
     weight: Any,
@@ -142,7 +147,7 @@ def persistent_rms_norm_rows(
         weight: [cols].
         out: Like `x`.
         eps: Added to the mean square.
-        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: by their length.
+        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: that of `default_form`.
         stages: Parts of 16 KiB, or rows, that the ring holds.
         num_warps: Warps that reduce a row.
         ctas: CTAs of a multiprocessor.
@@ -150,6 +155,7 @@ def persistent_rms_norm_rows(
     Raises:
         ValueError: The arrays do not fit each other, TMA or shared memory.
     """
+    form = form or default_form(x.shape[1], x.itemsize)
     plan, grid = prepare(x, out, {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     if tuple(weight.shape) != (cols,):

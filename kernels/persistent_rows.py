@@ -71,8 +71,9 @@ class Plan:
         width: Width of the engine's boxes.
         stages: Parts that the ring holds; 0 without a ring.
         num_warps: Warps that reduce.
-        ctas_per_multiprocessor: How many are resident at once.
-        max_registers: Of a thread, so that they are.
+        ctas_per_multiprocessor: How many the grid has for each. Of a ring fewer may be resident at once.
+        max_registers: Of a thread, so that all are resident. None leaves them to the compiler: the few that 12 rings
+            would leave are not enough for a row as float32, and what spills costs more than CTAs that wait.
     """
 
     form: str
@@ -82,7 +83,7 @@ class Plan:
     stages: int
     num_warps: int
     ctas_per_multiprocessor: int
-    max_registers: int
+    max_registers: int | None
 
     def constants(self) -> dict[str, int]:
         """The kernels' constexpr parameters."""
@@ -91,7 +92,7 @@ class Plan:
         packed = self.form == "packed"
         return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages, "PACKED": packed}
 
-    def options(self) -> dict[str, int]:
+    def options(self) -> dict[str, int | None]:
         """How they are launched."""
         return {"num_warps": self.num_warps, "maxnreg": self.max_registers}
 
@@ -101,20 +102,11 @@ def registers_beside(warps: int) -> int:
     return min(QUARTER_REGISTERS // -(-warps // 4) // 8 * 8, 255)
 
 
-def default_form(cols: int, itemsize: int) -> str:
-    """The form for rows of `cols` elements."""
-    row_bytes = power_of_two(cols) * itemsize
-    if row_bytes <= PART_BYTES:
-        return "ring"
-    # Rows that are no whole panels take a request for every 256 elements.
-    return "packed" if row_bytes <= PACKED_BYTES and cols % PANEL == 0 else "parts"
-
-
 def plan_rows(
     cols: int,
     itemsize: int,
     *,
-    form: str | None = None,
+    form: str,
     stages: int | None = None,
     num_warps: int | None = None,
     ctas: int | None = None,
@@ -124,15 +116,14 @@ def plan_rows(
     Args:
         cols: Elements of a row.
         itemsize: Bytes of one.
-        form: One of `FORMS`. Left out: "ring" up to 16 KiB, "packed" up to 128 KiB, "parts" beyond.
+        form: One of `FORMS`.
         stages: Parts that the ring holds. Left out: twice a row, as far as there is room, and one packed row.
         num_warps: Warps that reduce. Left out: 64 bytes of a row for each thread, 256 of a packed one, 16 warps at most.
-        ctas: CTAs of a multiprocessor. Left out: as many as have room.
+        ctas: CTAs of a multiprocessor. Left out: as many as have room; of a ring, 12 or 8 of 4 warps.
 
     Raises:
         ValueError: There is no such form, or a row does not fit into it.
     """
-    form = form or default_form(cols, itemsize)
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     row_bytes = max(power_of_two(cols) * itemsize, 16)
@@ -154,7 +145,8 @@ def plan_rows(
     warps = num_warps or _ring_warps(form, row_bytes)
     resident = ctas or _ring_ctas(form, row_bytes, stages * part * itemsize, warps + 1)
     width = PANEL if cols % PANEL == 0 and part > PANEL else part
-    return Plan(form, part, parts, width, stages, warps, resident, registers_beside((warps + 1) * resident))
+    registers = None if form == "ring" else registers_beside((warps + 1) * resident)
+    return Plan(form, part, parts, width, stages, warps, resident, registers)
 
 
 def _ring_warps(form: str, row_bytes: int) -> int:

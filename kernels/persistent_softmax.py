@@ -6,13 +6,14 @@ from typing import Any
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import row_stride
-from kernels.persistent_rows import default_form, fetch_rows, load_part, prepare
+from kernels.matrices import power_of_two, row_stride
+from kernels.persistent_rows import PACKED_BYTES, PANEL, PART_BYTES, fetch_rows, load_part, prepare
 from kernels.softmax import softmax_reference
 from tle2cuda.language import tle
 
 __all__ = ["persistent_softmax", "persistent_softmax_rows", "softmax_ahead", "softmax_reference"]
 
+AHEAD_FROM_BYTES = 8192  # from here on "ahead" was faster than the ring on an H200, below it the ring was
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 
@@ -139,6 +140,19 @@ def persistent_softmax(
         tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
+def default_form(cols: int, itemsize: int, is_bfloat16: bool = False) -> str:
+    """The form for rows of `cols` elements, rounded up to a power of two, as measured on an H200.
+
+    "ring" below 8 KiB, "ahead" up to 16 KiB, then "packed" up to 128 KiB, and "parts" for what "packed" does not suit:
+    rows that are no whole panels, which take a request for every 256 elements there, and bfloat16, whose highest is found
+    in float32, where a row does not fit into the registers.
+    """
+    row_bytes = power_of_two(cols) * itemsize
+    if row_bytes <= PART_BYTES:
+        return "ring" if row_bytes < AHEAD_FROM_BYTES else "ahead"
+    return "packed" if row_bytes <= PACKED_BYTES and cols % PANEL == 0 and not is_bfloat16 else "parts"
+
+
 def persistent_softmax_rows(
     x: Any,
     out: Any,
@@ -153,7 +167,7 @@ def persistent_softmax_rows(
     Args:
         x: Its rows begin at multiples of 16 bytes and fit into shared memory, 208 KiB.
         out: The target.
-        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: by their length.
+        form: How rows arrive, one of `kernels.persistent_rows.FORMS`; left out: that of `default_form`.
         stages: Parts of 16 KiB, or rows, that the ring holds.
         num_warps: Warps that reduce a row.
         ctas: CTAs of a multiprocessor.
@@ -161,8 +175,7 @@ def persistent_softmax_rows(
     Raises:
         ValueError: The matrices do not fit each other, TMA or shared memory.
     """
-    if form is None and "bfloat16" in str(x.dtype) and default_form(x.shape[1], x.itemsize) == "packed":
-        form = "parts"  # the highest of bfloat16 is found in float32, and the widened row does not fit into the registers
+    form = form or default_form(x.shape[1], x.itemsize, "bfloat16" in str(x.dtype))
     plan, grid = prepare(x, out, {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas})
     rows, cols = x.shape
     strides = row_stride(out), row_stride(x)

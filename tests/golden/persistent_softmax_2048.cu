@@ -1,4 +1,4 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:113 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:114 (persistent_softmax). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -165,11 +165,11 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:126
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:49
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:50
-    alignas(8) Barrier parts_full[2];         // persistent_softmax.py:129
-    alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:129
+    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:127
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:50
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:51
+    alignas(8) Barrier parts_full[2];         // persistent_softmax.py:130
+    alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:130
 };
 static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
@@ -217,13 +217,13 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     const int thread = threadIdx.x;
 
     // softmax_in_registers: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:44
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:45
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:45
+        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:46
         mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
         __half* const view = &shared.ring[place_stage][0][0];
@@ -234,30 +234,30 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int run = 0; run < 2; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
-            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:45
+            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:46
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:46
+        // reader.release(place)                                            persistent_softmax.py:47
         mbarrier_arrive(&shared.parts_empty[place_stage]);
 
-        // place = place.advance()                                          persistent_softmax.py:47
+        // place = place.advance()                                          persistent_softmax.py:48
         place_lap += static_cast<int>(place_stage + 1 == 2);
         Vector<float, 8> logits_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:42
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:43
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:48
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:49
             const bool inside = col < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits_2[run][k] = inside ? logits[run][k] : -infinity();
         }
 
-        // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:49
+        // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:50
         float logits_max = logits_2[0][0];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -272,7 +272,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:50
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:51
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -283,16 +283,16 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:51
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:52
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:42
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:43
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:48
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:49
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:51
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:52
             store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
         place_stage = place_stage + 1 == 2 ? 0 : place_stage + 1;

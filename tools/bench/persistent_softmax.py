@@ -39,11 +39,11 @@ LONG_SWEEP: tuple[dict[str, Any], ...] = tuple(
 
 
 def variants(cols: int, sweep: bool) -> tuple[dict[str, Any], ...]:
-    """Options of the contestants for rows of so many float16 elements; the first are the defaults, then other forms."""
+    """Options of the contestants for rows of so many float16 elements; the first are the defaults, then both forms."""
     if cols <= 8192:
-        return ({}, {"form": "ahead"}, *((*SHORT_SWEEP, *AHEAD_SWEEP) if sweep else ()))
+        return ({}, {"form": "ring"}, {"form": "ahead"}, *((*SHORT_SWEEP, *AHEAD_SWEEP) if sweep else ()))
     swept = {16384: MIDDLE_SWEEP, 65536: LONG_SWEEP}.get(cols, ()) if sweep else ()
-    return ({}, {"form": "parts"}, *swept)
+    return ({}, {"form": "packed"}, {"form": "parts"}, *swept)
 
 
 def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:
