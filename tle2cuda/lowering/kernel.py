@@ -199,14 +199,17 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
     )
     block = Block(depth=1)
     if view != PrologueView():
-        write(block, "prologue.cu.j2", "prologue", view)
+        with operation("warp_specialize" if state.warp else ""):
+            write(block, "prologue.cu.j2", "prologue", view)
         if state.block.lines:
             block.blank()
-    mbarriers.emit_set_up(state, block, "thread == 0" if view.thread else "threadIdx.x == 0")
+    with operation("alloc_barriers"):
+        mbarriers.emit_set_up(state, block, "thread == 0" if view.thread else "threadIdx.x == 0")
     if block.lines and block.lines[-1].text:
         block.blank()
     if state.warp:
-        block.splice(specialize.worker_branch(state, state.kernel))
+        with operation("warp_specialize"):
+            block.splice(specialize.worker_branch(state, state.kernel))
         block.blank()
         if thread:
             write(block, "prologue.cu.j2", "prologue", PrologueView(thread=True))
