@@ -33,7 +33,7 @@ def passed_on(values, flags, out, n):
         tl.atomic_poll(flags + pid - 1, 7)
         tl.store(values + pid, tl.load(values + pid - 1) + pid)
     tl.atomic_store(flags + pid, 7)
-    seen = tl.atomic_poll(flags + pid, 7, sem="relaxed", scope="cta", timeout_ns=0)
+    seen = tl.atomic_poll(flags + pid, 7, sem="relaxed", scope="gpu", timeout_ns=0)
     never = (flags + n).atomic_poll(1, timeout_ns=tl.to_tensor(1000))
     tl.store(out + 2 * pid, seen)
     tl.store(out + 2 * pid + 1, never)

@@ -76,11 +76,12 @@ def staged(x, out, N: tl.constexpr):
     tl.store(out + i, tl.load(tle.gpu.local_ptr(tile, (N - 1 - i,))))
 
 
-def test_asynchronous_copies_are_complete_when_they_return() -> None:
+def test_asynchronous_copies_are_complete_behind_their_wait() -> None:
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     staged[(1,)](x, out, N=64)
     assert (out == x[::-1]).all()
-    assert "cp.async" not in tle2cuda.emit(staged, "*fp32:16, *fp32:16, 64").source
+    text = tle2cuda.emit(staged, "*fp32:16, *fp32:16, 64").source
+    assert "cp_async<16>" in text and "cp_async_wait<0>" in text
 
 
 @tle2cuda.jit
