@@ -323,3 +323,17 @@ def test_remainders_of_infinities_and_by_zero_are_those_of_the_interpreter(monke
             remainders[(1,)](x, y, found[device], N=64)
         np.testing.assert_array_equal(found["eager"], found["interpreter"])
     assert np.isinf(found["eager"]).sum() == 0
+
+
+@tle2cuda.jit
+def speaking(x, N: tl.constexpr):
+    value = tl.load(x + tl.arange(0, N))
+    total = tl.sum(value, axis=0)
+    print(f"value is {value}, total {total} or {total:.2f}")
+    tl.device_print("value:", value)
+
+
+def test_values_stand_in_formatted_text(capsys: pytest.CaptureFixture[str]) -> None:
+    speaking.eager[(1,)](np.arange(4, dtype=np.float32), N=4)
+    shown = capsys.readouterr().out
+    assert "[0. 1. 2. 3.]" in shown and "or 6.00" in shown and "value:" in shown

@@ -96,7 +96,7 @@ class Tile:
         return f"{self.region.name} + {(self.data - self.region.base) // self.dtype.element_ty.bytes}"
 
     def __format__(self, spec: str) -> str:
-        return format(self.data.item() if spec and not self.shape else self, "" if self.shape else spec)
+        return format(self.data.item(), spec) if spec and not self.shape else repr(self)
 
     def __hash__(self) -> int:
         return id(self)
