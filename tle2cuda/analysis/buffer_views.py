@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tle2cuda.ir.effects import Roots
+from tle2cuda.ir.flow import handed_on
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import BufferType
@@ -109,23 +110,8 @@ class BufferViews:
         self._note(region.params)
         for op in region.ops:
             self._note(op.results)
-            if op.name == "if":
-                for inner in op.regions:
-                    self._add(op.results, inner.terminator.operands)
-            elif op.name in ("fused", "warp_specialize"):
-                self._add(op.results, op.regions[0].terminator.operands)
-            elif op.name == "for":
-                inner = op.regions[0]
-                for sources in (op.operands[3:], inner.terminator.operands):
-                    self._add(op.results, sources)
-                    self._add(inner.params[1:], sources)
-            elif op.name == "while":
-                before, body = op.regions
-                passed = before.terminator.operands[1:]
-                self._add(before.params, op.operands)
-                self._add(before.params, body.terminator.operands)
-                self._add(body.params, passed)
-                self._add(op.results, passed)
+            for targets, sources in handed_on(op):
+                self._add(targets, sources)
             for inner in op.regions:
                 self._flow(inner)
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tle2cuda.ir.flow import handed_on
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import tensor_copy
@@ -197,29 +198,12 @@ class Roots:
         elif op.name in ("pipe_acquire", "pipe_wait"):
             slots = op.results[1:] if op.name == "pipe_wait" else op.results
             self._slots.update({slot: (op.operands[0], field) for field, slot in enumerate(slots)})
-        elif op.name == "if":
-            for region in op.regions:
-                self._flow_all(op.results, region.terminator.operands)
-        elif op.name in ("fused", "warp_specialize"):
-            self._flow_all(op.results, op.regions[0].terminator.operands)
-        elif op.name == "for":
-            region = op.regions[0]
-            for source in (op.operands[3:], region.terminator.operands):
-                self._flow_all(op.results, source)
-                self._flow_all(region.params[1:], source)
-        elif op.name == "while":
-            before, body = op.regions
-            passed = before.terminator.operands[1:]
-            self._flow_all(before.params, op.operands)
-            self._flow_all(before.params, body.terminator.operands)
-            self._flow_all(body.params, passed)
-            self._flow_all(op.results, passed)
+        elif op.name in ("if", "for", "while", "fused", "warp_specialize"):
+            for targets, sources in handed_on(op):
+                for target, source in zip(targets, sources, strict=True):
+                    self._flow(target, source)
         elif len(op.results) == 1:
             self._visit_simple(op)
-
-    def _flow_all(self, targets: tuple[Value, ...], sources: tuple[Value, ...]) -> None:
-        for target, source in zip(targets, sources, strict=True):
-            self._flow(target, source)
 
     def _visit_simple(self, op: Op) -> None:
         origins = [v for v in op.operands if is_handle(v.type) or is_pointer(v.type)]

@@ -302,28 +302,30 @@ class _Product:
             place = f"&{buffer}[{self._coordinate(along, variable)}][{k}]"
             if in_row_loop:
                 declaration = f"const {self._vector_type(width)} {name}"
-                return PartView(declaration, (), name, self._read(plan, width, place), ""), _at(name, index, width)
+                return PartView(declaration, (), name, self._read(plan, width, place), ""), indexed(name, index, width)
             target = f"{name}[{variable}]" if count > 1 else name
-            declaration = f"{self._vector_type(width)} {name}{_extent(count)}"
-            part = PartView(declaration, _loops((variable, count)), target, self._read(plan, width, place), f"the {what}")
-            return part, _at(target, index, width)
+            declaration = f"{self._vector_type(width)} {name}{array_extent(count)}"
+            part = PartView(
+                declaration, real_loops((variable, count)), target, self._read(plan, width, place), f"the {what}"
+            )
+            return part, indexed(target, index, width)
         groups = count // width
         at_step = f"{k} + {index}" if step > 1 else k
         piece = "piece" if groups > 1 else ""
         place = f"&{buffer}[{at_step}][{self._coordinate(along, piece or '0', width)}]"
-        extents = _extent(step) + _extent(groups)
+        extents = array_extent(step) + array_extent(groups)
         target = name + (f"[{index}]" if step > 1 else "") + (f"[{piece}]" if piece else "")
         group = f"{variable} / {width}" if width > 1 else variable
         used = name + (f"[{index}]" if step > 1 else "") + (f"[{group}]" if groups > 1 else "")
         inside = variable if groups == 1 else f"{variable} % {width}"
         part = PartView(
             f"{self._vector_type(width)} {name}{extents}",
-            _loops((index, step), (piece, groups)),
+            real_loops((index, step), (piece, groups)),
             target,
             self._read(plan, width, place),
             f"the {what}",
         )
-        return part, _at(used, inside, width)
+        return part, indexed(used, inside, width)
 
     def _neighbours(self, along: str, axis: int) -> int:
         """Neighbouring rows or columns of one thread, as many as one access reads."""
@@ -366,16 +368,19 @@ class _Product:
         return f"{self.state.helper('load_vector_as')}<{self.dtype.cuda}, {width}>({place})"
 
 
-def _loops(*loops: tuple[str, int]) -> tuple[tuple[str, int], ...]:
+def real_loops(*loops: tuple[str, int]) -> tuple[tuple[str, int], ...]:
+    """Those of some loops, as variable and count, that run more than once."""
     return tuple((name, count) for name, count in loops if count > 1)
 
 
-def _extent(count: int) -> str:
+def array_extent(count: int) -> str:
+    """`[count]`, or nothing for a single element."""
     return f"[{count}]" if count > 1 else ""
 
 
-def _at(text: str, index: str, width: int) -> str:
-    return f"{text}[{index}]" if width > 1 else text
+def indexed(text: str, index: str, count: int) -> str:
+    """An element of what `array_extent` declares."""
+    return f"{text}[{index}]" if count > 1 else text
 
 
 def _whole(registers: Registers) -> str:

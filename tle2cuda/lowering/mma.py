@@ -25,7 +25,7 @@ from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import elements_at, grid_of, thread_condition
 from tle2cuda.lowering.copies import assign_tile
-from tle2cuda.lowering.dot import StageView, takes_over, untransposed
+from tle2cuda.lowering.dot import StageView, array_extent, indexed, real_loops, takes_over, untransposed
 from tle2cuda.lowering.shape import SharedAccess, in_registers, plan_access
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
@@ -187,7 +187,7 @@ class _Product:
                 steps=self.steps,
                 unroll=unroll,
                 operands=(a_view, b_view),
-                pairs=_loops((names["row"], rows), (names["column"], columns)),
+                pairs=real_loops((names["row"], rows), (names["column"], columns)),
                 multiply=f"{helper}({self._sum(sums, names)}, {a}, {b});",
             )
         write(self.state.block, TEMPLATE, "product", view, self.op.span)
@@ -219,7 +219,7 @@ class _Product:
             return registers, registers
         state.helper("vector")
         sums = Registers(state.names.fresh(f"{registers.name}_sums"), self.whole, _PAIR)
-        statements.variable(state.block, f"Vector<{self.dtype.cuda}, {_PAIR}>", f"{sums.name}{_extent(sums.runs)}")
+        statements.variable(state.block, f"Vector<{self.dtype.cuda}, {_PAIR}>", f"{sums.name}{array_extent(sums.runs)}")
         self._copy(sums, registers, (dtype_of(result.type), self.dtype))
         return registers, sums
 
@@ -288,14 +288,14 @@ class _Product:
         type_ = "double" if self.dtype is F64 else "unsigned"
         if isinstance(source, Registers):
             view = self._from_registers(source, whole, bits, part, (names, along))
-            text = f"{type_} {part}{_extent(counts[0])}[{counts[1]}]"
-            return FragmentsView(text, f"{what} of this warp", *view), _at(part, names[along], counts[0])
+            text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
+            return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
         offsets = _offsets(state, source)
         form = matrix_form(whole, offsets)
         if form is None:
             view = self._by_elements(source, whole, offsets, bits, part, (names, along))
-            text = f"{type_} {part}{_extent(counts[0])}[{counts[1]}]"
-            return FragmentsView(text, f"{what} of this warp", *view), _at(part, names[along], counts[0])
+            text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
+            return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
         return self._by_matrices(source, whole, offsets, bits, part, (names, along), form == "columns")
 
     def _named(self, side: int) -> Value:
@@ -328,8 +328,8 @@ class _Product:
         self, bits: _Bits, part: str, names: dict[str, str], along: str, value: str
     ) -> tuple[tuple[tuple[str, int], ...], str]:
         rows, words = 1 << len(bits.own), 1 << len(bits.words)
-        target = _at(part, names[along], rows) + (f"[{names['piece']}]" if words > 1 else "[0]")
-        return _loops((names[along], rows), (names["piece"], words)), f"{target} = {value};"
+        target = indexed(part, names[along], rows) + (f"[{names['piece']}]" if words > 1 else "[0]")
+        return real_loops((names[along], rows), (names["piece"], words)), f"{target} = {value};"
 
     def _by_elements(
         self, buffer: Value, whole: Layout, offsets: SharedLayout, bits: _Bits, part: str, where: tuple[dict[str, str], str]
@@ -377,12 +377,12 @@ class _Product:
         address = self._address(buffer, offsets, sources)
         count, words = 1 << len(outer), 1 << len(matrices)
         helper = self.state.helper(f"ldmatrix_x{words}" + ("_trans" if transposed else ""))
-        target = _at(part, names[along], count)
+        target = indexed(part, names[along], count)
         comment = f"{('rows', 'columns')[along == 'column']} of this warp" + (", two fragments a time" if inner else "")
         view = FragmentsView(
-            f"unsigned {part}{_extent(count)}[{words}]",
+            f"unsigned {part}{array_extent(count)}[{words}]",
             comment,
-            _loops((names[along], count)),
+            real_loops((names[along], count)),
             f"{helper}({target}, &{address});",
         )
         if not inner:
@@ -414,18 +414,6 @@ def _own_numbers(layout: Layout) -> list[int]:
 def _index(*sources: tuple[str, Images]) -> str:
     """Text of a sum of bit fields of loop variables."""
     return format_index(linear_terms(sources), {name: name for name, _ in sources})
-
-
-def _loops(*loops: tuple[str, int]) -> tuple[tuple[str, int], ...]:
-    return tuple((name, count) for name, count in loops if count > 1)
-
-
-def _extent(count: int) -> str:
-    return f"[{count}]" if count > 1 else ""
-
-
-def _at(text: str, index: str, count: int) -> str:
-    return f"{text}[{index}]" if count > 1 else text
 
 
 __all__ = ["emit_product", "emit_to_shared"]

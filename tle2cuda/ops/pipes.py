@@ -177,8 +177,8 @@ class pipe_cursor(Compound):
         return ["advance", "stage"]
 
 
-class _Endpoint(Compound):
-    """What writers and readers have in common."""
+class _PipeFacts(Compound):
+    """What a pipe and its ends tell alike."""
 
     __slots__ = ()
 
@@ -204,8 +204,14 @@ class _Endpoint(Compound):
 
     @property
     def fields(self) -> dict[str, buffered_tensor]:
-        """The buffers that the endpoint sees, by name."""
+        """The buffers that are seen here, by field name."""
         return dict(self.info.fields)
+
+
+class _Endpoint(_PipeFacts):
+    """What writers and readers have in common."""
+
+    __slots__ = ()
 
     @property
     def reader_name(self) -> str | None:
@@ -427,7 +433,7 @@ class pipe_reader(_Endpoint):
         self._emit("release", iter, {"reader": self.reader_name})
 
 
-class pipe_value(Compound):
+class pipe_value(_PipeFacts):
     """A pipe, made by `tle.pipe`; its ends are made by `writer` and `reader`."""
 
     __slots__ = ()
@@ -438,26 +444,6 @@ class pipe_value(Compound):
         info = self._static_
         assert isinstance(info, PipeInfo)
         return info
-
-    @property
-    def capacity(self) -> int:
-        """Number of stages."""
-        return self.info.capacity
-
-    @property
-    def scope(self) -> str:
-        """Who shares the pipe: the CTA."""
-        return _SCOPE
-
-    @property
-    def name(self) -> str | None:
-        """Its name."""
-        return self.info.name
-
-    @property
-    def fields(self) -> dict[str, buffered_tensor]:
-        """Buffers by field name."""
-        return dict(self.info.fields)
 
     @property
     def readers(self) -> tuple[str, ...] | None:
