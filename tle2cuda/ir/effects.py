@@ -269,7 +269,7 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
-    return tuple(Effect(READ, SHARED, root, None, op) for buffer in buffers for root in roots.of(buffer))
+    return tuple(Effect(READ, SHARED, root, None, op, buffer=buffer) for buffer in buffers for root in roots.of(buffer))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})

@@ -285,6 +285,7 @@ _row(
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
+        "is_ring": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
 )
@@ -295,7 +296,8 @@ _row(
     rules.check_buffer_view,
     variadic=I32_SCALAR,
     attrs={
-        "kind": choice("slot", "subslice", "reshape", "alias"),
+        "kind": choice("slot", "subslice", "reshape", "alias", "trans"),
+        "perm": maybe(INTS),
         "start": maybe(INT),
         "dim": maybe(INT),
         "offset_bytes": maybe(INT),

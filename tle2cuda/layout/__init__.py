@@ -29,7 +29,7 @@ from .fragments import (
 )
 from .matrix_access import MatrixAccess, matrix_access
 from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, whole_sums
-from .operands import MatrixForm, matrix_form, operand_offsets
+from .operands import MatrixForm, matrix_conflicts, matrix_form, operand_offsets
 from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
@@ -79,6 +79,7 @@ __all__ = [
     "format_xor",
     "linear_terms",
     "matrix_access",
+    "matrix_conflicts",
     "matrix_form",
     "mma_accumulator",
     "mma_operand",

@@ -29,6 +29,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("pipeliner", "before tensor_maps and partitions: the copies it makes may be theirs; needs only clean IR"),
     Pass("tensor_maps", "before partitions and layouts: copies that no tensor map serves become loads and stores"),
     Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
