@@ -262,7 +262,7 @@ class _Loop:
             return ()
 
         arms = (into.inside(copies, span), into.inside(lambda: (), span))
-        into.emit(make_op("if", (in_range,), (), {}, arms, span))
+        into.emit(make_op("if", (in_range,), (), {"is_guard": True}, arms, span))
         into.emit(make_op("pipe_commit", place, (), span=span))
         following = [self.region.terminator.operands[number] for number in self.plan.carried]
         self._clone(self._needed(following))
