@@ -134,6 +134,8 @@ class Memory:
         if op is None:
             return f"`{root.name}`"
         name = op.attrs.get("name") or root.name or "unnamed"
+        if op.attrs.get("is_ring"):
+            return f"the ring `{name}`"
         return f"the scratch `{name}`" if op.attrs.get("scratch") and op.name == "alloc" else f"`{name}`"
 
     def _has_own_elements(self, pointer: Value) -> bool:
