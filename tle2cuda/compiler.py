@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
-from tle2cuda.runtime.options import DEFAULT_STAGES, check_num_stages, check_num_warps
+from tle2cuda.runtime.options import check_num_stages, check_num_warps
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
-from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.ir.nodes import Kernel

@@ -71,9 +71,9 @@ class CopyGroups:
         self._region(self.task.region)
         found: dict[Value, dict[Op, int]] = {pipe: {} for pipe in self.pipes if pipe not in self.state.failed}
         for op, count in self.state.pending.items():
-            pipe = self._pipe(op)
-            if pipe in found:
-                found[pipe][op] = count
+            waited = self._pipe(op)
+            if waited is not None and waited in found:
+                found[waited][op] = count
         return found
 
     def _start(self, pipe: Value, op: Op) -> None:
@@ -134,7 +134,7 @@ class CopyGroups:
                 if inner.name in _ENDS or inner.name == "cp_async_commit":
                     pipe = self._pipe(inner) if inner.name in _ENDS else None
                     closes = inner.name == "cp_async_commit" or pipe in self.copying
-                    self.state.failed |= set(self.pipes) if closes else {pipe} & set(self.pipes)
+                    self.state.failed.update(known for known in self.pipes if closes or known is pipe)
 
     def _loop(self, op: Op) -> None:
         count = self._constant_count(op)

@@ -26,10 +26,10 @@ from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
-    "mbarrier_wait mbarrier_arrive named_barrier pipe_acquire pipe_commit pipe_close pipe_wait pipe_release tma_load tma_store "
-    "cp_async cp_async_commit cp_async_wait warp_specialize grid_dependency print assert".split()
+    "mbarrier_wait mbarrier_arrive named_barrier pipe_acquire pipe_commit pipe_close pipe_wait pipe_release tma_load "
+    "tma_store cp_async cp_async_commit cp_async_wait warp_specialize grid_dependency print assert".split()
 )
-"""Operations of which a loop that is pipelined must have none: what orders memory, and groups of copies of the user's own."""
+"""Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -238,7 +238,7 @@ class _Closure:
         return tuple(sorted(self.needed))
 
     def add(self, load: Op) -> bool:
-        """Take in what a load's addresses and mask need; False, and nothing changed, when they need more than arithmetic."""
+        """Take in what a load's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
         ops, needed = set(self.ops), set(self.needed)
         todo = list(load.operands[: 2 if load.attrs.get("has_mask") else 1])
         while todo:

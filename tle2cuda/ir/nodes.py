@@ -107,6 +107,7 @@ class Kernel:
         constants: Constexpr parameters, name to Python object, in signature order.
         num_warps: Warps of one CTA.
         num_stages: Iterations of loads that loops with matrix products have in flight, unless they say so themselves.
+        most_stages: Stages that any ring of a pipelined loop may have, where more did not fit; None for no limit.
         cluster_dims: CTAs of one cluster along x, y, z.
         cooperative: True when a grid barrier needs every CTA resident.
         target: Architecture such as ``sm_90a``.
@@ -119,6 +120,7 @@ class Kernel:
     constants: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     num_warps: int = 4
     num_stages: int = DEFAULT_STAGES
+    most_stages: int | None = None
     cluster_dims: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     target: str = "sm_90a"

@@ -357,7 +357,7 @@ class _Parser:
         body = self.region()
         span = self.location()
         return Kernel(
-            name, args, body, MappingProxyType(constants), num_warps, num_stages, cluster, cooperative, target, span
+            name, args, body, MappingProxyType(constants), num_warps, num_stages, None, cluster, cooperative, target, span
         )
 
     def three(self, extents: list[int]) -> tuple[int, int, int]:

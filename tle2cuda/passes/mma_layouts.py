@@ -69,7 +69,7 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
 
 
 def _where_it_lies(assign: _Assign, op: Op, side: int, sums: Layout) -> Value | None:
-    """The buffer that an operand was loaded from, with axes in the operand's order, if the instruction can read it there."""
+    """The buffer that an operand was loaded from, axes in the operand's order, if the instruction can read it there."""
     value = op.operands[side]
     found = assign.shared_operands.find(op, value)
     if found is None:

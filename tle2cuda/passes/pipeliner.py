@@ -24,7 +24,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged, pipelined_loops
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -50,27 +50,17 @@ from tle2cuda.targets import parse_target
 _ROWS_OF_PATTERN = 8
 _SWIZZLED_ALIGNMENT_BYTES = 1024
 _PLAIN_ALIGNMENT_BYTES = 128
-_ANY_STAGES = 1 << 30
+_MOST_STAGES = 16  # beyond which no memory is so far away that more would help
 
 
-def run(kernel: Kernel, most_stages: int = _ANY_STAGES) -> Kernel:
-    """Give loops their rings.
-
-    Args:
-        kernel: The kernel.
-        most_stages: Stages that no ring may have more of; less than 2 leaves all loops as they are.
-    """
+def run(kernel: Kernel) -> Kernel:
+    """Give loops their rings."""
     if not parse_target(kernel.target).has("cp_async"):
         return kernel
-    plans = pipelined_loops(kernel, min(most_stages, _fitting(kernel)))
+    plans = pipelined_loops(kernel, kernel.most_stages or _MOST_STAGES)
     if not plans:
         return kernel
     return canonicalise.run(_Pipeline(kernel, plans).run())
-
-
-def _fitting(kernel: Kernel) -> int:
-    """Stages that could ever fit; what else takes shared memory is known only later."""
-    return max(2, parse_target(kernel.target).limits.max_shared_bytes_per_cta // _PLAIN_ALIGNMENT_BYTES)
 
 
 class _Pipeline(Rewriter):
@@ -327,7 +317,7 @@ class _Loop:
         def body() -> tuple[Value, ...]:
             number = self._number_of(params[0]) if counts else counter
             stage, lap = self._place(number, "stage")
-            types = (BOOL, *self._slots())
+            types: tuple[Type, ...] = (BOOL, *self._slots())
             waited = into.emit(
                 make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, ("is_closed", *self._names()))
             )
@@ -437,4 +427,10 @@ def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
     return span if span in SWIZZLE_BYTES else 0
 
 
-__all__ = ["run", "swizzle_of"]
+def stages_of(kernel: Kernel) -> int:
+    """The most stages that a ring of a kernel has; 1 when it has none."""
+    rings = (op.result.type for op in walk(kernel.body) if op.name == "alloc" and op.attrs.get("is_ring"))
+    return max((type_.shape[0] for type_ in rings if isinstance(type_, BufferType)), default=1)
+
+
+__all__ = ["run", "stages_of", "swizzle_of"]

@@ -37,7 +37,7 @@ PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
 """Transports: how what is in a slot gets there."""
 
 COPIES, THREADS, ELECTED, GROUP = "copies", "threads", "elected", "group"
-"""Arrivals of a commit: by each thread once its copies have landed, or at once; by one thread; none, but a group is closed."""
+"""Arrivals of a commit: by each thread once its copies have landed, or at once; by one thread; or a group is closed."""
 
 _WRITING = frozenset(("pipe_acquire", "pipe_commit", "pipe_close"))
 _READING = frozenset(("pipe_wait", "pipe_release"))
@@ -68,7 +68,7 @@ class Plan:
         is_closed: Whether it is ever closed.
         commit: Who arrives at a commit.
         close: Who arrives at a close, where nothing is copied.
-        pending: For each wait that waits for groups of `cp.async`, how many may be in flight; None for a pipe with barriers.
+        pending: For each wait for groups of `cp.async`, how many may be in flight; None for a pipe with barriers.
         copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
             which is the arrival; or None, to announce the bytes of this copy alone.
     """
