@@ -1,7 +1,7 @@
 // matmul.cu: emitted by tle2cuda from matmul.py:15 (matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 49152 bytes of shared memory
-//   launch    grid of CTAs, one for each program
+//   target    sm_90a, 128 threads per CTA, 57344 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 57344 bytes of dynamic shared memory
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32 divisible by 16,
 //             N i32 divisible by 16, K i32 divisible by 16, stride_am i32 divisible by 16,
 //             stride_bk i32 divisible by 16, stride_cm i32 divisible by 16
@@ -12,29 +12,29 @@
 
 namespace {
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
+// Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
+// Waits until at most the last PENDING groups of this thread are in flight; other threads see the data behind a barrier (PTX ISA,
+// cp.async.wait_group; sm_80).
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
 
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
 {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
 // Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
@@ -53,36 +53,20 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* r
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
 }
 
-// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
 }
 
 // sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
@@ -121,13 +105,24 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half a_tile[4096];         // operand of matmul.py:51: [128, 32], rows in 16-byte chunks, swizzled
-    alignas(128) __half b_tile[4096];         // operand of matmul.py:51: [32, 128], rows in 16-byte chunks, swizzled
-    alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+    union {  // never alive at the same time
+        alignas(1024) __half a_tile[3][128][32];  // 3 stages of matmul.py:49, 64-byte swizzle
+        alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+    };
+    alignas(1024) __half b_tile[3][2][32][64];  // 3 stages of matmul.py:50, 128-byte swizzle
 };
-static_assert(sizeof(Shared) <= 49152, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 57344, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -135,7 +130,8 @@ extern "C" __global__ void __launch_bounds__(128)
 matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, const int M,
        const int N, const int K, const int stride_am, const int stride_bk, const int stride_cm)
 {
-    __shared__ Shared shared;
+    extern __shared__ __align__(1024) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
     // pid = tl.program_id(0)                                                           matmul.py:34
@@ -151,6 +147,57 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
     // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:39
     const int pid_n = pid % (8 * tiles_n) / group_m;
+    // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:53
+    const long long value = static_cast<long long>(32 * stride_bk);
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    long long a_ptrs_offset_ahead = 0ll;
+    long long b_ptrs_offset_ahead = 0ll;
+    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:45
+    const __half* a_ptrs[4];
+
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
+    const int k_ = thread % 4 * 8;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        const int rows = pid_m * 128 + thread / 4 + 32 * run;
+        const int rows_2 = rows % M;
+        a_ptrs[run] = a + rows_2 * stride_am + k_;
+    }
+
+    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:46
+    const __half* b_ptrs[4];
+
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    const int cols = pid_n * 128 + thread % 16 * 8;
+    const int cols_2 = cols % N;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // k = tl.arange(0, BLOCK_K)                                                    matmul.py:44
+        const int k_3 = thread / 16 + 8 * run;
+        b_ptrs[run] = b + k_3 * stride_bk + cols_2;
+    }
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        if (stage < (K + 31) / 32) {
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                cp_async_zero_fill<16>(&shared.a_tile[stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - stage * 32 ? 16 : 0);
+            }
+
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:44
+                const int k_3 = thread / 16 + 8 * run;
+                cp_async_zero_fill<16>(&shared.b_tile[stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - stage * 32 ? 16 : 0);
+            }
+        }
+        cp_async_commit();
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
+    }
 
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
     Vector<float, 2> acc[64];
@@ -159,67 +206,47 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
-    long long a_ptrs_offset = 0ll;
-    long long b_ptrs_offset = 0ll;
-
-    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
-    const int k_ = thread % 4 * 8;
-
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
-    const int cols = pid_n * 128 + thread % 16 * 8;
-    const int cols_2 = cols % N;
     for (int step = 0; step < (K + 31) / 32; ++step) {
-        Vector<__half, 8> a_tile[4];
-
-        // tile [128, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 4, k < 8
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:42
-            const int rows = pid_m * 128 + thread / 4 + 32 * run;
-            const int rows_2 = rows % M;
+        const int stage = step % 3;
+        cp_async_wait<1>();
+        const int free_stage = (step + 2) % 3;
+        __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
+        if (step + 2 < (K + 31) / 32) {
             // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
-            a_tile[run] = load_vector_nc_if<uint4>(k_ < K - step * 32, a + rows_2 * stride_am + k_ + a_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
-        }
-        Vector<__half, 8> b_tile[4];
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 ? 16 : 0);
+            }
 
-        // tile [32, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 4, k < 8
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:44
-            const int k_3 = thread / 16 + 8 * run;
             // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
-            b_tile[run] = load_vector_nc_if<uint4>(k_3 < K - step * 32, b + k_3 * stride_bk + cols_2 + b_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:44
+                const int k_3 = thread / 16 + 8 * run;
+                cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 ? 16 : 0);
+            }
         }
-        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+        cp_async_commit();
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
 
         // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:51
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.a_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], a_tile[run]);
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.b_tile[thread / 8 % 2 * 2048 + thread / 16 * 64 + ((thread % 8) ^ (thread / 16)) * 8 + 512 * run], b_tile[run]);
-        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
         #pragma unroll
         for (int step_2 = 0; step_2 < 2; ++step_2) {
             unsigned a_tile_part[4][4];  // rows of this warp
             #pragma unroll
             for (int row = 0; row < 4; ++row)
-                ldmatrix_x4(a_tile_part[row], &shared.a_tile[thread / 64 * 2048 + 512 * row + thread % 16 * 32 + ((2 * step_2) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
+                ldmatrix_x4(a_tile_part[row], &shared.a_tile[stage][thread / 64 * 64 + 16 * row + thread % 16][swizzled<64, 2>(thread % 8, 16 * step_2 + thread / 16 % 2 * 8)]);
             unsigned b_tile_part[4][4];  // columns of this warp, two fragments a time
             #pragma unroll
             for (int column = 0; column < 4; ++column)
-                ldmatrix_x4_trans(b_tile_part[column], &shared.b_tile[thread / 32 % 2 * 2048 + 1024 * step_2 + thread % 16 * 64 + ((2 * column) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
+                ldmatrix_x4_trans(b_tile_part[column], &shared.b_tile[stage][thread / 32 % 2][16 * step_2 + thread % 16][swizzled<128, 2>(thread % 8, 16 * column + thread / 16 % 2 * 8)]);
             #pragma unroll
             for (int row = 0; row < 4; ++row)
                 #pragma unroll
                 for (int column = 0; column < 8; ++column)
                     mma_m16n8k16_f32_f16(&acc[16 * row + 2 * column], a_tile_part[row], &b_tile_part[column / 2][column % 2 * 2]);
         }
-
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:48
-        a_ptrs_offset += 32ll;
-        b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
     Vector<__half, 2> acc_2[64];
 
@@ -230,6 +257,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
+    __syncthreads();  // orders the loads of the ring `a_tile` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:58
     #pragma unroll
