@@ -24,6 +24,7 @@ FAMILIES = (
     "device_functions",
     "inline_asm",
     "dot",
+    "pipelined",
     "block_pointers",
     "descriptors",
     "async_pipes",

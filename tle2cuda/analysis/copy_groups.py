@@ -42,8 +42,8 @@ class _Followed:
     failed: set[Value] = field(default_factory=set)
 
 
-class CopyGroups:
-    """Follows one task.
+def pending_groups(task: Task, pipes: Mapping[Value, Op], copying: set[Value], roots: Roots) -> dict[Value, dict[Op, int]]:
+    """For each pipe for which groups do, how many of them may be in flight at each of its waits.
 
     Args:
         task: The task.
@@ -51,6 +51,17 @@ class CopyGroups:
         copying: Those of them whose stages are filled by `cp.async`: their commits close groups.
         roots: Where pipes come from.
     """
+    left = dict(pipes)
+    while left:
+        found = _CopyGroups(task, left, copying & set(left), roots).pending()
+        if len(found) == len(left):
+            return found
+        left = {pipe: op for pipe, op in left.items() if pipe in found}  # without the groups that others would close
+    return {}
+
+
+class _CopyGroups:
+    """Follows one task; see `pending_groups`."""
 
     def __init__(self, task: Task, pipes: Mapping[Value, Op], copying: set[Value], roots: Roots) -> None:
         self.task = task
@@ -65,7 +76,7 @@ class CopyGroups:
         self.state = _Followed()
 
     def pending(self) -> dict[Value, dict[Op, int]]:
-        """For each pipe for which groups do, how many of them may be in flight at each of its waits."""
+        """How many groups may be in flight at each wait, for the pipes for which that is known."""
         for pipe, op in self.pipes.items():
             self._start(pipe, op)
         self._region(self.task.region)
@@ -96,7 +107,7 @@ class CopyGroups:
         elif op.name in ("for", "while") and self._matters(op):
             self._loop(op)
         elif op.name == "if" and self._matters(op):
-            self._fail(op)
+            self._branch(op)
         else:
             for region in regions_of_task(op):
                 self._region(region)
@@ -136,6 +147,31 @@ class CopyGroups:
                     closes = inner.name == "cp_async_commit" or pipe in self.copying
                     self.state.failed.update(known for known in self.pipes if closes or known is pipe)
 
+    def _branch(self, op: Op) -> None:
+        """Both ways must leave as many stages that are not waited for."""
+        start = dict(self.state.ages)
+        self._arm(op.regions[0])
+        then, self.state.ages = self.state.ages, start
+        self._arm(op.regions[1])
+        self._join(then)
+
+    def _join(self, other: Ages) -> None:
+        """What is known where this way meets another one."""
+        joined: Ages = {}
+        for key, ages in self.state.ages.items():
+            also = other.get(key, ())
+            if len(also) != len(ages):
+                self.state.failed.add(key[0])
+            joined[key] = tuple(map(min, also, ages)) if len(also) == len(ages) else also
+        self.state.ages = joined
+
+    def _arm(self, region: Region) -> None:
+        """Follow a region that may run again, or not at all."""
+        self._region(region)
+        for op in region.ops:  # what is left in a ring that begins anew when this runs again is of no concern
+            if op.name == "pipe" and op.attrs.get("restarts") and op.result in self.pipes:
+                self._start(op.result, op)
+
     def _loop(self, op: Op) -> None:
         count = self._constant_count(op)
         if count is not None and count <= _MOST_ROUNDS:
@@ -145,22 +181,14 @@ class CopyGroups:
         for _ in range(_MOST_ROUNDS):
             before = dict(self.state.ages)
             self._once(op)
-            after: Ages = {}
-            for key, ages in self.state.ages.items():
-                was = before.get(key, ())
-                if len(was) != len(ages):
-                    self.state.failed.add(key[0])
-                    after[key] = was
-                else:
-                    after[key] = tuple(map(min, was, ages))
-            self.state.ages = after
-            if after == before:
+            self._join(before)
+            if self.state.ages == before:
                 return
         self._fail(op)
 
     def _once(self, op: Op) -> None:
         for region in regions_of_task(op):
-            self._region(region)
+            self._arm(region)
 
     def _constant_count(self, op: Op) -> int | None:
         """Iterations of a loop with constant bounds."""
@@ -173,4 +201,4 @@ class CopyGroups:
         return len(range(lower, upper, step))
 
 
-__all__ = ["CopyGroups"]
+__all__ = ["pending_groups"]

@@ -64,7 +64,7 @@ def run(kernel: Kernel) -> Kernel:
 
 
 class _Pipeline(Rewriter):
-    """Rewrites the planned loops; the buffers of their rings stand at the top of the kernel."""
+    """Rewrites the planned loops; the buffers of their rings stand at the top of the kernel, or of a worker region."""
 
     def __init__(self, kernel: Kernel, plans: dict[Op, Pipelined]) -> None:
         super().__init__()
@@ -84,10 +84,21 @@ class _Pipeline(Rewriter):
         if plan is not None:
             _Loop(self, plan).rewrite()
             return
+        if op.name == "warp_specialize":
+            workers = (self._worker(region) for region in op.regions[1:])
+            self.emit(replace(op, regions=(self.region(op.regions[0]), *workers)))
+            return
         is_loop = op.name in ("for", "while")
         self.depth += is_loop
         self.copy(op)
         self.depth -= is_loop
+
+    def _worker(self, region: Region) -> Region:
+        """A worker region with rings of its own: it runs beside the others."""
+        outer, self.rings = self.rings, []
+        body = self.region(region)
+        rings, self.rings = self.rings, outer
+        return Region(body.params, (*rings, *body.ops)) if rings else body
 
     # ---- operations that are new ----
 

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from tle2cuda.analysis.copy_groups import CopyGroups
+from tle2cuda.analysis.copy_groups import pending_groups
 from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
-from tle2cuda.errors import NotSupported, SynchronizationError
+from tle2cuda.errors import InternalError, NotSupported, SynchronizationError
 from tle2cuda.ir.effects import Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
@@ -106,7 +106,11 @@ class _Planner:
                 if op.name in _WRITING or op.name in _READING:
                     self._note(task, op)
         plans = {pipe: self._plan(op) for pipe, op in self.pipes.items()}
-        return plans | self._by_groups(plans)
+        plans |= self._by_groups(plans)
+        for pipe, plan in plans.items():
+            if self.pipes[pipe].attrs.get("restarts") and plan.pending is None:
+                raise InternalError("a ring that begins anew has barriers, which go on", pipe.span)
+        return plans
 
     def _by_groups(self, plans: dict[Value, Plan]) -> dict[Value, Plan]:
         """The pipes that need no barriers of their own."""
@@ -118,7 +122,7 @@ class _Planner:
                 if not plans[pipe].is_closed and TMA not in plans[pipe].transports and self._users(pipe) == {task.region}
             }
             copying = {pipe for pipe in own if CP_ASYNC in plans[pipe].transports}
-            for pipe, pending in CopyGroups(task, own, copying, self.roots).pending().items() if own else ():
+            for pipe, pending in pending_groups(task, own, copying, self.roots).items():
                 transports = plans[pipe].transports
                 commit = (GROUP,) if pipe in copying else ()
                 nothing: MappingProxyType[Op, tuple[Value, int | None]] = MappingProxyType({})
