@@ -1,9 +1,9 @@
 """Coordinates of tensor copies at which the copy engine faults, as far as they are known before a launch.
 
 The innermost coordinate of a box must be a multiple of 16 bytes, and no coordinate of a box that is stored may be negative.
-A copy is judged when every execution breaks a rule (`fault`). Of the others, `doubts` says what is not known to hold: that is
-asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction count
-as natural numbers, for arithmetic that wraps is no place in a tensor; so do quotients of such by a divisor that is no constant.
+A copy is judged when every execution breaks a rule (`fault`). Of the others, `doubts` says what is not known to hold, which is
+asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction
+count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TensorCoordinates:
         self._found: Mapping[Value, AxisInfo] | None = None
         self._residues: dict[Value, _Residue] = {}
         self._carried = _carried(kernel.body)
-        self._natural: set[Value] = _assumed(kernel, definitions)
+        self._natural: set[Value] = set()
         for op in walk(kernel.body):
             if op.name in ("tma_load", "tma_store"):
                 self._natural.update(tensor_copy(op).extents)
@@ -172,22 +172,4 @@ def _carried(region: Region) -> dict[Value, list[Value]]:
         for targets, sources in handed_on(op):
             for target, source in zip(targets, sources, strict=True):
                 found.setdefault(target, []).append(source)
-    return found
-
-
-def _assumed(kernel: Kernel, definitions: Mapping[Value, Op]) -> set[Value]:
-    """What the user says is natural, by `tl.assume` in front of all loops and branches."""
-    found: set[Value] = set()
-    for op in kernel.body.ops:
-        made = definitions.get(op.operands[0]) if op.name == "assume" else None
-        if made is None or made.name != "cmp":
-            continue
-        number, limit = made.operands
-        predicate = made.attrs["predicate"]
-        if predicate in ("le", "lt"):
-            number, limit, predicate = limit, number, {"le": "ge", "lt": "gt"}[predicate]
-        least = definitions.get(limit)
-        if predicate in ("ge", "gt") and least is not None and least.name == "constant":
-            if int(least.attrs["value"]) + (predicate == "gt") >= 0:
-                found.add(number)
     return found

@@ -5,8 +5,8 @@ thread makes of a form that the launcher encodes (`changed_maps.py`).
 
 A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
 compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, for
-element types that the engine cannot treat as asked, and at coordinates that are known to make it fault. Where coordinates are
-not known to be the engine's, both stand in the kernel, and a branch decides when it runs (`coordinate_branches.py`).
+element types that the engine cannot treat as asked, and at coordinates that are known to make it fault. Where coordinates
+are not known to be the engine's, both stand in the kernel, and a branch decides when it runs (`coordinate_branches.py`).
 """
 
 from __future__ import annotations
