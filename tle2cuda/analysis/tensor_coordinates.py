@@ -1,7 +1,7 @@
 """Coordinates of tensor copies at which the copy engine faults, as far as they are known before a launch.
 
 The innermost coordinate of a box must be a multiple of 16 bytes, and no coordinate of a box that is stored may be negative.
-A copy is judged when every execution breaks a rule (`fault`). Of the others, `doubts` says what is not known to hold, which is
+A copy is judged when every execution breaks a rule (`fault`). Of others, `doubts` says what is not known to hold, which is
 asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction
 count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables.
 """
