@@ -67,7 +67,13 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
     left = hazards.find(positions)
     if left:
         raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
-    proxies = place_proxies(hazards, positions)
+    outside, proxies = place_proxies(hazards, positions)
+    for position, accesses in outside.waits.items():
+        names = _listed(list(dict.fromkeys(access.name for access in accesses)))
+        attrs = {"kind": "all", "reason": f"the copy engine has written {names}"}
+        additions.add(hazards, position, "tma_store_wait", attrs)
+    for position, accesses in outside.fences.items():
+        additions.add(hazards, position, "proxy_fence", {"space": "global", "reason": _fence_reason(accesses)})
     for position in sorted(proxies.copies):
         additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
         additions.arrive_behind_copies(hazards, position)
@@ -77,9 +83,9 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
         )
     for position, accesses in proxies.fences.items():
         additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
-    for position in sorted(positions | proxies.barriers):
+    for position in sorted(positions | outside.barriers | proxies.barriers):
         without = hazards.find(positions - {position}) if position in positions else []
-        reason = describe(without) if without else "orders what is in shared memory before the copy engine reads it"
+        reason = describe(without) if without else "orders what is in memory before the copy engine accesses it"
         additions.add(hazards, position, "barrier", {"reason": reason})
     if _leaves_copies(hazards, positions):
         body = hazards.body
