@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Sequence_
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
+from tle2cuda.analysis.store_groups import pending_groups
 from tle2cuda.analysis.tasks import uses_of_task
 from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
 from tle2cuda.ir.nodes import Op, Value
@@ -88,12 +89,14 @@ class Placed:
         waits: Places where thread 0 waits for its stores to have read; the same.
         copies: Places where threads wait for their `cp_async`, because others will have the engine read what these write.
         barriers: Further barriers, where those that there are stand in front of every possible fence.
+        pending: How many stores that came later may stay in flight at a wait, where that is more than 0.
     """
 
     fences: Mapping[Position, tuple[Access, ...]]
     waits: Mapping[Position, tuple[Access, ...]]
     copies: Places
     barriers: Places
+    pending: Mapping[Position, int] = field(default_factory=dict)
 
 
 _NOTHING = Placed({}, {}, frozenset(), frozenset())
@@ -108,7 +111,13 @@ def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> tuple[Place
     around = _Global(hazards, given)
     outside = around.place() if around.is_concerned else _NOTHING
     within = _Shared(hazards, given | outside.barriers, frozenset(outside.waits))
-    return outside, within.place() if within.is_concerned else _NOTHING
+    if not within.is_concerned:
+        return outside, _NOTHING
+    placed = within.place()
+    kinds = {**dict.fromkeys(placed.waits, "read"), **dict.fromkeys(outside.waits, "all")}
+    stores = [access for access in within.engines if access.effect.kind == READ]
+    pending = pending_groups(hazards, kinds, stores, within.read_before, lambda op: within.told(op)[1])
+    return outside, replace(placed, pending=pending)
 
 
 class _Proxies:
@@ -222,6 +231,11 @@ class _Proxies:
             self.landings = needed - {place}
             if not self.is_safe(fences, waits):
                 self.landings = needed
+        for place in self._order(self.barriers - given):
+            needed = self.barriers
+            self.barriers = needed - {place}
+            if not self.is_safe(fences, waits):
+                self.barriers = needed
         for place in self._order(waits):
             if self.is_safe(fences, waits - {place}):
                 waits -= {place}

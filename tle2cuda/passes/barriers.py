@@ -33,6 +33,7 @@ from tle2cuda.analysis.uniformity import (
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, WRITE, Kind, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
@@ -52,13 +53,24 @@ def run(kernel: Kernel) -> Kernel:
     """
     check_collective_barriers(kernel)
     check_barriers_of_all(kernel)
-    kernel = with_elected_waits(with_joins(kernel))
+    kernel = with_elected_waits(with_joins(_without_waits(kernel)))
     memory = Memory(kernel)
     check_copies_in_flight(kernel, memory)
     additions = _Additions()
     for task in tasks(kernel):
         _order(Hazards(kernel, task=task, memory=memory), additions)
     return _with_cluster_barriers(additions.inserted(kernel))
+
+
+def _without_waits(kernel: Kernel) -> Kernel:
+    """The kernel as it was before this pass put waits for stores in, which count what comes between."""
+
+    class _Drop(Rewriter):
+        def visit(self, op: Op) -> None:
+            if op.name != "tma_store_wait" or "reason" not in op.attrs:
+                self.copy(op)
+
+    return _Drop().kernel(kernel)
 
 
 def _order(hazards: Hazards, additions: _Additions) -> None:
@@ -68,6 +80,7 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
     if left:
         raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
     outside, proxies = place_proxies(hazards, positions)
+    attrs: dict[str, object]
     for position, accesses in outside.waits.items():
         names = _listed(list(dict.fromkeys(access.name for access in accesses)))
         attrs = {"kind": "all", "reason": f"the copy engine has written {names}"}
@@ -78,9 +91,10 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
         additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
         additions.arrive_behind_copies(hazards, position)
     for position, accesses in proxies.waits.items():
-        additions.add(
-            hazards, position, "tma_store_wait", {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
-        )
+        attrs = {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
+        if position in proxies.pending:
+            attrs["pending"] = proxies.pending[position]
+        additions.add(hazards, position, "tma_store_wait", attrs)
     for position, accesses in proxies.fences.items():
         additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
     for position in sorted(positions | outside.barriers | proxies.barriers):
