@@ -27,7 +27,7 @@ class BoxOrder:
             elif op.name == "if" and op.attrs.get("is_substitute"):
                 engines = [inner for inner in walk(op.regions[0]) if inner.name in ("tma_load", "tma_store")]
                 if len(engines) == 1:
-                    self._copies.update({inner: engines[0] for inner in walk(op.regions[1])})
+                    self._copies.update(dict.fromkeys(walk(op.regions[1]), engines[0]))
 
     def loops(self, op: Op) -> frozenset[Op]:
         """The loops on which the box of a copy depends; none for other operations."""

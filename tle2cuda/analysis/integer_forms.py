@@ -61,7 +61,7 @@ class IntegerForms:
             inner = (*loops, op) if op.name in ("for", "while") else loops
             for each in op.regions:
                 if op.name in ("for", "while"):
-                    self.loops.update({param: op for param in each.params})
+                    self.loops.update(dict.fromkeys(each.params, op))
                 self._scan(each, inner)
 
     def _moves(self, step: Sum, loop: Op) -> bool:

@@ -10,8 +10,8 @@ Beside barriers (`tle2cuda.analysis.placement`) three things order accesses to s
   the others of its task, an arrival those of other tasks. The CTA must not exit before.
 - What `cp_async` wrote counts from the `cp_async_wait` on.
 
-The same holds of global memory that the copy engine accesses and somebody writes, where boxes of tensors are not known to be
-apart (`tle2cuda.analysis.box_order`): a store is then followed by a wait until it has written, before other accesses.
+The same holds of global memory that the copy engine accesses and somebody writes, where boxes of tensors are not known to
+be apart (`tle2cuda.analysis.box_order`): a store is then followed by a wait until it has written, before other accesses.
 
 Given the barriers, fences and waits are tried at all places in front of a barrier, an arrival or the access itself, and
 dropped as long as nothing is left unordered, the most expensive and earliest first: few remain, as late as possible.

@@ -99,7 +99,7 @@ def pending_groups(
         The numbers of groups that are more than 0.
     """
     flow = _Flow(hazards, stores, before, told)
-    pending = {place: 0 for place in waits}
+    pending = dict.fromkeys(waits, 0)
     for place in sorted(place for place, kind in waits.items() if kind == "read"):
         for count in range(MOST_PENDING, 0, -1):
             if flow.is_safe({**pending, place: count}):

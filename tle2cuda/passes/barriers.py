@@ -39,6 +39,7 @@ from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, wit
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
+UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
 EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
@@ -63,7 +64,9 @@ def run(kernel: Kernel) -> Kernel:
 
 
 def _without_waits(kernel: Kernel) -> Kernel:
-    """The kernel as it was before this pass put waits for stores in, which count what comes between."""
+    """The kernel without waits for stores that this pass put in, where some of them count what comes between."""
+    if not any(op.name == "tma_store_wait" and op.attrs.get("pending") for op in walk(kernel.body)):
+        return kernel
 
     class _Drop(Rewriter):
         def visit(self, op: Op) -> None:
@@ -99,7 +102,7 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
         additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
     for position in sorted(positions | outside.barriers | proxies.barriers):
         without = hazards.find(positions - {position}) if position in positions else []
-        reason = describe(without) if without else "orders what is in memory before the copy engine accesses it"
+        reason = describe(without) if without else UNNAMED_REASON
         additions.add(hazards, position, "barrier", {"reason": reason})
     if _leaves_copies(hazards, positions):
         body = hazards.body
