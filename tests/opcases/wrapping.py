@@ -1,4 +1,4 @@
-"""Signed arithmetic that wraps, and what a compiler that takes overflow for impossible would make of it; indices in 64 bits."""
+"""Signed arithmetic that wraps, what a compiler that takes overflow for impossible would make of it, indices of 64 bits."""
 
 from __future__ import annotations
 

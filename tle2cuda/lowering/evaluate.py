@@ -16,7 +16,20 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import I64, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout, Term, axis_unit, f2, flatten, format_index, format_xor, linear_terms, unflatten
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, RELATIONAL, RUN, THREAD, Affine, C, Expr, K, deps_of, static_cast, ternary
+from tle2cuda.lowering.cexpr import (
+    EQUALITY,
+    PRIMARY,
+    RELATIONAL,
+    RUN,
+    THREAD,
+    Affine,
+    C,
+    Expr,
+    K,
+    deps_of,
+    static_cast,
+    ternary,
+)
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.state import Registers, State, is_bool
