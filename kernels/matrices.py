@@ -14,6 +14,13 @@ def power_of_two(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Elements from one index to the next, along each axis, of a torch, CuPy or NumPy array."""
+    if hasattr(array, "stride"):  # torch counts elements
+        return tuple(array.stride())
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
 def row_stride(matrix: Any) -> int:
     """Elements from one row to the next.
 
@@ -22,7 +29,7 @@ def row_stride(matrix: Any) -> int:
     """
     if len(matrix.shape) != 2:
         raise ValueError(f"expected a matrix, got shape {tuple(matrix.shape)}")
-    strides = matrix.stride() if hasattr(matrix, "stride") else tuple(s // matrix.itemsize for s in matrix.strides)
+    strides = element_strides(matrix)
     if 0 not in matrix.shape and matrix.shape[1] > 1 and strides[1] != 1:
         raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
     return int(strides[0])
