@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.moe_align_block_size.arrays import multiprocessors_of, stream_of
+from kernels.moe_align_block_size.arrays import library_of, multiprocessors_of, stream_of
 
 COPY_BYTES = 16  # what tensor copies must be aligned to: base addresses, row strides, rows of a box
 
@@ -33,6 +33,23 @@ def row_stride(matrix: Any) -> int:
     if 0 not in matrix.shape and matrix.shape[1] > 1 and strides[1] != 1:
         raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
     return int(strides[0])
+
+
+def new_array(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+    """An array of the same library on the same device, its content undefined; of the same dtype unless one is named."""
+    library = library_of(like)
+    if library == "torch":
+        import torch
+
+        return torch.empty(shape, dtype=like.dtype if dtype is None else getattr(torch, dtype), device=like.device)
+    if library == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.empty(shape, dtype or like.dtype)
+    import numpy as np
+
+    return np.empty(shape, dtype or like.dtype)
 
 
 def check_same(**arrays: Any) -> None:
