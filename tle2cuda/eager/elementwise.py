@@ -85,7 +85,7 @@ def _propagates(mode: Any, what: str) -> bool:
     name = getattr(mode, "name", None)  # Triton's own objects have the same names
     if name not in ("ALL", "NONE"):
         raise InvalidArgument(f"{what}: propagate_nan must be a tl.PropagateNan, got {mode!r}")
-    return name == "ALL"
+    return bool(name == "ALL")
 
 
 def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
