@@ -92,7 +92,10 @@ PAIRS = {
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_two_stores(first: str, second: str, tmp_path: pathlib.Path) -> None:
-    lines = ("tl.assume(m >= 0)", *(f"tle.gpu.copy({b}, desc, [8, 32], [{o}])" for b, o in (("tile", first), ("other", second))))
+    lines = (
+        "tl.assume(m >= 0)",
+        *(f"tle.gpu.copy({b}, desc, [8, 32], [{o}])" for b, o in (("tile", first), ("other", second))),
+    )
     assert bool(added(ordered(tmp_path, "\n".join(lines)), "tma_store_wait", kind="all")) == PAIRS[first, second]
 
 
