@@ -61,7 +61,7 @@ def test_the_faster_configuration_is_chosen(torch: Any, in_graph: bool) -> None:
     }
     assert times[SLOW][0] > times[FAST][0]  # medians
     [(broken, reason)] = kernel.failures.items()
-    assert broken.kwargs["BLOCK"] == 100 and "power of 2" in reason
+    assert broken.kwargs["BLOCK"] == 100 and "power of two" in reason
 
 
 def test_results_on_disk_are_taken_by_the_next_tuner(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
