@@ -382,7 +382,7 @@ _row(
     (BOOL_SCALAR,),
     rules.check_if,
     regions=2,
-    attrs={"is_guard": maybe(FLAG)},
+    attrs={"is_guard": maybe(FLAG), "is_substitute": maybe(FLAG)},
 )
 _row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
 _row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)
