@@ -1,4 +1,4 @@
-// matmul.cu: emitted by tle2cuda from matmul.py:15 (matmul). Do not edit.
+// matmul.cu: emitted by tle2cuda from matmul.py:16 (matmul). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 57344 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 57344 bytes of dynamic shared memory
@@ -117,10 +117,10 @@ __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(1024) __half a_tile[3][128][32];  // 3 stages of matmul.py:49, 64-byte swizzle
-        alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+        alignas(1024) __half a_tile[3][128][32];  // 3 stages of matmul.py:50, 64-byte swizzle
+        alignas(16) __half exchange[16384];       // scratch of matmul.py:59
     };
-    alignas(1024) __half b_tile[3][2][32][64];  // 3 stages of matmul.py:50, 128-byte swizzle
+    alignas(1024) __half b_tile[3][2][32][64];  // 3 stages of matmul.py:51, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 57344, "the launch contract gives the CTA this much shared memory");
 
@@ -134,62 +134,62 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
-    // pid = tl.program_id(0)                                                           matmul.py:34
+    // pid = tl.program_id(0)                                                           matmul.py:35
     const int pid = blockIdx.x;
-    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:35
+    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:36
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 127) / 128;
-    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:36
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:37
     const int first_m = pid / (8 * tiles_n) * 8;
-    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:37
+    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:38
     const int group_m = min(tiles_m - first_m, 8);
-    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:38
+    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:39
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
-    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:39
+    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:40
     const int pid_n = pid % (8 * tiles_n) / group_m;
-    // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:53
+    // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:54
     const long long value = static_cast<long long>(32 * stride_bk);
-    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     long long a_ptrs_offset_ahead = 0ll;
     long long b_ptrs_offset_ahead = 0ll;
-    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:45
+    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:46
     const __half* a_ptrs[4];
 
-    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
     const int k_ = thread % 4 * 8;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
         const int rows = pid_m * 128 + thread / 4 + 32 * run;
         const int rows_2 = rows % M;
         a_ptrs[run] = a + rows_2 * stride_am + k_;
     }
 
-    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:46
+    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:47
     const __half* b_ptrs[4];
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols = pid_n * 128 + thread % 16 * 8;
     const int cols_2 = cols % N;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // k = tl.arange(0, BLOCK_K)                                                    matmul.py:44
+        // k = tl.arange(0, BLOCK_K)                                                    matmul.py:45
         const int k_3 = thread / 16 + 8 * run;
         b_ptrs[run] = b + k_3 * stride_bk + cols_2;
     }
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage < (K + 31) / 32) {
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
                 cp_async_zero_fill<16>(&shared.a_tile[stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - stage * 32 ? 16 : 0);
             }
 
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                // k = tl.arange(0, BLOCK_K)                                            matmul.py:44
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
                 const int k_3 = thread / 16 + 8 * run;
                 cp_async_zero_fill<16>(&shared.b_tile[stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - stage * 32 ? 16 : 0);
             }
@@ -199,7 +199,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         b_ptrs_offset_ahead += value;
     }
 
-    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     Vector<float, 2> acc[64];
     #pragma unroll
     for (int run = 0; run < 64; ++run)
@@ -212,16 +212,16 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         const int free_stage = (step + 2) % 3;
         __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
         if (step + 2 < (K + 31) / 32) {
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
                 cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 ? 16 : 0);
             }
 
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                // k = tl.arange(0, BLOCK_K)                                            matmul.py:44
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
                 const int k_3 = thread / 16 + 8 * run;
                 cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 ? 16 : 0);
             }
@@ -230,7 +230,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         a_ptrs_offset_ahead += 32ll;
         b_ptrs_offset_ahead += value;
 
-        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:51
+        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         #pragma unroll
         for (int step_2 = 0; step_2 < 2; ++step_2) {
             unsigned a_tile_part[4][4];  // rows of this warp
@@ -253,13 +253,13 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     // tile [128, 128]: row = thread / 64 * 64 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8, column = thread / 32 % 2 * 64 + thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 64, k < 2
     #pragma unroll
     for (int run = 0; run < 64; ++run) {
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
     __syncthreads();  // orders the loads of the ring `a_tile` before the stores to the scratch `exchange`, which shares its bytes
 
-    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:58
+    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         Vector<__half, 8> packed;
@@ -278,14 +278,14 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
             acc_converted[run / 4 * 4 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
     }
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols_3 = pid_n * 128 + thread % 16 * 8;
     // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
         const int rows = pid_m * 128 + thread / 16 + 8 * run;
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }
 }
