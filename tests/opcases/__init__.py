@@ -24,6 +24,7 @@ FAMILIES = (
     "device_functions",
     "inline_asm",
     "dot",
+    "dot_warpgroups",
     "block_pointers",
     "descriptors",
     "async_pipes",

@@ -102,7 +102,7 @@ class _Proxies:
         self.writes = _mask(a for a in generic if a.effect.kind != READ)
         self.loads = _mask(a for a in generic if a.effect.kind == READ)
         self.copies = _mask(a for a in accesses if a.effect.op.name == "cp_async")
-        self.reads = _mask(a for a in accesses if a.effect.proxy == "async" and a.effect.kind == READ)
+        self.reads = _mask(a for a in accesses if a.effect.op.name == "tma_store" and a.effect.kind == READ)
         self.by_thread_0 = _mask(a for a in accesses if a.effect.one_thread)
         through_async = [a for a in accesses if a.effect.proxy == "async"]
         self.own = uses_of_task(hazards.task, hazards.memory.roots)
