@@ -64,6 +64,9 @@ SHOWN = (
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
     "dot_scaled_mxfp4",
+    "dot_wgmma_turned_float16_64x32_tn",
+    "dot_wgmma_attention_100x32",
+    "dot_wgmma_f8e4nv_f8e5_128x32x32",
     # Tiles described by base, extents and strides.
     "block_matmul_50x70x40",
     "block_turn_70x50",

@@ -318,6 +318,11 @@ def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
     return (inner,) if inner else ()
 
 
+def is_product(effect: Effect) -> bool:
+    """Whether a matrix product reads an operand through the asynchronous proxy."""
+    return effect.proxy == "async" and effect.op.name == "dot"
+
+
 def is_remote(effect: Effect) -> bool:
     """Whether an access goes through the cluster's distributed shared memory."""
     return effect.space == CLUSTER
