@@ -29,6 +29,7 @@ FAMILIES = (
     "async_pipes",
     "async_partitions",
     "tensor_copies",
+    "tensor_order",
     "asynchrony",
     "newer",
     "wrapping",
