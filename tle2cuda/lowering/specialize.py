@@ -13,7 +13,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.control import assign_all, emit_ops, share
+from tle2cuda.lowering.control import assign_all, emit_ops, emit_tail, share
 from tle2cuda.lowering.mbarriers import MeetingView
 from tle2cuda.lowering.names import ascii_identifier
 from tle2cuda.lowering.registers import RegisterPlan, register_plan
@@ -190,14 +190,14 @@ def emit_warp_specialize(state: State, op: Op) -> None:
         write(
             block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "what the default warps did in front"), op.span
         )
-    _write_workers(state, block, workers, registers)
+    _write_workers(state, block, workers, registers, _is_last(state, op))
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _default(state, op, registers)
 
 
-def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan) -> None:
-    bodies = {worker: _body(state, worker, registers) for worker in workers}
+def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan, is_last: bool) -> None:
+    bodies = {worker: _body(state, worker, registers, is_last) for worker in workers}
     for line in registers.statements(state):
         statements.evaluate(block, line)
     ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
@@ -257,7 +257,13 @@ def _warps(task: Task) -> str:
     return f"warp {first}" if first == last else f"warps {first} to {last}"
 
 
-def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
+def _is_last(state: State, op: Op) -> bool:
+    """Whether threads have nothing to do behind the partitions, so that they may leave in the midst of theirs."""
+    last = next(each for each in reversed(state.kernel.body.body) if each.name != "constant")
+    return last is op and not op.results and not op.attrs.get("sync_behind")
+
+
+def _body(state: State, worker: Worker, registers: RegisterPlan, is_last: bool) -> Block:
     """The statements of a worker: in scopes of its own, for nothing of the code around it is in front of it."""
     block = Block(depth=3)
     scopes, described, uses_thread = state.scopes, state.described, state.uses_thread
@@ -266,7 +272,7 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
     inner = Block(depth=4) if task.is_single else block
     with state.run_by(task), state.writing_to(inner), state.names.scope():
         state.scopes.append(Scope(inner, state.names.depth, False, {}))
-        emit_ops(state, worker.region.body)
+        (emit_tail if is_last else emit_ops)(state, worker.region.body)
     if task.is_single:
         write(block, TEMPLATE, "one_thread", OneThreadView(f"threadIdx.x == {task.first_thread}"), body=inner)
     uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
@@ -300,7 +306,7 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
             emit_ops(state, op.regions[0].body)
         write(block, TEMPLATE, "one_thread", OneThreadView("threadIdx.x == 0"), body=inner)
     else:
-        emit_ops(state, op.regions[0].body)
+        (emit_tail if _is_last(state, op) else emit_ops)(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)
