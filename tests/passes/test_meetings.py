@@ -174,7 +174,7 @@ def test_what_it_writes_is_handed_over_once() -> None:
 
 @tle2cuda.jit
 def counting(x, out, other, n):
-    done, at = 0, x
+    done = 0
     while done < n:
         if done > 2:
             tle.gpu.warp_specialize([(nothing, ()), (note, (other, done))], [1])

@@ -13,7 +13,7 @@ from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch, distributed, mbarriers, specialize, tma
+from tle2cuda.lowering import control, distributed, mbarriers, specialize, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
