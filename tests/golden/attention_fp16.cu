@@ -377,14 +377,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         Vector<__half, 2> weight_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])     attention.py:41
             #pragma unroll
-            for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
-        }
-        #pragma unroll
-        for (int run = 0; run < 32; ++run) {
-            #pragma unroll
-            for (int k = 0; k < 2; ++k) acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
+            for (int k = 0; k < 2; ++k) {
+                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:41
+                weight_2[run][k] = __float2half(weight[run][k]);
+                acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
+            }
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41

@@ -30,6 +30,7 @@ FAMILIES = (
     "async_partitions",
     "inner_partitions",
     "tensor_copies",
+    "tensor_order",
     "asynchrony",
     "newer",
     "wrapping",

@@ -205,7 +205,7 @@ class Hazards:
 
     def _matters(self, effect: Effect) -> bool:
         """Whether a barrier may have to stand before or behind an access."""
-        if effect.is_shared:
+        if effect.is_shared or effect.root in self.memory.engines:
             return True
         if self._has_releases and effect.pointer is not None and not effect.one_thread:
             return True  # an arrival may tell others that they may access it, too
