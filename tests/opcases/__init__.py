@@ -29,6 +29,7 @@ FAMILIES = (
     "descriptors",
     "async_pipes",
     "async_partitions",
+    "inner_partitions",
     "tensor_copies",
     "tensor_order",
     "asynchrony",

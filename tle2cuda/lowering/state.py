@@ -169,7 +169,8 @@ class State:
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
-        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: whose, hardware barrier, threads
+        self.meetings: dict[int, str] = {}  # functions at which partitions meet, by the number of the barrier
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
