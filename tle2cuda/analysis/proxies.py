@@ -29,7 +29,7 @@ from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequenc
 from tle2cuda.analysis.placement import weight
 from tle2cuda.analysis.store_groups import pending_groups
 from tle2cuda.analysis.tasks import uses_of_task
-from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
+from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier, is_product
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import TileType
 
@@ -415,7 +415,7 @@ class _Shared(_Proxies):
 
     def _of_engines(self) -> tuple[int, int]:
         copies = _mask(a for a in self.accesses if a.effect.op.name == "cp_async")
-        return copies, _mask(a for a in self.engines if a.effect.kind == READ)
+        return copies, _mask(a for a in self.engines if a.effect.kind == READ and not is_product(a.effect))
 
     def _asks(self, generic: Sequence_[Access]) -> bool:
         if not self.engines and not (self.others.through_async and (self.writes | self.loads)):

@@ -22,6 +22,9 @@ from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_e
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
+Place = Layout | tuple[SharedLayout, int] | None
+"""Where a tile is: in registers, in shared memory of some alignment, or wherever it was made."""
+
 _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
@@ -50,7 +53,7 @@ class _Assign:
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
-        self.scopes: list[dict[tuple[Value, Layout | SharedLayout | None], Value]] = []
+        self.scopes: list[dict[tuple[Value, Place], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
         self.last_wanted: dict[Value, Layout] = {}  # of each lazy tile
@@ -63,7 +66,7 @@ class _Assign:
 
     # ---- scopes -----------------------------------------------------------------------------------------------------
 
-    def find(self, key: tuple[Value, Layout | SharedLayout | None]) -> Value | None:
+    def find(self, key: tuple[Value, Place]) -> Value | None:
         """What a tile became in a layout, in registers or shared memory."""
         for scope in reversed(self.scopes):
             if key in scope:
