@@ -286,6 +286,7 @@ _row(
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
         "is_ring": maybe(FLAG),
+        "staging": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
 )
