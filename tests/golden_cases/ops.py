@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_ring_3_10",
     "tensor_segments",
     "tensor_corners",
+    "async_load_on_one_path_3",
     "order_mixed",
     "order_ring_4_41",
     "order_combine_add_bfloat16",
