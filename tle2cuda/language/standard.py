@@ -140,13 +140,13 @@ def _get_int_dtype(bitwidth: Any, signed: Any) -> Any:
 @jit
 def _indicator(n_dims: constexpr, j: constexpr):  # type: ignore[no-untyped-def]
     """0 and 1 along the axis that stands for bit `j` of a place."""
-    return _tl.arange(0, 2).reshape(_spread(n_dims, j))
+    return _tl.arange(0, 2).reshape(_spread(n_dims, j))  # type: ignore[attr-defined]
 
 
 @jit
 def _compare_and_swap(x, flip, i: constexpr):  # type: ignore[no-untyped-def]
     """Puts the two elements that differ in bit `i` of their places in order, in reverse where `flip` holds."""
-    rank: constexpr = len(x.shape)
+    rank: constexpr = len(x.shape)  # type: ignore[assignment]
     axis: constexpr = rank - 1 - i
     is_right = _indicator(rank, i) == 1
     other = _tl.flip(x, axis)
@@ -174,7 +174,7 @@ def _bitonic_merge(x, stage: constexpr, order: constexpr, n_dims: constexpr):  #
 
 
 @jit
-def sort_impl(x, k: constexpr = None, dim: constexpr = None, descending: constexpr = 0):  # type: ignore
+def sort_impl(x, k=None, dim=None, descending=0):  # type: ignore[no-untyped-def]
     """`sort`, or the first `k` in that order."""
     ordered = _tl.sort(x, dim, descending != 0)
     if k is None:
