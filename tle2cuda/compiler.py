@@ -36,6 +36,7 @@ class EmittedKernel:
         ir_dumps: IR after each pass that was asked for, by the pass's name.
         kernel_ir: The IR that the text was written from.
         op_map: Lines of the text with the names of the operations of that IR they are written for, ascending.
+        traced: The IR before any pass.
     """
 
     source: str
@@ -44,6 +45,7 @@ class EmittedKernel:
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     kernel_ir: Kernel | None = None
     op_map: tuple[tuple[int, str], ...] = ()
+    traced: Kernel | None = None
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -128,7 +130,7 @@ def emit_specialized(
 
     final, dumps = pipeline.run(traced, dump_ir)
     lowered = lower(final, headers=headers, max_registers=max_registers)
-    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map, traced)
 
 
 def trace_specialized(

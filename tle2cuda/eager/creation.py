@@ -20,6 +20,7 @@ from tle2cuda.eager.values import (
     static_int,
     static_shape,
     to_tile,
+    without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, ShapeMismatch
 from tle2cuda.ir.types import I32
@@ -47,7 +48,8 @@ def full(shape: Any, value: Any, dtype: Any) -> Tile:
         if scalar.shape:
             raise InvalidArgument(f"tl.full: the value must be a scalar, got {describe(scalar)}")
         scalar = cast(scalar, element)
-    return Tile(np.full(dims, scalar.data), element, None)
+    exact = None if scalar.exact is None else np.full(dims, scalar.exact)
+    return Tile(np.full(dims, scalar.data), element, exact)
 
 
 def _wrapped(number: int, element: Any) -> Tile:
@@ -174,7 +176,10 @@ def join(a: Any, b: Any) -> Tile:
             raise DTypeMismatch(f"tl.join: {describe(x)} and {describe(y)} differ")
         x, y, dtype = pair(x, y, "tl.join")
     region = x.region if x.region is y.region else None
-    return Tile(np.stack([x.data, y.data], axis=-1), dtype, None, region)
+    exact = None
+    if x.exact is not None or y.exact is not None:
+        exact = np.stack([without_width(x), without_width(y)], axis=-1)
+    return Tile(np.stack([x.data, y.data], axis=-1), dtype, exact, region)
 
 
 @method
@@ -202,4 +207,8 @@ def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> Ti
     if a.dtype != b.dtype or len(a.shape) != len(b.shape) or not a.shape:
         raise ShapeMismatch(f"tl.cat: {describe(a)} and {describe(b)} do not go together")
     axis = static_axis(dim or 0, len(a.shape), "tl.cat")
-    return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype)
+    exact = None
+    if a.exact is not None or b.exact is not None:
+        exact = np.concatenate([without_width(a), without_width(b)], axis=axis)
+    region = a.region if a.region is b.region else None
+    return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype, exact, region)
