@@ -32,6 +32,7 @@ FAMILIES = (
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 

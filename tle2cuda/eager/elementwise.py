@@ -23,7 +23,7 @@ from tle2cuda.eager.operators import (
     sub_operator,
     to_dtype,
 )
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.program import reads_3_9, unchecked
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -131,17 +131,17 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
 def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.add`."""
-    return add_operator(to_tile(x), y)
+    return add_operator(to_tile(x), y) if sanitize_overflow else unchecked(add_operator, to_tile(x), y)
 
 
 def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.sub`."""
-    return sub_operator(to_tile(x), y)
+    return sub_operator(to_tile(x), y) if sanitize_overflow else unchecked(sub_operator, to_tile(x), y)
 
 
 def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.mul`."""
-    return mul_operator(to_tile(x), y)
+    return mul_operator(to_tile(x), y) if sanitize_overflow else unchecked(mul_operator, to_tile(x), y)
 
 
 @method

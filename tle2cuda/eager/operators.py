@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager.numbers import MEMORY, VALUES, Array, convert, from_bits, round_to, to_bits, wide_dtype
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.program import checks_overflow, current, reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -22,8 +22,9 @@ from tle2cuda.eager.values import (
     watched,
     without_width,
 )
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
+from tle2cuda.errors import DeviceAssertFailed, DTypeMismatch, InvalidArgument, InvalidType
 from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, I64, U8, U64, DType
+from tle2cuda.ops.overflow import overflow_message
 from tle2cuda.ops.values import pointer_type
 
 # -- promotion ----------------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ def add_operator(a: Any, b: Any) -> Any:
         return _move(b, a, 1)
     if isinstance(a, tuple) or isinstance(b, tuple):
         return NotImplemented
-    return compute("+", *pair(a, b, "`+`"))
+    return _computed("+", *pair(a, b, "`+`"))
 
 
 @_operator("sub")
@@ -289,20 +290,53 @@ def sub_operator(a: Any, b: Any) -> Any:
     """``a - b``."""
     if _is_pointer(a):
         return _move(a, -b, 1) if is_number(b) else _move(a, b, -1)
-    return compute("-", *pair(a, b, "`-`"))
+    return _computed("-", *pair(a, b, "`-`"))
 
 
 @_operator("mul")
 def mul_operator(a: Any, b: Any) -> Any:
     """``a * b``."""
-    return compute("*", *pair(a, b, "`*`"))
+    return _computed("*", *pair(a, b, "`*`"))
 
 
 @_operator("neg")
 def negate(a: Any) -> Any:
     """``0 - a``."""
     x = numeric(a, "unary `-`")
-    return compute("-", number_as(0, x.dtype), x, x.dtype)
+    return _computed("-", number_as(0, x.dtype), x, x.dtype)
+
+
+_CHECKED = {"+": "add", "-": "sub", "*": "mul"}
+
+
+def _computed(symbol: str, a: Tile, b: Tile, dtype: DType) -> Tile:
+    """`compute`, which in debug launches must not overflow."""
+    if checks_overflow() and may_overflow(dtype):
+        exact = _INTEGER_OPERATIONS[symbol](a.data.astype(np.int64), b.data.astype(np.int64))
+        check_fits(exact, dtype, _CHECKED[symbol])
+    return compute(symbol, a, b, dtype)
+
+
+def may_overflow(dtype: DType) -> bool:
+    """Whether arithmetic of a dtype is checked in debug launches."""
+    return dtype.is_int() and not dtype.is_bool() and dtype.bits < 64
+
+
+def check_fits(exact: Any, dtype: DType, name: str) -> None:
+    """Refuse what was computed in 64 bits and does not fit in a dtype.
+
+    Raises:
+        DeviceAssertFailed: It does not.
+    """
+    limits = np.iinfo(VALUES[dtype])
+    wide = np.asarray(exact)
+    failed = (wide < limits.min) | (wide > limits.max)
+    if failed.any():
+        facts = list(current().facts())
+        if failed.ndim:
+            first = [int(i) for i in np.argwhere(failed)[0]]
+            facts.insert(0, f"the first of {int(failed.sum())} failing elements is {first}")
+        raise DeviceAssertFailed(f"tl.device_assert failed: {overflow_message(dtype, name)}", facts=facts)
 
 
 @_operator("pow")

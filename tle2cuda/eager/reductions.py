@@ -10,8 +10,8 @@ import numpy as np
 from tle2cuda.eager.creation import cat
 from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
 from tle2cuda.eager.numbers import VALUES, Array, round_to
-from tle2cuda.eager.operators import follow, sub_operator, to_dtype
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.operators import check_fits, follow, may_overflow, sub_operator, to_dtype
+from tle2cuda.eager.program import checks_overflow, reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
@@ -62,10 +62,20 @@ def _summed_dtype(dtype: DType) -> DType:
     return dtype
 
 
-def watched_fold(fold: Callable[..., Any], data: Any, x: Tile, axis: int) -> Tile:
-    """A fold of a tile along an axis, which remembers what it would be without a width."""
+def watched_fold(fold: Callable[..., Any], data: Any, x: Tile, axis: int, checked: str = "") -> Tile:
+    """A fold of a tile along an axis, which remembers what it would be without a width.
+
+    Args:
+        fold: The fold, of an array along an axis.
+        data: What it gives.
+        x: The tile.
+        axis: The axis.
+        checked: What is done that must not overflow in debug launches; empty: it cannot.
+    """
     if not x.dtype.is_int() or x.dtype.is_bool() or (x.dtype.bits == 64 and x.exact is None):
         return Tile(data, x.dtype)
+    if checked and checks_overflow() and may_overflow(x.dtype):
+        check_fits(fold(x.data.astype(np.int64), axis=axis), x.dtype, checked)
     return watched(data, x.dtype, fold(without_width(x), axis=axis))
 
 
@@ -83,7 +93,7 @@ def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None)
     target = _summed_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.sum")
     wide = F32 if target.is_fp8() else target
     flat, position = _flatten(to_dtype(x, wide), axis, "tl.sum")
-    result = watched_fold(np.add.reduce, _sum_array(flat.data, wide, position), flat, position)
+    result = watched_fold(np.add.reduce, _sum_array(flat.data, wide, position), flat, position, "add")
     return _kept([to_dtype(result, target)], x.shape, axis, keep_dims)[0]
 
 
@@ -260,7 +270,7 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = Fals
     return tuple(tiles) if isinstance(input, (tuple, list)) else tiles[0]
 
 
-def _scanned(function: Any, x: Tile, axis: int, reverse: Any) -> Tile:
+def _scanned(function: Any, x: Tile, axis: int, reverse: Any, checked: str = "") -> Tile:
     data = np.flip(x.data, axis) if reverse else x.data
     if x.dtype.is_floating():
         result = round_to(function.accumulate(data.astype(np.float64), axis=axis), x.dtype)
@@ -272,7 +282,7 @@ def _scanned(function: Any, x: Tile, axis: int, reverse: Any) -> Tile:
         found: Array = function.accumulate(np.flip(wide, axis) if reverse else wide, axis=axis)
         return np.flip(found, axis) if reverse else found
 
-    return watched_fold(exact, result, x, axis)
+    return watched_fold(exact, result, x, axis, checked)
 
 
 def _scan_dtype(dtype: DType) -> DType:
@@ -286,7 +296,7 @@ def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -
     target = _scan_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.cumsum")
     wide = F32 if target.is_fp8() else target
     position = static_axis(axis, len(x.shape), "tl.cumsum")
-    return to_dtype(_scanned(np.add, to_dtype(x, wide), position, reverse), target)
+    return to_dtype(_scanned(np.add, to_dtype(x, wide), position, reverse, "add"), target)
 
 
 @method
@@ -299,7 +309,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> Tile:
         wide = to_dtype(x, F32)
     elif x.dtype is BOOL:
         wide = to_dtype(x, I32)
-    result = _scanned(np.multiply, wide, position, reverse)
+    result = _scanned(np.multiply, wide, position, reverse, "mul")
     return to_dtype(result, x.dtype) if x.dtype.is_fp8() else result
 
 

@@ -51,6 +51,8 @@ def emulate(
     headers: str = "toolkit",
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
     stall_s: float = 30.0,
     limit_s: float = 1800.0,
 ) -> Emulation:
@@ -88,6 +90,8 @@ def emulate(
         headers: ``toolkit`` or ``minimal``.
         cluster_dims: Cluster shape.
         cooperative: Launch cooperatively although the kernel does not ask for it.
+        debug: Compile device assertions in; None takes the jit object's, then that of `TLE2CUDA_DEBUG`.
+        sanitize_overflow: With `debug`, assert that sums, differences and products of integers below 64 bits fit.
         stall_s: Processor time after which a thread that runs alone is in an endless loop.
         limit_s: Processor time after which a run that has not ended is in an endless loop in which threads meet.
 
@@ -110,7 +114,16 @@ def emulate(
     if isinstance(kernel, EmittedKernel) or (hasattr(kernel, "source") and hasattr(kernel, "contract")):
         emitted, ctas, values = kernel, _grid_of_ctas(kernel.contract, grid), args
     else:
-        emitted, values = _emit(kernel, args, num_warps, arch, headers, cluster_dims, cooperative)
+        options = {
+            "num_warps": num_warps,
+            "arch": arch,
+            "headers": headers,
+            "cluster_dims": cluster_dims,
+            "cooperative": cooperative,
+            "debug": debug,
+            "sanitize_overflow": sanitize_overflow,
+        }
+        emitted, values = _emit(kernel, args, options)
         ctas = emitted.contract.launch_grid(grid)
     traced: Kernel | None = getattr(emitted, "traced", None)
     offset_lines = _offset_lines(traced) if OFFSETS in detectors and traced is not None else None
@@ -125,12 +138,12 @@ def emulate(
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
     verdict = check_offsets(traced, ctas, values, bound)
-    options = [
+    runs_asked = [
         launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s, delivery)
         for one in _checked_seeds(seed, seeds)
     ]
-    with ThreadPoolExecutor(min(len(options), os.cpu_count() or 1)) as pool:
-        runs = tuple(pool.map(lambda one: _judged(program, program.run(ctas, bound, one), verdict), options))
+    with ThreadPoolExecutor(min(len(runs_asked), os.cpu_count() or 1)) as pool:
+        runs = tuple(pool.map(lambda one: _judged(program, program.run(ctas, bound, one), verdict), runs_asked))
     return Emulation(runs, emitted.source, compile_s)
 
 
@@ -292,25 +305,11 @@ def _specialized(kernel: Any, args: Sequence[Any] | Mapping[str, Any]) -> tuple[
 
 
 def _emit(
-    kernel: Any,
-    args: Sequence[Any] | Mapping[str, Any],
-    num_warps: int,
-    arch: str,
-    headers: str,
-    cluster_dims: tuple[int, int, int] | None,
-    cooperative: bool,
+    kernel: Any, args: Sequence[Any] | Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[EmittedKernel, list[Any]]:
     """The emitted file of a jit object for these arguments, and the values of its run-time arguments."""
     bound, values = _specialized(kernel, args)
-    emitted = emit_specialized(
-        kernel,
-        bound.specialization,
-        num_warps=num_warps,
-        arch=arch,
-        headers=headers,
-        cluster_dims=cluster_dims,
-        cooperative=cooperative,
-    )
+    emitted = emit_specialized(kernel, bound.specialization, **options)
     return emitted, list(picker(bound.runtime_indices)(tuple(map(_parts, values))))
 
 

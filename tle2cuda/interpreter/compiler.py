@@ -51,6 +51,7 @@ _VECTOR_SAFE = {"hint", "yield"}.union(
         "mulhi",
         "fma",
         "cmp",
+        "fits",
         "select",
         "math",
         "libdevice",

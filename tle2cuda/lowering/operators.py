@@ -41,7 +41,7 @@ def index_rule(*names: str) -> Callable[[IndexRule], IndexRule]:
 
 def elementwise(state: State, op: Op, arguments: list[Expr], to_text: ToText) -> Expr:
     """The value of one elementwise operation."""
-    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, math, random  # noqa: F401  (they register their rules)
+    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, math, overflow, random  # noqa: F401  (they register their rules)
 
     if op in state.wrapping:
         a, b = (to_text(argument) for argument in arguments)

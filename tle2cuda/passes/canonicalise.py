@@ -58,14 +58,15 @@ def _simplified(kernel: Kernel) -> Kernel:
 
 
 class _Decide(Rewriter):
-    """Makes comparisons constants where the ranges of their operands decide them."""
+    """Makes comparisons, and checks of overflow, constants where the ranges of their operands decide them."""
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.info = axis_info(kernel)
 
     def visit(self, op: Op) -> None:
-        if op.name == "cmp" and (known := self.info.get(op.results[0])) is not None and known.constant is not None:
+        known = self.info.get(op.results[0]) if op.name in ("cmp", "fits") else None
+        if known is not None and known.constant is not None:
             self.emit(replace(constant_op(bool(known.constant), op.results[0].type, op), results=op.results))
         else:
             self.copy(op)

@@ -188,7 +188,7 @@ class HostLaunch:
             return device  # nothing is compiled
         if device == "interpreter":
             if self.traced is None:
-                self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._options())
+                self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
                 self.settings.check_mesh(self.kernel.fn.__name__, self.traced.cluster_dims, self.traced.cooperative)
         elif self.emulation is None:
             self.emulation = self._program().build()
@@ -207,7 +207,14 @@ class HostLaunch:
             "arch": DEFAULT_TARGET,
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
+            "debug": settings.debug,
+            "sanitize_overflow": settings.sanitize_overflow,
         }
+
+    def _interpreted_options(self) -> dict[str, Any]:
+        """The same for the interpreter, where device assertions hold always, and overflow is checked when asked for."""
+        settings = self.settings
+        return {**self._options(), "debug": True, "sanitize_overflow": settings.debug and settings.sanitize_overflow}
 
     def _emit(self) -> EmittedKernel:
         emitted = emit_specialized(self.kernel, self.bound.specialization, **self._options())
@@ -240,7 +247,8 @@ class HostLaunch:
             values = self.pick(values)
             language = self.kernel.language or default_level()
             specialization, cluster = self.bound.specialization, settings.cluster_dims
-            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language)
+            checks_overflow = settings.debug and settings.sanitize_overflow
+            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language, checks_overflow)
             return self
         from tle2cuda import interpreter
 
