@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
+from kernels.matrices import element_strides
 
 
 @tle2cuda.jit
@@ -76,15 +77,9 @@ def multiply(a: Any, b: Any, c: Any, num_warps: int = 4, **tile: int) -> Any:
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape}")
     constants = {**TILE, **tile}
     grid = (-(-m // constants["BLOCK_M"]) * -(-n // constants["BLOCK_N"]),)
-    strides = [stride for matrix in (a, b, c) for stride in _strides_elems(matrix)]
+    strides = [stride for matrix in (a, b, c) for stride in element_strides(matrix)]
     matmul[grid](a, b, c, m, n, k, *strides, **constants, num_warps=num_warps)
     return c
-
-
-def _strides_elems(matrix: Any) -> tuple[int, ...]:
-    if hasattr(matrix, "stride"):  # torch counts elements
-        return tuple(matrix.stride())
-    return tuple(stride // matrix.itemsize for stride in matrix.strides)
 
 
 def matmul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-// matmul.cu: emitted by tle2cuda from matmul.py:15 (matmul). Do not edit.
+// matmul.cu: emitted by tle2cuda from matmul.py:16 (matmul). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 49152 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -123,9 +123,9 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half a_tile[4096];         // operand of matmul.py:51: [128, 32], rows in 16-byte chunks, swizzled
-    alignas(128) __half b_tile[4096];         // operand of matmul.py:51: [32, 128], rows in 16-byte chunks, swizzled
-    alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+    alignas(128) __half a_tile[4096];         // operand of matmul.py:52: [128, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half b_tile[4096];         // operand of matmul.py:52: [32, 128], rows in 16-byte chunks, swizzled
+    alignas(16) __half exchange[16384];       // scratch of matmul.py:59
 };
 static_assert(sizeof(Shared) <= 49152, "the launch contract gives the CTA this much shared memory");
 
@@ -138,21 +138,21 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // pid = tl.program_id(0)                                                           matmul.py:34
+    // pid = tl.program_id(0)                                                           matmul.py:35
     const int pid = blockIdx.x;
-    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:35
+    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:36
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 127) / 128;
-    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:36
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:37
     const int first_m = pid / (8 * tiles_n) * 8;
-    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:37
+    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:38
     const int group_m = min(tiles_m - first_m, 8);
-    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:38
+    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:39
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
-    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:39
+    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:40
     const int pid_n = pid % (8 * tiles_n) / group_m;
 
-    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     Vector<float, 2> acc[64];
     #pragma unroll
     for (int run = 0; run < 64; ++run)
@@ -162,10 +162,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     long long a_ptrs_offset = 0ll;
     long long b_ptrs_offset = 0ll;
 
-    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
     const int k_ = thread % 4 * 8;
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols = pid_n * 128 + thread % 16 * 8;
     const int cols_2 = cols % N;
     for (int step = 0; step < (K + 31) / 32; ++step) {
@@ -174,10 +174,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // tile [128, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 4, k < 8
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:42
+            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:43
             const int rows = pid_m * 128 + thread / 4 + 32 * run;
             const int rows_2 = rows % M;
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             a_tile[run] = load_vector_nc_if<uint4>(k_ < K - step * 32, a + rows_2 * stride_am + k_ + a_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
         }
         Vector<__half, 8> b_tile[4];
@@ -185,14 +185,14 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // tile [32, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 4, k < 8
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:44
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
             const int k_3 = thread / 16 + 8 * run;
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
             b_tile[run] = load_vector_nc_if<uint4>(k_3 < K - step * 32, b + k_3 * stride_bk + cols_2 + b_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
         }
         __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
 
-        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:51
+        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.a_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], a_tile[run]);
@@ -217,7 +217,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
                     mma_m16n8k16_f32_f16(&acc[16 * row + 2 * column], a_tile_part[row], &b_tile_part[column / 2][column % 2 * 2]);
         }
 
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:48
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
         a_ptrs_offset += 32ll;
         b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
@@ -226,12 +226,12 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     // tile [128, 128]: row = thread / 64 * 64 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8, column = thread / 32 % 2 * 64 + thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 64, k < 2
     #pragma unroll
     for (int run = 0; run < 64; ++run) {
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
 
-    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:58
+    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         Vector<__half, 8> packed;
@@ -250,14 +250,14 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
             acc_converted[run / 4 * 4 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
     }
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols_3 = pid_n * 128 + thread % 16 * 8;
     // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
         const int rows = pid_m * 128 + thread / 16 + 8 * run;
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }
 }

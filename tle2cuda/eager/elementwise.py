@@ -36,7 +36,7 @@ from tle2cuda.eager.values import (
     watched,
     without_width,
 )
-from tle2cuda.errors import DTypeMismatch
+from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.types import BOOL, F32, F64, DType
 from tle2cuda.ops.arithmetic import PropagateNan
 
@@ -84,8 +84,11 @@ def extremum(kind: str, a: Array, b: Array, dtype: DType, propagate: bool = Fals
     return result
 
 
-def _propagates(mode: Any) -> bool:
-    return mode is PropagateNan.ALL or getattr(mode, "name", None) == "ALL"
+def _propagates(mode: Any, what: str) -> bool:
+    name = getattr(mode, "name", None)  # Triton's own objects have the same names
+    if name not in ("ALL", "NONE"):
+        raise InvalidArgument(f"{what}: propagate_nan must be a tl.PropagateNan, got {mode!r}")
+    return bool(name == "ALL")
 
 
 def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
@@ -94,7 +97,7 @@ def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
     if dtype.name == "bfloat16" and not reads_3_9():
         a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
     common_shape(what, a, b)
-    data = extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan))
+    data = extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan, what))
     if dtype.kind == "uint" and dtype.bits == 64:  # beyond what 64 bits with a sign hold
         return Tile(data, dtype)
     return follow(np.minimum if kind == "min" else np.maximum, data, dtype, a, b)
@@ -122,7 +125,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
         raise DTypeMismatch(f"tl.clamp takes floats, got {describe(to_tile(x))}")
     common_shape("tl.clamp", value, low, high)
     a, b, c = (to_dtype(v, dtype).data for v in (value, low, high))
-    mode = _propagates(propagate_nan)
+    mode = _propagates(propagate_nan, "tl.clamp")
     return Tile(extremum("min", extremum("max", a, b, dtype, mode), c, dtype, mode), dtype)
 
 

@@ -24,6 +24,8 @@ from tle2cuda.eager import (
     shared,
     tensors,
 )
+from tle2cuda.eager.checks import axes
+from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES
 from tle2cuda.eager.program import current
 from tle2cuda.eager.values import (
@@ -33,6 +35,7 @@ from tle2cuda.eager.values import (
     is_number,
     number_as,
     number_dtype,
+    numeric,
     static_int,
     to_tile,
     watched,
@@ -41,13 +44,14 @@ from tle2cuda.eager.values import (
 from tle2cuda.errors import (
     ConstexprRequired,
     DeviceAssertFailed,
+    DTypeMismatch,
     InterpreterError,
     InvalidArgument,
     InvalidType,
     NotSupported,
     StaticAssertFailed,
 )
-from tle2cuda.ir.types import I32, DType
+from tle2cuda.ir.types import BOOL, I32, DType
 from tle2cuda.ops.values import pointer_type
 
 # -- places, hints, prints ----------------------------------------------------------------------------
@@ -103,12 +107,34 @@ def _nothing() -> None:
     """What only matters to grids that overlap."""
 
 
-def _identity(input: Any, *hints: Any) -> Any:
-    return input
+def _hint(name: str) -> Callable[..., Any]:
+    """A promise about an index: one positive number for each axis."""
+    what = f"tl.{name}"
+
+    def hint(input: Any, values: Any) -> Any:
+        numbers = axes(values, f"{what}: values")
+        if any(number < 1 for number in numbers):
+            raise InvalidArgument(f"{what}: values must be positive, got {tuple(numbers)}")
+        if isinstance(input, Tile) and len(numbers) != builtins.max(1, len(input.shape)):
+            rank = builtins.max(1, len(input.shape))
+            raise InvalidArgument(f"{what}: one value per axis is needed, {rank} for {describe(input)}, got {len(numbers)}")
+        return input
+
+    return hint
+
+
+_HINTS = {name: _hint(name) for name in ("multiple_of", "max_contiguous", "max_constancy")}
 
 
 def assume(cond: Any) -> None:
     """`tl.assume`, checked."""
+    if isinstance(cond, Tile):
+        if cond.shape:
+            raise InvalidType(f"tl.assume takes a scalar condition, got {describe(cond)}")
+        if cond.dtype is not BOOL:
+            raise DTypeMismatch(f"tl.assume takes a bool condition, got {describe(cond)}")
+    elif not cond:
+        raise InvalidArgument("tl.assume: the condition is false at compile time")
     if not cond:
         raise InterpreterError("tl.assume does not hold", facts=current().facts())
 
@@ -119,6 +145,8 @@ def debug_barrier() -> None:
 
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
     """`tl.device_print`: whole tiles, as Python prints them."""
+    if not isinstance(prefix, str):
+        raise InvalidType(f"tl.device_print: the prefix must be a string, got {describe(prefix)}")
     x, y, z = current().index
     if not args:
         print(f"pid ({x}, {y}, {z}) {prefix}")
@@ -130,10 +158,12 @@ def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
 
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
     """`tl.device_assert`, always checked."""
-    condition = to_tile(cond)
+    condition = numeric(cond, "tl.device_assert")
+    if not condition.dtype.is_int():
+        raise DTypeMismatch(f"tl.device_assert takes bool, got {describe(condition)}")
     failed = condition.data == 0
     if mask is not None:
-        failed = failed & to_tile(mask).data
+        failed = failed & mask_for(mask, condition.shape, "tl.device_assert")
     if np.any(failed):
         facts = list(current().facts())
         if failed.ndim:
@@ -224,6 +254,10 @@ class constexpr(metaclass=_ConstexprClass):
 
 def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
     """Row-major (i, j) -> the order that goes down columns of groups of `size_g` rows."""
+    for name, value in (("i", i), ("j", j), ("size_i", size_i), ("size_j", size_j), ("size_g", size_g)):
+        one = numeric(value, f"tl.swizzle2d: {name}")
+        if not one.dtype.is_int() or one.dtype is BOOL:
+            raise DTypeMismatch(f"tl.swizzle2d: {name} takes integers, got {describe(value)}")
     place = i * size_j + j
     in_group = size_g * size_j
     group = place // in_group
@@ -260,9 +294,7 @@ _TL: dict[str, Any] = {
     "atomic_cas": memory.atomic_cas,
     "program_id": program_id,
     "num_programs": num_programs,
-    "multiple_of": _identity,
-    "max_contiguous": _identity,
-    "max_constancy": _identity,
+    **_HINTS,
     "assume": assume,
     "debug_barrier": debug_barrier,
     "device_print": device_print,
@@ -316,8 +348,7 @@ _TLE: dict[str, Any] = {
     "insert_tile": shared.insert_tile,
 }
 
-for _name in ("multiple_of", "max_contiguous", "max_constancy"):
-    Tile.methods[_name] = _identity
+Tile.methods.update(_HINTS)
 
 
 def _table(module: str) -> dict[str, Any]:

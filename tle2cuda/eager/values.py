@@ -73,7 +73,7 @@ class Tile:
     def T(self) -> Any:
         """Transpose of a rank-2 tile."""
         if len(self.shape) != 2:
-            raise InvalidArgument(f".T takes a tile of rank 2, got {describe(self)}")
+            raise ShapeMismatch(f"x.T: rank 2 is needed, got {describe(self)}")
         return Tile.methods["trans"](self)
 
     def __getattr__(self, name: str) -> Any:
@@ -355,8 +355,7 @@ def static_axis(axis: Any, rank: int, what: str) -> int:
 
 def as_dtype(x: Any, what: str) -> DType:
     """A dtype argument."""
-    if isinstance(x, str):
-        return DType(x)
     if not isinstance(x, DType):
-        raise InvalidArgument(f"{what}: expected a dtype, got {x!r}")
+        shown = describe(x) if isinstance(x, Tile) else repr(x)
+        raise InvalidType(f"{what}: expected a dtype such as tl.float32, got {shown}")
     return x

@@ -5,7 +5,8 @@ thread makes of a form that the launcher encodes (`changed_maps.py`).
 
 A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
 compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, for
-element types that the engine cannot treat as asked, and at coordinates that are known to make it fault.
+element types that the engine cannot treat as asked, and at coordinates that are known to make it fault. Where coordinates
+are not known to be the engine's, both stand in the kernel, and a branch decides when it runs (`coordinate_branches.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, Te
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.changed_maps import OUTSIDE, ChangedMaps
+from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.targets import parse_target
@@ -69,13 +71,14 @@ def run(kernel: Kernel) -> Kernel:
 
 
 def engine_copies(kernel: Kernel) -> frozenset[Op]:
-    """The tensor copies that the copy engine does: those with a map, and those that the pass would give one."""
+    """The tensor copies that the copy engine surely does: those with a map, and those that the pass would give one."""
     with_map = [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and has_map(op)]
     copies = _copies(kernel)
     if not copies:
         return frozenset(with_map)
     planned = _Planner(kernel, copies)
-    return frozenset((*with_map, *planned.found, *planned.changed.found))
+    certain = (op for op in (*planned.found, *planned.changed.found) if not planned.coordinates.doubts(op))
+    return frozenset((*with_map, *certain))
 
 
 def _copies(kernel: Kernel) -> list[Op]:
@@ -105,7 +108,9 @@ class _Planner:
             if described is not None:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
-        self.is_partial = len(self.found) < len(copies)
+        engines = (*self.found, *self.changed.found)
+        self.doubts = {op: doubts for op in engines if (doubts := self.coordinates.doubts(op))}
+        self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
         self.names = {made: fresh_name(made.argument.name, taken) for made in self.spans}
         self.changed.name_maps(taken)
@@ -208,17 +213,32 @@ class _Rewrite(Rewriter):
             self.emit(replace(op, attrs=MappingProxyType(attrs)))
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
-        elif op in self.planned.found:
-            self._with_map(op, self.maps[self.planned.found[op]], None)
-        elif op in self.planned.changed.found:
-            self._with_map(op, *self.planned.changed.made(op))
-        else:
-            for made in by_pointers(self.source, replace(op, operands=tuple(self[v] for v in op.operands))):
+        elif op not in self.planned.found and op not in self.planned.changed.found:
+            for made in by_pointers(self.source, self._renamed(op)):
                 self.emit(made)
+        elif op in self.planned.doubts:
+            self._stack.append([])
+            self._by_engine(op)
+            ops = self._stack.pop()
+            renamed = self._renamed(op)
+            asked, fits = fits_engine(self.source, renamed, self.planned.doubts[op])
+            for made in (*asked, in_branch(fits, ops, by_pointers(self.source, renamed), op.span)):
+                self.emit(made)
+        else:
+            self._by_engine(op)
+
+    def _renamed(self, op: Op) -> Op:
+        return replace(op, operands=tuple(self[v] for v in op.operands))
+
+    def _by_engine(self, op: Op) -> None:
+        if op in self.planned.found:
+            self._with_map(op, self.maps[self.planned.found[op]], None)
+        else:
+            self._with_map(op, *self.planned.changed.made(op))
 
     def _with_map(self, op: Op, made: Value, exists: Value | None) -> None:
         """Describe the tensor by a map; where `exists` is false the tensor is empty, and the box begins outside."""
-        copy = tensor_copy(replace(op, operands=tuple(self[v] for v in op.operands)))
+        copy = tensor_copy(self._renamed(op))
         offsets = copy.offsets
         if exists is not None:
             outside = self.emit(make_op("constant", (), (I32,), {"value": OUTSIDE}, span=op.span)).result
