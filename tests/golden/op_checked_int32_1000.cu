@@ -192,9 +192,10 @@ checked_arithmetic(const int* __restrict__ x, const int* __restrict__ y, int* ou
 
     // pid = tl.program_id(0)                                                     debug_builds.py:15
     const int pid = blockIdx.x;
-
     // i = pid * BLOCK + tl.arange(0, BLOCK)                                      debug_builds.py:16
     if (!mul_fits(pid, 256)) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 16);
+
+    // tile [256]: element = thread + 128 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         if (!add_fits(pid * 256, thread + 128 * run)) assertion_failed("int32 overflow detected for operation add", "debug_builds.py", 16);
@@ -205,87 +206,33 @@ checked_arithmetic(const int* __restrict__ x, const int* __restrict__ y, int* ou
     const Vector<int, 2> a = load_edge<2>(x + i, n - i, 0);
     const Vector<int, 2> b = load_edge<2>(y + i, n - i, 0);
 
-    // tl.device_assert(a <= b, "x is above y", mask=mask)                        debug_builds.py:19
-    Vector<bool, 2> flag;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) flag[k] = a[k] <= b[k];
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // i = pid * BLOCK + tl.arange(0, BLOCK)                                  debug_builds.py:16
-        const int i_2 = pid * 256 + 2 * thread + run;
-        // mask = i < n                                                           debug_builds.py:17
-        const bool mask = i_2 < n;
-        if (mask && !flag[run]) assertion_failed("x is above y", "debug_builds.py", 19);
-    }
-
-    // wrapped = tl.add(a, tl.mul(b, 100, sanitize_overflow=False), sanitize ...  debug_builds.py:20
-    Vector<int, 2> wrapped;
-
     // tl.store(out + i, tl.add((a * 2 - b) + (b - a) * 3, wrapped, sanitize ...  debug_builds.py:21
-    Vector<bool, 2> fits;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        wrapped[k] = a[k] + b[k] * 100;
-        fits[k] = mul_fits(a[k], 2);
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits[run]) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 21);
-    }
-    Vector<int, 2> product;
-    Vector<bool, 2> fits_2;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        product[k] = a[k] * 2;
-        fits_2[k] = sub_fits(product[k], b[k]);
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_2[run]) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 21);
-    }
-    Vector<int, 2> difference;
-    Vector<bool, 2> fits_3;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        difference[k] = product[k] - b[k];
-        fits_3[k] = sub_fits(b[k], a[k]);
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_3[run]) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 21);
-    }
     Vector<int, 2> difference_2;
-    Vector<bool, 2> fits_4;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        difference_2[k] = b[k] - a[k];
-        fits_4[k] = mul_fits(difference_2[k], 3);
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_4[run]) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 21);
-    }
-    Vector<int, 2> product_2;
-    Vector<bool, 2> fits_5;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        product_2[k] = difference_2[k] * 3;
-        fits_5[k] = add_fits(difference[k], product_2[k]);
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_5[run]) assertion_failed("int32 overflow detected for operation add", "debug_builds.py", 21);
-    }
     Vector<int, 2> out_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) out_value[k] = difference[k] + product_2[k] + wrapped[k];
+    for (int k = 0; k < 2; ++k) {
+        // mask = i < n                                                           debug_builds.py:17
+        const bool mask = i + k < n;
+        // tl.device_assert(a <= b, "x is above y", mask=mask)                    debug_builds.py:19
+        if (mask && a[k] > b[k]) assertion_failed("x is above y", "debug_builds.py", 19);
+        // wrapped = tl.add(a, tl.mul(b, 100, sanitize_overflow=False), sani ...  debug_builds.py:20
+        const int wrapped = a[k] + b[k] * 100;
+
+        // tl.store(out + i, tl.add((a * 2 - b) + (b - a) * 3, wrapped, sani ...  debug_builds.py:21
+        if (!mul_fits(a[k], 2)) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 21);
+        const int product = a[k] * 2;
+        if (!sub_fits(product, b[k])) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 21);
+        const int difference = product - b[k];
+        if (!sub_fits(b[k], a[k])) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 21);
+        difference_2[k] = b[k] - a[k];
+        if (!mul_fits(difference_2[k], 3)) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 21);
+        const int product_2 = difference_2[k] * 3;
+        if (!add_fits(difference, product_2)) assertion_failed("int32 overflow detected for operation add", "debug_builds.py", 21);
+        out_value[k] = difference + product_2 + wrapped;
+    }
     store_edge(out + i, n - i, out_value);
 
     // total = tl.sum(b - a, axis=0)                                              debug_builds.py:22
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_3[run]) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 22);
-    }
     Vector<long long, 2> value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) value[k] = static_cast<long long>(difference_2[k]);
@@ -304,11 +251,6 @@ checked_arithmetic(const int* __restrict__ x, const int* __restrict__ y, int* ou
     if (thread == 0) totals[2 * pid] = total;
 
     // tl.store(totals + 2 * pid + 1, tl.max(tl.cumsum(b - a, 0), axis=0) * ...   debug_builds.py:24
-    if (!mul_fits(2, pid)) assertion_failed("int32 overflow detected for operation mul", "debug_builds.py", 24);
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits_3[run]) assertion_failed("int32 overflow detected for operation sub", "debug_builds.py", 24);
-    }
     Vector<long long, 2> cumsum;
     long long running = 0ll;
     #pragma unroll
@@ -333,14 +275,9 @@ checked_arithmetic(const int* __restrict__ x, const int* __restrict__ y, int* ou
         #pragma unroll
         for (int k = 0; k < 2; ++k) cumsum[k] = prefix + cumsum[k];
     }
-    Vector<bool, 2> value_2;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        value_2[k] = cumsum[k] >= -2147483648ll && cumsum[k] <= 2147483647ll;
-    }
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!value_2[run]) assertion_failed("int32 overflow detected for operation add", "debug_builds.py", 24);
+        if (!(cumsum[k] >= -2147483648ll && cumsum[k] <= 2147483647ll)) assertion_failed("int32 overflow detected for operation add", "debug_builds.py", 24);
     }
     Vector<int, 2> cumsum_2;
     int running_2 = 0;

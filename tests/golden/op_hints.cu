@@ -92,34 +92,31 @@ hinted(const int* __restrict__ x, int* out, const int n)
     if (!mul_fits(pid_x, 256)) assertion_failed("int32 overflow detected for operation mul", "memory.py", 199);
     const int start = pid_x * 256;
 
-    // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOCK), ...   memory.py:200
+    // tile [256]: element = thread + 128 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
+        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
         const int index = thread + 128 * run;
         if (!add_fits(start, index)) assertion_failed("int32 overflow detected for operation add", "memory.py", 200);
     }
 
     // tl.device_assert(n >= 0, "no negative length")                                  memory.py:201
     if (n < 0) assertion_failed("no negative length", "memory.py", 201);
-    // tl.device_assert(i >= 0)                                                        memory.py:202
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
         const int index = thread + 128 * run;
+        // tl.device_assert(i >= 0)                                                    memory.py:202
         if (start + index < 0) assertion_failed("", "memory.py", 202);
     }
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:204
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
-    Vector<bool, 2> fits;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) fits[k] = add_fits(x_value[k], 1);
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        if (!fits[run]) assertion_failed("int32 overflow detected for operation add", "memory.py", 204);
-    }
     Vector<int, 2> out_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) out_value[k] = x_value[k] + 1;
+    for (int k = 0; k < 2; ++k) {
+        if (!add_fits(x_value[k], 1)) assertion_failed("int32 overflow detected for operation add", "memory.py", 204);
+        out_value[k] = x_value[k] + 1;
+    }
     store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);
 }

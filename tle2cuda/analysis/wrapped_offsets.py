@@ -21,6 +21,7 @@ from tle2cuda.analysis.axis_domain import AxisInfo, ints, range_of, type_bounds
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.ir.flow import handed_on
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import BufferType, DType, PointerType, TileType, element_of, is_handle
 
@@ -159,7 +160,7 @@ class _Flows:
         if kind == "custom":
             region = op.regions[0]
             yielded = region.terminator.operands
-            for number, (result, operand) in enumerate(zip(op.results, op.operands, strict=True)):
+            for number, (result, operand) in enumerate(zip(op.results, value_operands(op), strict=True)):
                 self.add(result, yielded[number])
                 for param in (region.params[number], region.params[number + len(yielded)]):
                     self.add(param, operand)

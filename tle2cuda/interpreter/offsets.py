@@ -28,6 +28,7 @@ from tle2cuda.analysis.wrapped_offsets import (
 from tle2cuda.errors import OffsetOverflow
 from tle2cuda.interpreter.addresses import is_shared
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BufferType, DType, PointerType, element_of
 from tle2cuda.ops.combine import reduce_pairwise, scan_by_doubling
 
@@ -51,11 +52,12 @@ class Shadowed:
     def __init__(self, compiler: Compiler, op: Op) -> None:
         self.compiler = compiler
         self.op = op
-        self.ins = compiler.slots_of(op.operands)
+        self.operands = value_operands(op)
+        self.ins = compiler.slots_of(self.operands)
         self.results = compiler.slots_of(op.results)
-        self.shadows = tuple(compiler.shadow(v) for v in op.operands)
+        self.shadows = tuple(compiler.shadow(v) for v in self.operands)
         self.outs = tuple(compiler.shadow(v) for v in op.results)
-        self.are_pointers = tuple(is_pointer(v) for v in op.operands)
+        self.are_pointers = tuple(is_pointer(v) for v in self.operands)
 
     def differs(self, frame: Frame) -> bool:
         """Whether an operand has wrapped."""
@@ -202,7 +204,7 @@ def _bits(at: Shadowed) -> Step:
 
 def _moving(at: Shadowed) -> Step:
     meaning, (out,) = at.compiler.meanings[at.op.name], at.outs
-    moved = [is_followed(v) and bool(shadow) for v, shadow in zip(at.op.operands, at.shadows, strict=True)]
+    moved = [is_followed(v) and bool(shadow) for v, shadow in zip(at.operands, at.shadows, strict=True)]
     if at.op.name in ("concat", "insert"):
         moved[:2] = True, True  # both hold elements of the result
     elif at.op.name in ("gather", "extract_at"):
@@ -258,7 +260,7 @@ def _with_function(at: Shadowed, fold: Callable[[Any, Sequence[Any]], Sequence[A
     """A reduction or scan by a function of the user's, with shadows beside the values."""
     combine = at.compiler.combine_with_shadows(at.op.regions[0])
     count = len(at.ins)
-    followed = [is_followed(v) for v in at.op.operands]
+    followed = [is_followed(v) for v in at.operands]
 
     def folded(frame: Frame) -> None:
         values = [np.asarray(frame[slot]) for slot in at.ins]
