@@ -72,8 +72,8 @@ def over_queries(
 ):
     """Adds to dk and dv what the queries from `first` to `end` give; scores lie with a row for each key."""
     m, d = tl.arange(0, BLOCK_M), tl.arange(0, HEAD)
-    q_ptrs = q + first.to(tl.int64) * stride_qm + m[:, None] * stride_qm + d[None, :]
-    do_ptrs = do + first.to(tl.int64) * stride_dm + m[:, None] * stride_dm + d[None, :]
+    q_ptrs = q + tl.cast(first, tl.int64) * stride_qm + m[:, None] * stride_qm + d[None, :]
+    do_ptrs = do + tl.cast(first, tl.int64) * stride_dm + m[:, None] * stride_dm + d[None, :]
     for start in range(first, end, BLOCK_M):
         rows = start + m
         query = tl.load(q_ptrs, mask=rows[:, None] < length_q, other=0.0)
@@ -215,8 +215,8 @@ def toward_keys(
 ):
     """Adds to dq what the keys from `first` to `end` give."""
     n, d = tl.arange(0, BLOCK_N), tl.arange(0, HEAD)
-    k_ptrs = k + first.to(tl.int64) * stride_kn + n[:, None] * stride_kn + d[None, :]
-    v_ptrs = v + first.to(tl.int64) * stride_vn + n[:, None] * stride_vn + d[None, :]
+    k_ptrs = k + tl.cast(first, tl.int64) * stride_kn + n[:, None] * stride_kn + d[None, :]
+    v_ptrs = v + tl.cast(first, tl.int64) * stride_vn + n[:, None] * stride_vn + d[None, :]
     for start in range(first, end, BLOCK_N):
         cols = start + n
         if MASKED:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
-from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +10,7 @@ import pytest
 
 from kernels.flash_attention import Tile, attention_reference, flash_attention
 from kernels.flash_attention_backward import attention_backward_reference, flash_attention_backward
-from tle2cuda.runtime.device import DEVICE_VARIABLE
+from tests.kernels.places import on
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 TOLERANCE = {np.dtype(np.float16): 2e-3, BF16: 2e-2}  # of the largest of the results
@@ -42,7 +40,7 @@ def run(where: str, inputs: list[np.ndarray], tiles: Any, causal: bool, **packed
 
         arrays, packed = [cupy.asarray(x) for x in arrays], packed | {name: cupy.asarray(x) for name, x in starts.items()}
     q, k, v, do, out, dq, dk, dv, lse, delta = arrays
-    with mock.patch.dict(os.environ, {} if where == "gpu" else {DEVICE_VARIABLE: where}):
+    with on(where):
         flash_attention(q, k, v, out, lse, causal=causal, tile=tiles and tiles[0], **packed)
         flash_attention_backward(q, k, v, out, lse, do, dq, dk, dv, delta, causal=causal, tiles=tiles, **packed)
     out, lse, dq, dk, dv = (x.get() if where == "gpu" else x for x in (out, lse, dq, dk, dv))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
-from unittest import mock
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from kernels.fused_moe import Tile, Tiles, choose_tiles, fused_moe, fused_moe_reference
-from tle2cuda.runtime.device import DEVICE_VARIABLE
+from tests.kernels.places import on
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 TOLERANCE = {np.dtype(np.float16): 4e-3, BF16: 3e-2}  # of the largest of the results; two of three products are rounded
@@ -33,7 +31,7 @@ def run(where: str, inputs: list[np.ndarray], tiles: Tiles | None) -> None:
         import cupy
 
         arrays = [cupy.asarray(x) for x in arrays]
-    with mock.patch.dict(os.environ, {} if where == "gpu" else {DEVICE_VARIABLE: where}):
+    with on(where):
         result = fused_moe(*arrays, tiles=tiles)
     actual = (result.get() if where == "gpu" else result).astype(np.float64)
     expected = fused_moe_reference(*inputs)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
-from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -14,23 +10,11 @@ import pytest
 
 from kernels import decode_matmul, fp8_matmul, grouped_gemm, matmul_persistent, scaled_matmul
 from kernels.matmul import matmul_reference
-from tle2cuda.runtime.device import DEVICE_VARIABLE
+from tests.kernels.places import on
 
 BF16, FP8 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn)
 HERE = pytest.mark.parametrize("where", ["interpreter", "emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
 POISON = 7
-
-
-@contextmanager
-def on(where: str) -> Iterator[Callable[[Any], Any]]:
-    """Runs launches of NumPy arrays there; gives what moves an array there."""
-    if where == "gpu":
-        import cupy
-
-        yield lambda array: array if array is None else cupy.asarray(array)
-        return
-    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: where}):
-        yield lambda array: array
 
 
 def check(actual: Any, expected: np.ndarray, tolerance: float) -> None:

@@ -20,11 +20,11 @@ from tle2cuda.analysis.buffer_views import BufferViews
 from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
-from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
+from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.passes import canonicalise, swizzles
-from tle2cuda.passes.changed_maps import OUTSIDE, ChangedMaps
+from tle2cuda.passes.changed_maps import ChangedMaps
 from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
