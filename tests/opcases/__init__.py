@@ -32,6 +32,7 @@ FAMILIES = (
     "inner_partitions",
     "tensor_copies",
     "tensor_order",
+    "async_loads",
     "asynchrony",
     "newer",
     "wrapping",
