@@ -36,6 +36,7 @@ FAMILIES = (
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 
