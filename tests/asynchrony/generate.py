@@ -243,8 +243,11 @@ class _Generator:
     def entries(self, order: list[_Node], captured: list[str]) -> list[str]:
         """The calls of the partitions, and what comes in front of each."""
         entries = [f"        (part{node.number}, ({', '.join(node.arguments)}, B))," for node in order]
-        warps = [node.warps for node in order[1:]]
-        call = [*captured, f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {warps})"]
+        total = sum(node.warps for node in order)
+        self.num_warps, options = order[0].warps, f"{[node.warps for node in order[1:]]}"
+        if total in (1, 2, 4, 8, 16) and self.random.random() < 0.4:
+            self.num_warps, options = total, f"{[node.warps for node in order]}, reuse_default_warps=True"
+        call = [*captured, f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {options})"]
         if self.returns:
             call.append("    all_of_it += total + one")
         start = ["    all_of_it = tl.zeros([B], tl.int32)"] if self.returns else []
@@ -305,7 +308,7 @@ class _Generator:
                 rows.append((sums + sums.sum(dtype=np.int32))[None, :])
             return rows
 
-        return Generated("\n".join(text) + "\n", order[0].warps, self.columns, self.count, expected)
+        return Generated("\n".join(text) + "\n", self.num_warps, self.columns, self.count, expected)
 
 
 def generate(seed: int) -> Generated:
