@@ -64,6 +64,9 @@ SHOWN = (
     "dot_accumulated_f16h",
     "dot_attention_f16_100x32",
     "dot_scaled_mxfp4",
+    "dot_wgmma_turned_float16_64x32_tn",
+    "dot_wgmma_attention_100x32",
+    "dot_wgmma_f8e4nv_f8e5_128x32x32",
     # Tiles described by base, extents and strides.
     "block_matmul_50x70x40",
     "block_turn_70x50",
@@ -78,6 +81,11 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "tensor_corners",
+    "async_load_on_one_path_3",
+    "order_mixed",
+    "order_ring_4_41",
+    "order_combine_add_bfloat16",
     "tensor_windows",
     # Control flow and what it carries.
     "accumulate_1024",

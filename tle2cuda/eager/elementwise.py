@@ -144,6 +144,8 @@ def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
 @method
 def cdiv(x: Any, div: Any) -> Any:
     """``(x + (div - 1)) // div``, truncating."""
+    if reads_3_9() and is_number(x) and is_number(div) and div:
+        return (x + (div - 1)) // div
     less_one = div - 1
     numerator = to_tile(x) if is_number(x) and is_number(div) else x
     return floor_divide(add_operator(numerator, less_one), div)

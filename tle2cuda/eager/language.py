@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -27,7 +28,8 @@ from tle2cuda.eager import (
 from tle2cuda.eager.checks import axes
 from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES
-from tle2cuda.eager.program import current
+from tle2cuda.eager.program import current, reads_3_9
+from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, range_bound
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -178,16 +180,21 @@ def static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None
 # -- loops --------------------------------------------------------------------------------------------
 
 
-def counted(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> Iterator[Tile]:
-    """`range` in a kernel: the variable is a run-time scalar of the bounds' common dtype."""
+def counted(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> Counted:
+    """`range` in a kernel."""
     start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
-    by = 1 if step is None else step
+    bounds = (start, stop, 1 if step is None else step)
+    first, last, by = (
+        range_bound(bound, name, "range") for name, bound in zip(("start", "end", "step"), bounds, strict=True)
+    )
+    return Counted(first, last, by, _values_between)
+
+
+def _values_between(start: Any, stop: Any, by: Any) -> Iterator[Tile]:
+    """The values of a loop's variable, which has the bounds' common dtype."""
     dtype = I32
     for bound in (start, stop, by):
-        own = bound.dtype if isinstance(bound, Tile) else number_dtype(bound)
-        if not isinstance(own, DType) or not own.is_int() or (isinstance(bound, Tile) and bound.shape):
-            raise InvalidType(f"range takes integer scalars, got {describe(bound)}")
-        dtype = operators.promote(dtype, own, "range")
+        dtype = operators.promote(dtype, bound.dtype if isinstance(bound, Tile) else number_dtype(bound), "range")
     if isinstance(by, Tile) and int(by) <= 0:
         raise InvalidArgument(f"range: a step that only the run time knows must be positive, got {int(by)}")
     kind = VALUES[dtype]
@@ -199,7 +206,13 @@ def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Any:
     """`tl.static_range`: the variable is a constant."""
     start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
     bounds = (start, stop, 1 if step is None else step)
-    return builtins.range(*(static_int(bound, "tl.static_range: a bound") for bound in bounds))
+    values = builtins.range(*(static_int(bound, "tl.static_range: a bound") for bound in bounds))
+    if len(values) > MOST_UNROLLED:
+        raise InvalidType(
+            f"tl.static_range would repeat the body {len(values)} times, the limit is {MOST_UNROLLED}",
+            help="use range: it stays a loop in the compiled kernel",
+        )
+    return tuple(values)
 
 
 # -- Python's own functions ---------------------------------------------------------------------------
@@ -217,9 +230,61 @@ def _extreme(python: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
     return apply
 
 
+def _folded(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
+    """One of Python's functions, which works on compile-time values."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        for arg in (*args, *kwargs.values()):
+            if isinstance(arg, Tile):
+                raise ConstexprRequired(
+                    f"`{function.__name__}` works on compile-time values, got a run-time value ({describe(arg)})",
+                    help=instead,
+                )
+        return function(*args, **kwargs)
+
+    apply.__name__ = apply.__qualname__ = function.__name__
+    return apply
+
+
+_FOLDED: dict[str, str] = {
+    **dict.fromkeys(("all", "any", "bin", "chr", "divmod", "hex", "ord", "sorted"), ""),
+    "abs": "use tl.abs",
+    "bool": "compare it with something, such as x != 0",
+    "float": "use x.to(tl.float32)",
+    "int": "use x.to(tl.int32)",
+    "len": "use x.shape",
+    "pow": "use multiplication, or tl.exp2(y * tl.log2(x))",
+    "round": "use the rounding functions of tl.extra.libdevice",
+    "sum": "use tl.sum",
+}
+"""What stands in for those of Python's functions that compute, with what to write instead."""
+
+
+class _Folded(type):
+    """Python's class under its name: calls work on compile-time values, and instances are those of Python's."""
+
+    python: type
+
+    def __call__(cls, *args: Any) -> Any:
+        return _folded(cls.python, _FOLDED[cls.__name__])(*args)
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, cls.python)
+
+
+_CLASSES: dict[type, type] = {python: _Folded(python.__name__, (), {"python": python}) for python in (bool, int, float)}
+
+
+def _class_of(thing: Any) -> Any:
+    return _CLASSES.get(type(thing), type(thing))
+
+
 BUILTINS: dict[str, Any] = {
     **vars(builtins),
+    **{name: _folded(getattr(builtins, name), instead) for name, instead in _FOLDED.items()},
+    **{python.__name__: cls for python, cls in _CLASSES.items()},
     "range": counted,
+    "type": _class_of,
     "min": _extreme(builtins.min, elementwise.minimum),
     "max": _extreme(builtins.max, elementwise.maximum),
 }
@@ -256,6 +321,25 @@ def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[An
     return first + within % rows, within // rows
 
 
+_MOST_POSITIONAL = 3  # pointer, mask and other; pointer, value and mask
+
+
+def _few_positional(function: Callable[..., Any], most: int) -> Callable[..., Any]:
+    """A load or store, whose further arguments are keyword-only from Triton 3.9 on."""
+
+    @functools.wraps(function)
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > most and reads_3_9():
+            raise InvalidArgument(
+                f"tl.{function.__name__} takes at most {_MOST_POSITIONAL} positional arguments by the rules of Triton 3.9, "
+                f"got {len(args)}",
+                help="name the others, such as cache_modifier=",
+            )
+        return function(*args, **kwargs)
+
+    return apply
+
+
 _TL: dict[str, Any] = {
     **elementwise.FUNCTIONS,
     **memory.ATOMICS,
@@ -278,8 +362,8 @@ _TL: dict[str, Any] = {
         *("uint_to_uniform_float", "pair_uniform_to_normal"),
     )},
     **{name: getattr(operators, name) for name in ("cast", "logical_and", "logical_or", "logical_not")},
-    "load": memory.load,
-    "store": memory.store,
+    "load": _few_positional(memory.load, _MOST_POSITIONAL),
+    "store": _few_positional(memory.store, _MOST_POSITIONAL),
     "atomic_cas": memory.atomic_cas,
     "program_id": program_id,
     "num_programs": num_programs,
@@ -338,6 +422,8 @@ _TLE: dict[str, Any] = {
 }
 
 Tile.methods.update(_HINTS)
+for _name in ("load", "store"):  # the pointer itself does not count among the arguments of a method
+    Tile.methods[_name] = _few_positional(getattr(memory, _name), _MOST_POSITIONAL + 1)
 
 
 def _table(module: str) -> dict[str, Any]:

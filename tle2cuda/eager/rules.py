@@ -115,7 +115,6 @@ def block_pointer(base: Any, shape: Any, strides: Any, offsets: Any, block_shape
 def advance(base: Any, rank: int, offsets: Any) -> None:
     """Arguments of `tl.advance`, the first of which is a block pointer."""
     what = "tl.advance"
-    gone_in_3_9(what)
     steps = integers(offsets, "offsets", what, 32)
     same_length(what, base=range(rank), offsets=steps)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager import rules
-from tle2cuda.eager.checks import choice
+from tle2cuda.eager.checks import choice, gone_in_3_9
 from tle2cuda.eager.memory import ATOMICS, load, store
 from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import cast, compute
@@ -214,6 +214,7 @@ def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shap
 
 def advance(base: Any, offsets: Any) -> BlockPointer:
     """`tl.advance`."""
+    gone_in_3_9("tl.advance")
     if not isinstance(base, BlockPointer):
         raise InvalidType(f"tl.advance takes a block pointer, got {describe(base)}")
     rules.advance(base, len(base.block), offsets)

@@ -72,6 +72,7 @@ class PrologueView:
     grid: bool = False
     thread: bool = False
     warp: str = ""
+    warpgroup: bool = False
 
 
 def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
@@ -190,6 +191,7 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
         state.uses_grid,
         thread and not state.warp,
         state.warp,
+        state.uses_warpgroup,
     )
     block = Block(depth=1)
     if view != PrologueView():

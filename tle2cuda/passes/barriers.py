@@ -31,7 +31,21 @@ from tle2cuda.analysis.uniformity import (
     uniformity,
 )
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, WRITE, Kind, Roots, effects, is_remote
+from tle2cuda.ir.effects import (
+    ARM,
+    ATOMIC,
+    POLL,
+    READ,
+    RELEASE,
+    SIGNAL,
+    WAIT,
+    WRITE,
+    Kind,
+    Roots,
+    effects,
+    is_product,
+    is_remote,
+)
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
@@ -89,7 +103,7 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
         attrs = {"kind": "all", "reason": f"the copy engine has written {names}"}
         additions.add(hazards, position, "tma_store_wait", attrs)
     for position, accesses in outside.fences.items():
-        additions.add(hazards, position, "proxy_fence", {"space": "global", "reason": _fence_reason(accesses)})
+        additions.add(hazards, position, "proxy_fence", {"space": "global", "reason": _fence_reason(hazards, accesses)})
     for position in sorted(proxies.copies):
         additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
         additions.arrive_behind_copies(hazards, position)
@@ -99,7 +113,7 @@ def _order(hazards: Hazards, additions: _Additions) -> None:
             attrs["pending"] = proxies.pending[position]
         additions.add(hazards, position, "tma_store_wait", attrs)
     for position, accesses in proxies.fences.items():
-        additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
+        additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(hazards, accesses)})
     for position in sorted(positions | outside.barriers | proxies.barriers):
         without = hazards.find(positions - {position}) if position in positions else []
         reason = describe(without) if without else UNNAMED_REASON
@@ -123,12 +137,15 @@ def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
 # ---- reasons ----
 
 
-def _fence_reason(accesses: Sequence[Access]) -> str:
+def _fence_reason(hazards: Hazards, accesses: Sequence[Access]) -> str:
     names = list(dict.fromkeys(access.name for access in accesses))
     kinds = {access.effect.kind for access in accesses}
     if kinds == {READ}:
         return f"the loads of {_listed(names)} come before what the copy engine writes"
-    return f"shows what was written to {_listed(names)} to the copy engine"
+    roots = {access.effect.root for access in accesses}
+    multiplied = {a.effect.root for a in hazards.accesses if is_product(a.effect)}
+    reader = "tensor cores" if roots <= multiplied else "copy engine"
+    return f"shows what was written to {_listed(names)} to the {reader}"
 
 
 def _wait_reason(hazards: Hazards, position: Position, accesses: Sequence[Access]) -> str:
