@@ -96,6 +96,7 @@ SHOWN = (
     "wrapping_hash_int32",
     "merged_pointers_1024_2",
     "early_return",
+    "checked_int32_1000",
     # Atomics.
     "atomic_add_i32_1000",
     "atomic_add_i32_30",

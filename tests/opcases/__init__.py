@@ -37,6 +37,7 @@ FAMILIES = (
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 
