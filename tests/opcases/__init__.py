@@ -30,11 +30,14 @@ FAMILIES = (
     "async_pipes",
     "async_partitions",
     "inner_partitions",
+    "divided_partitions",
     "tensor_copies",
     "tensor_order",
+    "async_loads",
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 
