@@ -102,13 +102,18 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
-                pending=0,
+                pending=self._pending(sums is registers),
             )
         for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", "wgmma_wait"):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         self._finish(registers, sums)
         state.registers[self.result] = registers
+
+    def _pending(self, is_in_place: bool) -> int:
+        """Products that may be in flight behind this one: itself, where it adds to what the loop carries."""
+        carries = is_in_place and self.state.targets.get(self.result) is not None
+        return int(self.op.attrs.get("pending") or 0) if carries else 0
 
     def _is_zero(self, start: Value) -> bool:
         """Whether sums start from nothing."""
