@@ -39,7 +39,7 @@ WAITS = frozenset(("pipe_acquire", "pipe_close", "pipe_wait"))
 """Operations behind which what the task did through the pipe before is known to all of its threads."""
 
 _CONTROL = frozenset(("if", "for", "while", "warp_specialize"))
-_EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence"}
+_EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence", "wgmma_wait"}
 
 
 @dataclass(slots=True, eq=False)
@@ -130,8 +130,10 @@ class Hazards:
         self.count = len(self.accesses)
         self._in_flight = ((1 << 2 * self.count) - 1) << 2 * self.count
         self._copies = sum(1 << a.number for a in self.accesses if a.effect.op.name == "cp_async" and a.effect.is_shared)
+        products = sum(1 << a.number for a in self.accesses if is_product(a.effect))
+        self._products = sum(1 << a.number for a in self.accesses if a.effect.op.name == "wgmma")
         # A warpgroup waits for all of a product, whichever of its warps asks: behind it none reads the operands any more.
-        self._settled = sum(1 << a.number for a in self.accesses if is_product(a.effect)) if self._is_warpgroup else 0
+        self._settled = products if self._is_warpgroup else 0
         self._mark_varying(self.body)
         self._mark_cleared(self.body)
         self.conflicts = [self._conflicts_with(access) for access in self.accesses]
@@ -323,7 +325,8 @@ class Hazards:
                 for later in bits(step):
                     if hit := pending & self.conflicts[later]:
                         report(hit, later, position)
-            pending |= (step & ~self._copies & ~self._settled) | (step & self._copies) << 2 * self.count
+            flying = self._copies | self._products
+            pending |= (step & ~flying & ~self._settled) | (step & flying) << 2 * self.count
         return self._behind_event(item, pending)
 
     def at_start(self, op: Op, pending: int) -> int:
@@ -335,9 +338,11 @@ class Hazards:
         return self.behind_barrier(pending) if op.attrs.get("sync_behind") else pending
 
     def _behind_event(self, item: Item, pending: int) -> int:
-        if item.op.name == "cp_async_wait":
-            landed = pending & self._in_flight
-            pending |= landed >> 2 * self.count
+        if item.op.name in ("cp_async_wait", "wgmma_wait"):
+            kind, settled = (self._copies, 0) if item.op.name == "cp_async_wait" else (self._products, self._settled)
+            landed = pending & (kind << 2 * self.count | kind << 3 * self.count)
+            known = landed & ~(settled << 2 * self.count | settled << 3 * self.count)
+            pending |= known >> 2 * self.count
             return pending if item.op.attrs["pending"] else pending & ~landed
         return pending & ~item.clears
 

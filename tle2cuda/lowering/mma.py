@@ -296,7 +296,7 @@ class Product:
             view = self._from_registers(source, whole, bits, part, (names, along))
             text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
-        offsets = self._offsets(source)
+        offsets = self._offsets(side, source)
         form = matrix_form(whole, offsets)
         if form is None:
             view = self._by_elements(source, whole, offsets, bits, part, (names, along))
@@ -304,8 +304,8 @@ class Product:
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
         return self._by_matrices(source, whole, offsets, bits, part, (names, along), form == "columns")
 
-    def _offsets(self, buffer: Value) -> SharedLayout:
-        """Where the elements of an operand lie."""
+    def _offsets(self, side: int, buffer: Value) -> SharedLayout:
+        """Where the elements of the left (0) or right (1) operand lie."""
         return _offsets(self.state, buffer)
 
     def _named(self, side: int) -> Value:

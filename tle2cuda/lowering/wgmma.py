@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import BufferType, shape_of
 from tle2cuda.layout import (
     DescriptorForm,
     Layout,
+    SharedLayout,
     descriptor_form,
     f2,
     format_index,
@@ -18,8 +20,11 @@ from tle2cuda.layout import (
     wgmma_columns,
 )
 from tle2cuda.layout.operands import UNIT_BYTES
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
+from tle2cuda.lowering.shape import in_registers
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
@@ -40,6 +45,7 @@ class DescriptorView:
         leading_bytes: From panel to panel.
         stride_bytes: From eight rows to the next eight.
         comment: What the numbers mean.
+        behind: What is added to it for the warpgroup.
     """
 
     name: str
@@ -48,6 +54,7 @@ class DescriptorView:
     leading_bytes: int
     stride_bytes: int
     comment: str
+    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ class ProductView:
         fragments: The left operand in registers, for each step.
         blocks: (index, count) of the loops over blocks of rows and columns.
         multiply: One instruction.
-        pending: How many groups of products may be in flight afterwards; None when more instructions follow.
+        is_awaited: Whether nothing is in flight afterwards.
     """
 
     descriptors: tuple[DescriptorView, ...]
@@ -68,7 +75,7 @@ class ProductView:
     fragments: tuple[FragmentsView, ...]
     blocks: tuple[tuple[str, int], ...]
     multiply: str
-    pending: int | None
+    is_awaited: bool
 
 
 def emit_product(state: State, op: Op) -> None:
@@ -77,7 +84,29 @@ def emit_product(state: State, op: Op) -> None:
     _Product(state, op).emit()
 
 
+def emit_issue(state: State, op: Op) -> None:
+    """Write a product that stays in flight, and bind its result."""
+    state.comment(op.span)
+    _Issue(state, op).emit()
+
+
+def emit_wait(state: State, op: Op) -> None:
+    """`wgmma_wait<1>();`; the product stays where it is."""
+    state.comment(op.span)
+    statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<{op.attrs['pending']}>()", op.span)
+    product, result = op.operands[0], op.results[0]
+    held, target = in_registers(state, product, op), state.targets.get(result)
+    if target is not None and target.name != held.name:
+        assign_tile(state, target, product)
+        held = target
+    state.registers[result] = held
+
+
 class _Product(Product):
+    """A product that is complete behind its statements."""
+
+    is_awaited = True
+
     def __init__(self, state: State, op: Op) -> None:
         super().__init__(state, op)
         self.columns = wgmma_columns(self.layout)
@@ -102,9 +131,9 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
-                pending=0,
+                is_awaited=self.is_awaited,
             )
-        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", "wgmma_wait"):
+        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", *(("wgmma_wait",) if self.is_awaited else ())):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         self._finish(registers, sums)
@@ -162,7 +191,7 @@ class _Product(Product):
     ) -> _Operand:
         """An operand in shared memory."""
         name, index = named
-        offsets = self._offsets(buffer)
+        offsets = self._offsets(side, buffer)
         form = descriptor_form(offsets, self.rank - 1 - side)
         if form is None:
             raise InternalError("no matrix descriptor names an operand as it lies", self.op.span)
@@ -178,6 +207,9 @@ class _Product(Product):
         moved = array_index(*units)
         text = f"{name} + {moved}" if moved != "0" else name
         groups = elements(whole.flat_warps[_WARP_BITS:])
+        behind = ""
+        if any(groups) and self.state.buffers[buffer].swizzle_bytes:
+            behind = self._group_index([x * size // UNIT_BYTES for x in groups])
         view = DescriptorView(
             name,
             self._address_of(buffer, groups),
@@ -185,17 +217,41 @@ class _Product(Product):
             form.leading_bytes,
             form.stride_bytes,
             f"rows along {'K' if form.is_along_k else 'MN'[side]}",
+            behind,
         )
         return _Operand(text, form, view, None)
 
     def _address_of(self, buffer: Value, groups: Sequence[int]) -> str:
         """Where the first matrix of a warpgroup begins."""
         text = self.state.buffers[buffer].text
-        if not any(groups):
+        if not any(groups) or self.state.buffers[buffer].swizzle_bytes:
             return text
-        group = self.state.warpgroup()
-        place = format_index(linear_terms([("warpgroup", groups)]), {"warpgroup": group})
-        return f"&{text}[{place}]"
+        return f"&{text}[{self._group_index(groups)}]"
+
+    def _group_index(self, groups: Sequence[int]) -> str:
+        """A place that depends on the warpgroup."""
+        return format_index(linear_terms([("warpgroup", groups)]), {"warpgroup": self.state.warpgroup()})
+
+
+class _Issue(_Product):
+    """A product of buffers of the kernel's own, which stays in flight."""
+
+    is_awaited = False
+
+    def __init__(self, state: State, op: Op) -> None:
+        super().__init__(state, op)
+        if op.attrs["trans_a"]:
+            self.depth = shape_of(op.operands[0].type)[0]
+            self.steps = self.depth // self.instruction.k_extent
+
+    def _offsets(self, side: int, buffer: Value) -> SharedLayout:
+        """Where the elements of an operand `[M, K]` or `[K, N]` lie."""
+        ref = self.state.buffers[buffer]
+        type_ = buffer.type
+        assert isinstance(type_, BufferType)
+        stored = SharedLayout.swizzled(type_.shape, type_.element.bytes, ref.swizzle_bytes)
+        turned = self.op.attrs[("trans_a", "trans_b")[side]]
+        return SharedLayout(stored.shape[::-1], stored.images_elems[::-1], stored.element_bytes) if turned else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,4 +264,4 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["emit_product"]
+__all__ = ["emit_issue", "emit_product", "emit_wait"]

@@ -48,6 +48,17 @@ def place_product(assign: _Assign, op: Op) -> None:
     assign.rebuild(op, (*operands, assign.want(op.operands[2], sums)), sums)
 
 
+def place_warpgroups(assign: _Assign, op: Op) -> None:
+    """The same for a product that the kernel asks of warpgroups: buffers are where they are."""
+    sums = assign.choice.sums_layout(op)
+    a, b, start = op.operands
+    if isinstance(a.type, TileType):
+        a = assign.want(a, mma_operand(instruction_of(op), sums, a.type.shape[-1], 0))
+    else:
+        a = assign.now(a)
+    assign.rebuild(op, (a, assign.now(b), assign.want(start, sums)), sums)
+
+
 def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     """An operand in registers as fragments, or the buffer it is in."""
     value, instruction = op.operands[side], instruction_of(op)
@@ -147,4 +158,4 @@ def buffer_offsets(buffer: Op) -> SharedLayout | None:
     return SharedLayout.from_flat(type_.shape, images, type_.element.bytes)
 
 
-__all__ = ["buffer_offsets", "instruction_of", "place_product", "without_idle_buffers"]
+__all__ = ["buffer_offsets", "instruction_of", "place_product", "place_warpgroups", "without_idle_buffers"]

@@ -10,13 +10,15 @@ for each: its operands do not go through registers, and it multiplies at twice t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.errors import CapabilityError
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
 from tle2cuda.layout import MMA_INSTRUCTIONS, MmaInstruction
-from tle2cuda.targets import Target, parse_target
+from tle2cuda.targets import FEATURES, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
@@ -24,8 +26,18 @@ _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Note the instruction of each product that has one."""
+    """Note the instruction of each product that has one.
+
+    Raises:
+        CapabilityError: The kernel asks for products of warpgroups, and the target or a task has none.
+    """
     target = parse_target(kernel.target)
+    asked = next((op for op in walk(kernel.body) if op.name == "wgmma"), None)
+    if asked is not None and not target.has("wgmma"):
+        need = FEATURES["wgmma"].requirement()
+        raise CapabilityError(
+            f"tle.gpu.wgmma needs {need}, the target is {kernel.target}", asked.span, help="tl.dot runs on every target"
+        )
     return _Choose(target, kernel.num_warps).kernel(kernel) if target.has("mma_bf16") else kernel
 
 
@@ -45,6 +57,9 @@ class _Choose(Rewriter):
     def visit(self, op: Op) -> None:
         if op.name == "warp_specialize":
             self.warps_of.update(zip(op.regions[1:], op.attrs["warps"][1:], strict=True))
+        if op.name == "wgmma":
+            self.warpgroups(op)
+            return
         if op.name != "dot":
             self.copy(op)
             return
@@ -58,6 +73,19 @@ class _Choose(Rewriter):
         attrs = MappingProxyType({**op.attrs, "instruction": name})
         new = self.emit(make_op("dot", tuple(operands), (op.result.type,), attrs, (), op.span, (op.result.name,)))
         self.bind(op.result, new.result)
+
+    def warpgroups(self, op: Op) -> None:
+        """A product that the kernel asks of warpgroups."""
+        instruction = MMA_INSTRUCTIONS[wgmma_name(op) or ""]
+        if self.num_warps % instruction.warps:
+            raise CapabilityError(
+                f"tle.gpu.wgmma needs whole warpgroups of {instruction.warps} warps, this task has {self.num_warps}",
+                op.span,
+                help="give the partition 4 or 8 warps, or the kernel num_warps=4",
+            )
+        attrs = MappingProxyType({**op.attrs, "instruction": instruction.name})
+        operands = tuple(self[v] for v in op.operands)
+        self.emit(replace(op, operands=operands, attrs=attrs))
 
     def _as_half(self, value: Value) -> Value:
         type_ = value.type
