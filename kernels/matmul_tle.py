@@ -110,9 +110,7 @@ def multiply(a: Any, b: Any, c: Any, num_ctas: int | None = None, **tile: int) -
     constants = {**TILE, **tile}
     tiles = -(-m // constants["BLOCK_M"]) * -(-n // constants["BLOCK_N"])
     grid = (min(num_ctas if num_ctas is not None else 132, tiles),)
-    matmul_tle[grid](
-        a, b, c, m, n, k, *(_row_stride(matrix) for matrix in (a, b, c)), **constants, num_warps=NUM_WARPS
-    )
+    matmul_tle[grid](a, b, c, m, n, k, *(_row_stride(matrix) for matrix in (a, b, c)), **constants, num_warps=NUM_WARPS)
     return c
 
 

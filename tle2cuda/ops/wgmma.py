@@ -162,9 +162,7 @@ def _facts(a: Operand, b: Operand) -> tuple[str, ...]:
 
 def _extents(a: Operand, b: Operand, turns: tuple[bool, bool]) -> tuple[tuple[int, int], int]:
     """M, K and N."""
-    (m, k), (other_k, n) = (
-        _dims(x)[::-1] if turned else _dims(x) for x, turned in zip((a, b), turns, strict=True)
-    )
+    (m, k), (other_k, n) = (_dims(x)[::-1] if turned else _dims(x) for x, turned in zip((a, b), turns, strict=True))
     if k != other_k:
         raise ShapeMismatch(
             f"{_WHAT}: shape mismatch: K = {k} in `a`, K = {other_k} in `b`",
@@ -214,9 +212,7 @@ def _accumulator(acc: Any, dtype: DType, dims: tuple[int, int]) -> tensor:
             f"{_WHAT}: acc shape must be {dims_text(dims)}, got {dims_text(value.dims)}", facts=(fact("acc", value),)
         )
     if core.dtype_of(value) is not dtype:
-        raise DTypeMismatch(
-            f"{_WHAT}: acc dtype must be {dtype}, got {core.dtype_of(value)}", facts=(fact("acc", value),)
-        )
+        raise DTypeMismatch(f"{_WHAT}: acc dtype must be {dtype}, got {core.dtype_of(value)}", facts=(fact("acc", value),))
     return value
 
 
