@@ -81,6 +81,10 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "tensor_corners",
+    "order_mixed",
+    "order_ring_4_41",
+    "order_combine_add_bfloat16",
     "tensor_windows",
     # Control flow and what it carries.
     "accumulate_1024",

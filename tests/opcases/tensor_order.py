@@ -9,7 +9,7 @@ import numpy as np
 
 import tle2cuda
 import tle2cuda.language as tl
-from tests.opcases.case import Array, Inputs, OpCase, add_case, poison
+from tests.opcases.case import BF16, Array, Inputs, OpCase, add_case, poison
 from tle2cuda.language import tle
 
 
@@ -89,6 +89,49 @@ def whichever(x, rows, out, M, N):
     for step in range(M // 8):
         tle.gpu.copy(source, ring.slot(step % 2), [8, 16], [step * 8, 0])
         tle.gpu.copy(ring.slot(step % 2), target, [8, 16], [tl.load(rows + step), 0])
+
+
+@tle2cuda.jit
+def combine(x, starts, out, M, N, KIND: tl.constexpr):
+    """Programs that combine tiles with the same rows, some of them over the edge; rows out of memory."""
+    source = tl.make_tensor_descriptor(x, [tl.num_programs(0) * 16, N], [N, 1], [16, 32])
+    target = tl.make_tensor_descriptor(out, [M, N], [N, 1], [16, 32])
+    start = tl.load(starts + tl.program_id(0))
+    for col in range(0, N, 32):
+        value = source.load([tl.program_id(0) * 16, col])
+        if KIND == "add":
+            target.atomic_add([start, col], value)
+        elif KIND == "min":
+            target.atomic_min([start, col], value)
+        elif KIND == "max":
+            target.atomic_max([start, col], value)
+        elif KIND == "and":
+            target.atomic_and([start, col], value)
+        elif KIND == "or":
+            target.atomic_or([start, col], value)
+        else:
+            target.atomic_xor([start, col], value)
+
+
+@tle2cuda.jit
+def last_one_doubles(x, sums, count, out, N):
+    """Sums over all programs; the last one to add reads them."""
+    target = tl.make_tensor_descriptor(sums, [2, 4, N], [4 * N, N, 1], [2, 4, 64])
+    i = tl.arange(0, 8)[:, None] * N + tl.arange(0, 64)[None, :]
+    mask = tl.broadcast_to(tl.arange(0, 64)[None, :] < N, (8, 64))
+    value = tl.load(x + tl.program_id(0) * 8 * N + i, mask=mask, other=0)
+    target.atomic_add([0, 0, 0], value.reshape(2, 4, 64))
+    if tl.atomic_add(count, 1) == tl.num_programs(0) - 1:
+        tl.store(out + i, tl.load(sums + i, mask=mask) * 2, mask=mask)
+
+
+@tle2cuda.jit
+def add_lines(x, out, n, BLOCK: tl.constexpr):
+    """Rank 1: every program adds to all lines."""
+    source = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    target = tl.make_tensor_descriptor(out, [n], [1], [BLOCK])
+    for start in range(0, n, BLOCK):
+        target.atomic_add([start], source.load([start]))
 
 
 # ---- cases ----------------------------------------------------------------------------------------------------------
@@ -186,4 +229,80 @@ def _register() -> None:
     )
 
 
+_UFUNCS = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def _combined(inputs: Inputs, kind: str) -> Mapping[str, Array]:
+    out = inputs["out"].copy()
+    for program, start in enumerate(inputs["starts"]):
+        tile = inputs["x"][program * 16 : program * 16 + 16]
+        for i, row in enumerate(range(start, start + 16)):
+            if 0 <= row < len(out):
+                out[row] = _UFUNCS[kind](out[row], tile[i])
+    return {"out": out}
+
+
+def _register_reductions() -> None:
+    starts = np.array([0, 5, 16, -3], np.int32)
+    for kind, dtype in (
+        ("add", np.float32),
+        ("add", np.float16),
+        ("add", BF16),
+        ("add", np.float64),
+        ("add", np.uint64),
+        ("min", np.int32),
+        ("max", np.int64),
+        ("max", np.float32),
+        ("and", np.uint32),
+        ("or", np.int64),
+        ("xor", np.int32),
+    ):
+
+        def make(rng: np.random.Generator, dtype: Any = dtype) -> Inputs:
+            least = 0 if np.dtype(dtype).kind == "u" else -30
+            x, out = (rng.integers(least, 30, (rows, 48)).astype(dtype) for rows in (64, 29))
+            return {"x": x, "starts": starts, "out": out, "M": 29, "N": 48}
+
+        label = f"{kind}_{np.dtype(dtype).name}"
+        _case(f"combine_{label}", combine, make, lambda i, kind=kind: _combined(i, kind), {"KIND": kind}, 4)
+    _case(
+        "last_one_doubles",
+        last_one_doubles,
+        lambda rng: {
+            "x": rng.integers(-9, 9, (5, 8, 40)).astype(np.int32),
+            "sums": np.zeros((8, 40), np.int32),
+            "count": np.zeros(1, np.int32),
+            "out": poison((8, 40), np.int32),
+            "N": 40,
+        },
+        lambda i: {
+            "sums": i["x"].sum(0, dtype=np.int32),
+            "count": np.array([5], np.int32),
+            "out": i["x"].sum(0, dtype=np.int32) * 2,
+        },
+        {},
+        5,
+    )
+    _case(
+        "add_lines",
+        add_lines,
+        lambda rng: {
+            "x": rng.integers(-9, 9, 1000).astype(np.float32),
+            "out": rng.integers(-9, 9, 1000).astype(np.float32),
+            "n": 1000,
+        },
+        lambda i: {"out": i["out"] + 3 * i["x"]},
+        {"BLOCK": 256},
+        3,
+    )
+
+
 _register()
+_register_reductions()

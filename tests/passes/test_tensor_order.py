@@ -172,3 +172,31 @@ def test_a_store_on_one_path_does_not_count(tmp_path: pathlib.Path) -> None:
     kernel = ordered(tmp_path, "\n".join(lines))
     (loop,) = (op for op in kernel.body.ops if op.name == "for")
     assert [op.attrs.get("pending", 0) for op in walk(loop.regions[0]) if op.name == "tma_store_wait"] == [0]
+
+
+_SUM = "desc.atomic_add([pid * 8, 0], tl.load(x + i * n + j))"
+
+
+def test_reductions_wait_for_what_does_not_commute(tmp_path: pathlib.Path) -> None:
+    kernel = ordered(tmp_path, f"{_SUM}\n{_SUM}")
+    assert len(added(kernel, "tma_store", kind="add")) == 2 and not added(kernel, "tma_store_wait", kind="all")
+    kernel = ordered(tmp_path, f"{_SUM}\ntle.gpu.copy(tile, desc, [8, 32], [pid * 8, 0])")
+    assert len(added(kernel, "tma_store_wait", kind="all")) == 1
+
+
+@pytest.mark.parametrize(("sem", "count"), [("relaxed", 0), ("release", 1), ("acq_rel", 1)])
+def test_what_tells_other_ctas_waits_for_stores(sem: str, count: int, tmp_path: pathlib.Path) -> None:
+    kernel = ordered(tmp_path, f"{_SUM}\ntl.atomic_add(x.to(tl.pointer_type(tl.int32), bitcast=True), 1, sem='{sem}')")
+    assert len(added(kernel, "tma_store_wait", kind="all")) == count
+
+
+def test_what_other_ctas_wrote_is_fenced(tmp_path: pathlib.Path) -> None:
+    """Each program writes behind its load of what others wrote, and has learnt that they did."""
+    lines = (
+        "tl.atomic_add(x.to(tl.pointer_type(tl.int32), bitcast=True), 1, sem='{}')",
+        "tle.gpu.copy(desc, tile, [8, 32], [pid * 8, 0])",
+        "tl.store(y + i * n + j, tl.load(tle.gpu.local_ptr(tile)))",
+    )
+    for sem, count in (("relaxed", 0), ("acquire", 1)):
+        kernel = ordered(tmp_path, "\n".join(lines).format(sem))
+        assert len(added(kernel, "proxy_fence", space="global")) == count, sem

@@ -39,6 +39,9 @@ from tle2cuda.layout import Layout
 _VIEWS = frozenset(("buffer_view", "local_ptr", "ptr_add", "splat", "broadcast", "expand_dims", "reshape", "trans", "hint"))
 """Operations whose first operand says where a pointer or buffer comes from."""
 
+_SEEN_OUTSIDE = frozenset(("asm_block", "grid_dependency", "cluster_barrier", "grid_barrier"))
+"""Operations by which CTAs may learn of each other, or that may do anything."""
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -112,6 +115,14 @@ class Memory:
         if copied and None in {e.root for e in found}:
             return frozenset(copied | {None})
         return frozenset(copied & written)
+
+    def meets_others(self, op: Op) -> bool:
+        """Whether by an operation other CTAs may learn what this one did to such memory, or this one what others did."""
+        if not self.engines:
+            return False
+        if op.name in ("atomic_rmw", "atomic_cas"):
+            return op.attrs.get("sem") != "relaxed" and any(not effect.is_shared for effect in effects(op, self.roots))
+        return op.name in _SEEN_OUTSIDE and not op.attrs.get("pure")
 
     @cached_property
     def boxes(self) -> BoxOrder:

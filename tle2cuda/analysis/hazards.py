@@ -154,7 +154,7 @@ class Hazards:
                 parts = tuple(self._sequence(r, here, inner_loops, inner_arms) for r in regions_of_task(op))
                 if op.name == "warp_specialize" or any(part.items for part in parts):
                     sequence.items.append(Item(op, index, (), parts))
-            elif (found := self._steps(op)) or op.name in _EVENTS:
+            elif (found := self._steps(op)) or op.name in _EVENTS or self.memory.meets_others(op):
                 sequence.items.append(Item(op, index, found))
         return sequence
 

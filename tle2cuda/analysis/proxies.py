@@ -31,6 +31,7 @@ from tle2cuda.analysis.store_groups import pending_groups
 from tle2cuda.analysis.tasks import uses_of_task
 from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier, is_product
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import TileType
 
 Places = frozenset[Position]
 NEEDS_FENCE, NEEDS_WAIT, NEEDS_BARRIER, NEEDS_COPIES = "fence", "wait", "barrier", "copies"
@@ -172,6 +173,10 @@ class _Proxies:
         """Accesses that a fence, and stores that a wait, must follow before other tasks are told."""
         raise NotImplementedError
 
+    def meets_others(self, op: Op) -> bool:
+        """Whether other CTAs may learn by an operation what this one did, or this one what they did."""
+        return False
+
     def _of_engines(self) -> tuple[int, int]:
         """`copies` and `reads`."""
         raise NotImplementedError
@@ -273,6 +278,8 @@ class _Proxies:
     def _may_need(self, item: Item) -> bool:
         if item.op.name in ARRIVALS or item.op.name == "warp_specialize" or None in item.steps or is_barrier(item.op):
             return True
+        if self.meets_others(item.op):
+            return True
         return any(n in self.fenced_from or n in self.read_before for step in item.steps if step for n in bits(step))
 
 
@@ -341,6 +348,11 @@ class _Flow:
             return state if op.attrs.get("pending") else state.behind_wait()
         if op.name in ARRIVALS:
             self.tell(op, place, state)
+        if self.proxies.meets_others(op):
+            self.note(place, NEEDS_WAIT, state.reading)
+            if not _is_by_thread_0(op):
+                self.note(place, NEEDS_BARRIER, state.waited)
+            state = state._replace(unfenced=state.unfenced | self.proxies.writes << 2 * self.hazards.count)
         for step in item.steps:
             state = state.behind_barrier() if step is None else self.step(step, place, state)
         if op.name == "cp_async_wait":
@@ -475,9 +487,17 @@ class _Global(_Proxies):
                     mask |= 1 << a.number + plane * count
         return mask
 
+    def meets_others(self, op: Op) -> bool:
+        return self.hazards.memory.meets_others(op)
+
     def told(self, op: Op | None) -> tuple[int, int]:
         unfenced = self._at(self.others.copied, self.writes) | self._at(self.others.stored, self.loads)
         return self.spread(unfenced), self.spread(self._at(self.others.accessed, self.reads))
+
+
+def _is_by_thread_0(op: Op) -> bool:
+    """Whether thread 0 does it, or all threads meet before it does anything."""
+    return is_barrier(op) or (op.name in ("atomic_rmw", "atomic_cas") and not isinstance(op.operands[0].type, TileType))
 
 
 def _commute(a: Access, b: Access) -> bool:

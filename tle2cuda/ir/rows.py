@@ -309,6 +309,7 @@ _row(
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
+        "staging": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
 )

@@ -103,6 +103,11 @@ class _Assign:
             level -= 1
         return level
 
+    def _in_front_of_loops(self, value: Value) -> int:
+        """The open region around the outermost loop that does not change a value; the innermost one without such a loop."""
+        outside = [level - 1 for level in range(self.depth.get(value, 0) + 1, len(self.outputs)) if self.in_loop[level]]
+        return min(outside, default=self.level)
+
     def natural(self, old: Value) -> Layout | None:
         """The layout a tile already has, or has through shape operations alone; None when it may have any."""
         if old not in self.lazy:
@@ -148,7 +153,7 @@ class _Assign:
                 return new
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
-            level = self.home((new,), through_branches=False)
+            level = self._in_front_of_loops(new)
             new = self.emit(op, level).result
             self.scopes[level][key] = new
         return new
@@ -159,14 +164,14 @@ class _Assign:
         These are converted once, and the operation repeated, rather than its result converted in each iteration.
         """
         op = self.definitions.get(old)
-        here = len(self.outputs) - 1
-        if op is None or not self.in_loop[-1] or old in self.lazy or self.depth.get(self.now(old), 0) < here:
+        loop = max((level for level, is_loop in enumerate(self.in_loop) if is_loop), default=0)
+        if op is None or not loop or old in self.lazy or self.depth.get(self.now(old), 0) < loop:
             return False
         if op.name in ("expand_dims", "reshape", "trans"):
-            return self._is_of_tiles_before_the_loop(op.operands[0])
+            operand = op.operands[0]
+            return self._is_of_tiles_before_the_loop(operand) or self.depth.get(self.now(operand), 0) < loop
         held = [v for v in op.operands if is_tile(v) and v not in self.lazy]
-        before = all(self.home((self.now(v),), through_branches=False) < here for v in held)
-        return bool(held) and before and is_index_like(op)
+        return bool(held) and is_index_like(op) and all(self.depth.get(self.now(v), 0) < loop for v in held)
 
     def _clone(self, op: Op, layout: Layout) -> Value:
         operands = tuple(self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)

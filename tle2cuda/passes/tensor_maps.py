@@ -12,6 +12,7 @@ are not known to be the engine's, both stand in the kernel, and a branch decides
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -28,6 +29,7 @@ from tle2cuda.passes.changed_maps import ChangedMaps
 from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
+from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
 from tle2cuda.targets import parse_target
 
 # Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor).
@@ -95,6 +97,8 @@ class _Planner:
         self.views = BufferViews(kernel)
         self.coordinates = TensorCoordinates(kernel, self.definitions)
         has_tma = parse_target(kernel.target).has("tma")
+        self.staged = staged_tiles(kernel)
+        self.has_room = not self.staged or fit(kernel)
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
         self.found: dict[Op, _Description] = {}
         self.spans: dict[_Description, Op] = {}
@@ -112,6 +116,7 @@ class _Planner:
                 self.spans.setdefault(described, op)
         engines = (*self.found, *self.changed.found)
         self.doubts = {op: doubts for op in engines if (doubts := self.coordinates.doubts(op))}
+        self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
         self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
         self.names = {made: fresh_name(made.argument.name, taken) for made in self.spans}
@@ -122,6 +127,10 @@ class _Planner:
             for alloc in self.views.allocations(tensor_copy(op).buffer) or ()
         }.union(operands)
 
+    def by_value(self, engines: Collection[Op]) -> list[Staged]:
+        """The staged tiles that the engine leaves alone."""
+        return [staged for op, staged in self.staged.items() if op not in engines]
+
     def _describe(self, op: Op) -> _Description | None:
         copy = tensor_copy(op)
         element = copy.buffer_type.element
@@ -131,7 +140,7 @@ class _Planner:
         kind = op.attrs.get("kind", "store")
         if kind != "store" and element not in _REDUCED[kind]:
             return None
-        if self.coordinates.fault(op):
+        if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
             return None
         swizzle_bytes = self._swizzle_bytes(copy)
         moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
@@ -207,6 +216,8 @@ class _Rewrite(Rewriter):
         return op
 
     def visit(self, op: Op) -> None:
+        if op in self.planned.without_buffer:
+            return
         if op.name == "alloc" and op in self.planned.allocations:
             swizzle_bytes = self.planned.swizzles.get(op, 0)
             attrs = {**op.attrs, "alignment_bytes": _alignment_bytes(op, swizzle_bytes)}
@@ -216,21 +227,24 @@ class _Rewrite(Rewriter):
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
         elif op not in self.planned.found and op not in self.planned.changed.found:
-            for made in by_pointers(self.source, self._renamed(op)):
+            for made in self._by_pointers(op):
                 self.emit(made)
         elif op in self.planned.doubts:
             self._stack.append([])
             self._by_engine(op)
             ops = self._stack.pop()
-            renamed = self._renamed(op)
-            asked, fits = fits_engine(self.source, renamed, self.planned.doubts[op])
-            for made in (*asked, in_branch(fits, ops, by_pointers(self.source, renamed), op.span)):
+            asked, fits = fits_engine(self.source, self._renamed(op), self.planned.doubts[op])
+            for made in (*asked, in_branch(fits, ops, self._by_pointers(op), op.span)):
                 self.emit(made)
         else:
             self._by_engine(op)
 
     def _renamed(self, op: Op) -> Op:
         return replace(op, operands=tuple(self[v] for v in op.operands))
+
+    def _by_pointers(self, op: Op) -> list[Op]:
+        staged = self.planned.staged.get(op)
+        return by_pointers(self.source, self._renamed(op), self[staged.value] if staged is not None else None)
 
     def _by_engine(self, op: Op) -> None:
         if op in self.planned.found:
