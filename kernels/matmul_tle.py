@@ -1,8 +1,8 @@
-"""Matrix product written out in TLE: the copy engine fills a ring of stages, two warpgroups multiply, tiles leave by the copy engine.
+"""Matrix product written out in TLE: the copy engine brings and takes tiles, two warpgroups multiply.
 
-A grid of one CTA per multiprocessor goes through all tiles of the result, in groups of rows that share columns in the L2 cache. One
-warp asks for tiles of both operands; eight warps multiply them by `tle.gpu.wgmma`, 64 rows each four, and hand a stage back while the
-next product is in flight. Accumulators leave as 16-bit floats through shared memory.
+A grid of one CTA per multiprocessor goes through all tiles of the result, in groups of rows that share columns in the L2
+cache. One warp asks for tiles of both operands; eight warps multiply them by `tle.gpu.wgmma`, 64 rows each four, and hand a
+stage back while the next product is in flight. Accumulators leave as 16-bit floats through shared memory.
 """
 
 from __future__ import annotations

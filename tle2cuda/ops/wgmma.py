@@ -82,7 +82,7 @@ def wgmma(
     start = _accumulator(acc, result, (m, n))
     if dtype is F32 and attrs["input_precision"] != "tf32":
         x, y = (_as_tile(value, turned) for value, turned in zip((left, right), turns, strict=True))
-        return dot(x, y, start, input_precision=attrs["input_precision"])  # type: ignore[no-any-return]
+        return dot(x, y, start, input_precision=attrs["input_precision"])
     made = (_ir_value(left), _ir_value(right), start.value)
     attrs |= {"trans_a": turns[0], "trans_b": turns[1]}
     return tensor(builder.current().emit_one("wgmma", made, TileType((m, n), result), attrs))
@@ -219,7 +219,7 @@ def _accumulator(acc: Any, dtype: DType, dims: tuple[int, int]) -> tensor:
 def _as_tile(value: Operand, turned: bool) -> tensor:
     """An operand in registers."""
     tile = load(local_ptr(value)) if isinstance(value, buffered_tensor) else value
-    return trans(tile) if turned else tile  # type: ignore[no-any-return]
+    return trans(tile) if turned else tile
 
 
 def _ir_value(value: Operand) -> Any:

@@ -421,9 +421,8 @@ class _Assign:
         place_warpgroups(self, op)
 
     def visit_wgmma_wait(self, op: Op) -> None:
-        product = self.now(op.operands[0])
-        assert isinstance(product.type, TileType)
-        self.rebuild(op, (product,), product.type.layout)
+        layout = self.natural(op.operands[0]) or self.choice.layout_for(op.results[0])
+        self.rebuild(op, (self.want(op.operands[0], layout),), layout)
 
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))

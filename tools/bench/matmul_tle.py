@@ -1,4 +1,4 @@
-"""Benchmarks the matrix product written out in TLE against cuBLAS (torch), Triton's tutorial kernel and a file written by hand.
+"""Benchmarks the matrix product written out in TLE against cuBLAS (torch), Triton's tutorial kernel and a file by hand.
 
 python -m tools.bench.matmul_tle --json out.json
 
