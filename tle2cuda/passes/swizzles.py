@@ -68,7 +68,12 @@ def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
             facts = (f"{name}: {buffer.type}",)
             allocations = views.allocations(buffer)
             if allocations is None:
-                raise NotSupported(f"tle.gpu.wgmma: which buffer {name} is depends on run-time values", op.span, facts)
+                raise NotSupported(
+                    f"tle.gpu.wgmma: which buffer {name} is depends on run-time values",
+                    op.span,
+                    facts,
+                    help="use one buffer with stages, and choose the stage, .slot(i)",
+                )
             for alloc in allocations:
                 assert uses is not None
                 span = _widest(alloc)
@@ -77,13 +82,14 @@ def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
                         f"tle.gpu.wgmma: {name} must be a whole buffer or a stage of one, rows of 32 bytes or more",
                         op.span,
                         facts,
+                        help="allocate it in the shape in which it is multiplied",
                     )
                 if not uses.find_elements(alloc):
                     raise NotSupported(
                         f"tle.gpu.wgmma: the buffer of {name} is swizzled, and something needs it row-major",
                         op.span,
                         (*facts, f"allocated at {alloc.span.short()}"),
-                        "index it as it was allocated: no reshaped views, no arithmetic on its pointers",
+                        help="index it as it was allocated: no reshaped views, no arithmetic on its pointers",
                     )
                 found[alloc] = span
     return found
