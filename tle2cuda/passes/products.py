@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.errors import CapabilityError
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.nodes import DIVIDES, WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
 from tle2cuda.layout import MMA_INSTRUCTIONS, MmaInstruction
@@ -22,6 +22,7 @@ from tle2cuda.targets import FEATURES, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
+_MISALIGNED = -1  # in the place of a number of warps
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
@@ -56,7 +57,7 @@ class _Choose(Rewriter):
 
     def visit(self, op: Op) -> None:
         if op.name == "warp_specialize":
-            self.warps_of.update(zip(op.regions[1:], op.attrs["warps"][1:], strict=True))
+            self.note_partitions(op)
         if op.name == "wgmma":
             self.warpgroups(op)
             return
@@ -74,9 +75,22 @@ class _Choose(Rewriter):
         new = self.emit(make_op("dot", tuple(operands), (op.result.type,), attrs, (), op.span, (op.result.name,)))
         self.bind(op.result, new.result)
 
+    def note_partitions(self, op: Op) -> None:
+        """Workers of their own begin behind the kernel's warps, wide partitions first, so that whole warpgroups are aligned."""
+        first = 0 if op.attrs.get(DIVIDES) else 1
+        aligned = bool(op.attrs.get(DIVIDES)) or self.num_warps % WARPGROUP_WARPS == 0
+        for region, warps in zip(op.regions[first:], op.attrs["warps"][first:], strict=True):
+            self.warps_of[region] = warps if aligned else _MISALIGNED
+
     def warpgroups(self, op: Op) -> None:
         """A product that the kernel asks of warpgroups."""
         instruction = MMA_INSTRUCTIONS[wgmma_name(op) or ""]
+        if self.num_warps == _MISALIGNED:
+            raise CapabilityError(
+                "tle.gpu.wgmma needs whole warpgroups, and this partition begins in the middle of one",
+                op.span,
+                help="make num_warps a multiple of 4: partitions begin behind the kernel's own warps",
+            )
         if self.num_warps % instruction.warps:
             raise CapabilityError(
                 f"tle.gpu.wgmma needs whole warpgroups of {instruction.warps} warps, this task has {self.num_warps}",
@@ -125,7 +139,7 @@ def _is_worth(instruction: MmaInstruction, op: Op, num_warps: int) -> bool:
     """Whether every warpgroup of a task has a part of the product for itself."""
     *batches, m, n = shape_of(op.result.type)
     depth = shape_of(op.operands[0].type)[-1]
-    if num_warps % instruction.warps or m < instruction.shape[0] or n < instruction.shape[1]:
+    if num_warps == _MISALIGNED or num_warps % instruction.warps or m < instruction.shape[0] or n < instruction.shape[1]:
         return False
     parts = math.prod(batches) * (m // instruction.shape[0]) * (n // instruction.shape[1])
     return depth >= instruction.k_extent and parts >= num_warps // instruction.warps
