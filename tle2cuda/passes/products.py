@@ -76,7 +76,7 @@ class _Choose(Rewriter):
         self.bind(op.result, new.result)
 
     def note_partitions(self, op: Op) -> None:
-        """Workers of their own begin behind the kernel's warps, wide partitions first, so that whole warpgroups are aligned."""
+        """Workers begin behind the kernel's warps, wide partitions first, so that whole warpgroups are aligned."""
         first = 0 if op.attrs.get(DIVIDES) else 1
         aligned = bool(op.attrs.get(DIVIDES)) or self.num_warps % WARPGROUP_WARPS == 0
         for region, warps in zip(op.regions[first:], op.attrs["warps"][first:], strict=True):
