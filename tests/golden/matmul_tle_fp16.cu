@@ -330,7 +330,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
             // acc = tle.gpu.wgmma(slot.a, slot.b, acc)                             matmul_tle.py:56
-            const Descriptor a_first = wgmma_descriptor<128>(shared.a_ring[stage], 16, 1024) + 512 * (warp / 4);  // rows along K
+            const Descriptor a_first = wgmma_descriptor<128>(shared.a_ring[stage][64 * (warp / 4)], 16, 1024);  // rows along K
             const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
             wgmma_fence();
             #pragma unroll

@@ -157,7 +157,7 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
         __syncthreads();  // orders the stores to `a_ring` and `b_ring` before the loads of them
 
         // acc = tle.gpu.wgmma(a_ring.slot(step % STAGES), b_ring.slot(step % S ...  tle_wgmma.py:70
-        const Descriptor a_first = wgmma_descriptor<64>(shared.a_ring[step % 3], 16, 512) + 256 * warpgroup;  // rows along K
+        const Descriptor a_first = wgmma_descriptor<64>(shared.a_ring[step % 3][64 * warpgroup], 16, 512);  // rows along K
         const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[step % 3], 4096, 1024);  // rows along N
         wgmma_fence();
         #pragma unroll

@@ -26,6 +26,7 @@ FAMILIES = (
     "dot",
     "dot_warpgroups",
     "tle_wgmma",
+    "pipelined",
     "block_pointers",
     "descriptors",
     "async_pipes",

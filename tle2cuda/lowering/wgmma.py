@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import BufferType, shape_of
 from tle2cuda.layout import (
     DescriptorForm,
     Layout,
-    SharedLayout,
     descriptor_form,
     f2,
     format_index,
@@ -45,7 +43,6 @@ class DescriptorView:
         leading_bytes: From panel to panel.
         stride_bytes: From eight rows to the next eight.
         comment: What the numbers mean.
-        behind: What is added to it for the warpgroup.
     """
 
     name: str
@@ -54,7 +51,6 @@ class DescriptorView:
     leading_bytes: int
     stride_bytes: int
     comment: str
-    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,52 +202,39 @@ class _Product(Product):
         units = [(at, [x * size // UNIT_BYTES for x in elements([flat[bit] for bit in found])]) for at, found in counted]
         moved = array_index(*units)
         text = f"{name} + {moved}" if moved != "0" else name
-        groups = elements(whole.flat_warps[_WARP_BITS:])
-        behind = ""
-        if any(groups) and self.state.buffers[buffer].swizzle_bytes:
-            behind = self._group_index([x * size // UNIT_BYTES for x in groups])
+        groups = whole.flat_warps[_WARP_BITS:]
         view = DescriptorView(
             name,
-            self._address_of(buffer, groups),
+            self._address_of(buffer, groups, elements(groups)),
             form.swizzle_bytes,
             form.leading_bytes,
             form.stride_bytes,
             f"rows along {'K' if form.is_along_k else 'MN'[side]}",
-            behind,
         )
         return _Operand(text, form, view, None)
 
-    def _address_of(self, buffer: Value, groups: Sequence[int]) -> str:
-        """Where the first matrix of a warpgroup begins."""
+    def _address_of(self, buffer: Value, groups: Sequence[int], elements: Sequence[int]) -> str:
+        """Where a warpgroup's first matrix begins: `groups` are row-major indices, `elements` offsets in the buffer."""
+        made = self.state.definitions[buffer]
+        if made.attrs.get("offsets_elems") is None:
+            if not any(groups):
+                return self.state.buffers[
+                    made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "trans" else buffer
+                ].text
+            first = self.element(buffer, [(self.state.warpgroup(), groups)])
+            return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text
-        if not any(groups) or self.state.buffers[buffer].swizzle_bytes:
+        if not any(groups):
             return text
-        return f"&{text}[{self._group_index(groups)}]"
-
-    def _group_index(self, groups: Sequence[int]) -> str:
-        """A place that depends on the warpgroup."""
-        return format_index(linear_terms([("warpgroup", groups)]), {"warpgroup": self.state.warpgroup()})
+        group = self.state.warpgroup()
+        place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
+        return f"&{text}[{place}]"
 
 
 class _Issue(_Product):
-    """A product of buffers of the kernel's own, which stays in flight."""
+    """A product that stays in flight."""
 
     is_awaited = False
-
-    def __init__(self, state: State, op: Op) -> None:
-        super().__init__(state, op)
-        if op.attrs["trans_a"]:
-            self.depth = shape_of(op.operands[0].type)[0]
-            self.steps = self.depth // self.instruction.k_extent
-
-    def _offsets(self, side: int, buffer: Value) -> SharedLayout:
-        """Where the elements of an operand `[M, K]` or `[K, N]` lie."""
-        ref = self.state.buffers[buffer]
-        type_ = buffer.type
-        assert isinstance(type_, BufferType)
-        stored = SharedLayout.swizzled(type_.shape, type_.element.bytes, ref.swizzle_bytes)
-        turned = self.op.attrs[("trans_a", "trans_b")[side]]
-        return SharedLayout(stored.shape[::-1], stored.images_elems[::-1], stored.element_bytes) if turned else stored
 
 
 @dataclass(frozen=True, slots=True)
