@@ -30,6 +30,7 @@ FAMILIES = (
     "async_pipes",
     "async_partitions",
     "inner_partitions",
+    "divided_partitions",
     "tensor_copies",
     "tensor_order",
     "async_loads",

@@ -312,7 +312,9 @@ class Hazards:
             return then | other
         if item.op.name == "warp_specialize":
             inside = self.at_start(item.op, pending)
-            return self.at_end(item.op, self.flow_sequence(item.parts[0], inside, barriers, report))
+            for part in item.parts:
+                inside = self.flow_sequence(part, inside, barriers, report)
+            return self.at_end(item.op, inside)
         if item.is_loop:
             return self._flow_loop(item, pending, barriers, report)
         for step in item.steps:

@@ -358,7 +358,7 @@ _TL: dict[str, Any] = {
     **newer.FUNCTIONS,
     **{name: getattr(creation, name) for name in (
         *("arange", "full", "zeros", "zeros_like", "broadcast", "broadcast_to", "expand_dims", "reshape", "view"),
-        *("ravel", "permute", "trans", "flip", "join", "split", "interleave", "cat"),
+        *("ravel", "permute", "item", "trans", "flip", "join", "split", "interleave", "cat"),
     )},
     **{name: getattr(elementwise, name) for name in (
         *("where", "minimum", "maximum", "clamp", "add", "sub", "mul", "cdiv", "fma", "fdiv", "div_rn", "umulhi"),
@@ -393,6 +393,8 @@ _TL: dict[str, Any] = {
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
     "condition": _condition,
     "map_elementwise": _map_elementwise,
+    "convert_custom_float8_sm70": operators.convert_custom_float8,
+    "convert_custom_float8_sm80": operators.convert_custom_float8,
     "globaltimer": inline_asm.globaltimer,
     "smid": inline_asm.smid,
     "num_warps": lambda: constexpr(current().launch.num_warps),

@@ -139,6 +139,14 @@ class Coded:
         return to_dtype(Tile((sign * value).astype(np.float16), F16), dtype)
 
 
+def encoded(x: Any) -> Array:
+    """Bytes of a float8e4b15, or of numbers as such: float32 is cut off to float16 first, as in Triton."""
+    if isinstance(x, Coded):
+        return x.data
+    value = to_tile(x, "tl.cast")
+    return _encoded(to_dtype(value, F16, toward_zero=value.dtype is F32).data)
+
+
 def _encoded(x: Array) -> Array:
     """float16 to the nearest float8e4b15, halves away from zero, at most 1.875."""
     size = np.minimum(np.where(np.isnan(x), np.inf, np.abs(x.astype(np.float64))), 1.875)
@@ -155,7 +163,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         return input.to(dtype, fp_downcast_rounding, bitcast)
     x = to_tile(input, "tl.cast")
     if dtype is F8E4B15:
-        return Coded(x.data.astype(np.uint8) if bitcast else _encoded(to_dtype(x, F16).data))
+        return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
     if isinstance(dtype, str):
         dtype = DType(dtype)
     if isinstance(dtype, pointer_type) or x.is_pointer:
@@ -171,6 +179,21 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
                 "tl.cast: fp_downcast_rounding is 'rtne' or 'rtz', and applies only from a float to a narrower float"
             )
     return to_dtype(x, dtype, fp_downcast_rounding == "rtz")
+
+
+def convert_custom_float8(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
+    """`tl.extra.cuda.convert_custom_float8_sm70` and `sm80`."""
+    what = "tl.extra.cuda.convert_custom_float8"
+    if isinstance(arg, Coded):
+        if dst_ty not in (F16, F32):
+            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {dst_ty}")
+        return arg.to(dst_ty)
+    value = to_tile(arg, what)
+    if value.dtype not in (F16, F32):
+        raise DTypeMismatch(f"{what} takes float16, float32 or float8e4b15, got {describe(value)}")
+    if fp_downcast_rounding not in (None, "rtne"):
+        raise InvalidArgument(f"{what}: fp_downcast_rounding must be 'rtne'")
+    return Coded(encoded(value))
 
 
 def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:

@@ -20,6 +20,9 @@ WARPGROUP_WARPS = 4
 REGISTER_FILE = 65536  # 32-bit registers of a multiprocessor
 MOST_USED_REGISTERS = 240  # of a thread: more are hardly ever of use
 
+DIVIDES = "divides"
+"""Attribute of a `warp_specialize` whose partitions, region 0 too, are groups of the warps that run the code around it."""
+
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -139,8 +142,13 @@ class Kernel:
 
     @property
     def specialisations(self) -> tuple[Op, ...]:
-        """The `warp_specialize` operations, which stand at the top level of the body."""
-        return tuple(op for op in self.body.ops if op.name == "warp_specialize")
+        """The `warp_specialize` operations with workers of their own, which stand at the top level of the body."""
+        return tuple(op for op in self.body.ops if op.name == "warp_specialize" and not op.attrs.get(DIVIDES))
+
+    @property
+    def divisions(self) -> tuple[Op, ...]:
+        """Those that divide the kernel's warps among their partitions, wherever they stand."""
+        return tuple(op for op in walk(self.body) if op.name == "warp_specialize" and op.attrs.get(DIVIDES))
 
     def moves_registers(self, specialisation: Op) -> bool:
         """Whether the partitions of a specialisation hand registers over.
