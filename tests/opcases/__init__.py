@@ -25,6 +25,7 @@ FAMILIES = (
     "inline_asm",
     "dot",
     "dot_warpgroups",
+    "pipelined",
     "block_pointers",
     "descriptors",
     "async_pipes",

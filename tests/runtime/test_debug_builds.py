@@ -168,7 +168,7 @@ OVERFLOWS = [
     (add, 2**31 - 1, "int32 overflow detected for operation add"),
     (negated, -(2**31), "int32 overflow detected for operation sub"),
     (scaled, 1 << 28, "int32 overflow detected for operation mul"),
-    (unsigned, 4, "uint32 overflow detected for operation sub"),
+    (unsigned, 4, "int32 overflow detected for operation sub"),
     (narrow, 12, "int8 overflow detected for operation mul"),
     (summed, 1 << 27, "int32 overflow detected for operation add"),
     (running, 1 << 30, "int32 overflow detected for operation add"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.shared_operands import SharedOperands
 from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
 from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -53,6 +54,7 @@ class _Assign:
         self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
+        self.shared_operands = SharedOperands(kernel)
         self.uses = uses_of(kernel.body)
         self.repeats: Repeats = Repeats(kernel, self.definitions, self.lazy, None if outer is None else outer.repeats)
         self.scopes: list[dict[tuple[Value, Place], Value]] = []
