@@ -48,6 +48,12 @@ def shifted_sum(x, y, out, shift, N: tl.constexpr):
     tl.store(out + i, tl.load(x + i) + tl.load(y + shift + i))
 
 
+@tle2cuda.jit
+def sums_of_every_fourth(x, out, N: tl.constexpr, APART: tl.constexpr):
+    i = tl.arange(0, N) * APART
+    tl.store(out + i, tl.cumsum(tl.load(x + i), 0))
+
+
 def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
     """The operations of a kernel after all passes."""
     specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
@@ -88,3 +94,11 @@ def test_a_load_without_alignment_leaves_out_few_bytes_rather_than_move_them():
     signature = "*fp16:16, *fp16:16, *fp16:16, i32"
     assert conversions(laid_out(shifted_sum, signature, {"N": 512})) == 0  # 8 bytes between lanes
     assert conversions(laid_out(shifted_sum, signature, {"N": 1024})) > 0  # 16
+
+
+def test_a_scan_of_what_lies_apart_in_memory_has_neighbours_in_lanes():
+    for size, apart, first_lane in ((512, 4, 1), (512, 1, 4), (4096, 4, 32)):
+        ops = laid_out(sums_of_every_fourth, "*fp32:16, *fp32:16", {"N": size, "APART": apart})
+        assert conversions(ops) == 0
+        (scan,) = (op for op in ops if op.name == "scan")
+        assert scan.result.type.layout.lanes[0] == (first_lane,)
