@@ -32,42 +32,76 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
 }
 
-// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
-template <int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
-    if (valid >= N) return load_vector<N>(pointer);
-    Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
+}
+
+// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
+// access when all are valid, one by one where the edge lies between them.
+template <typename Bits, int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
+{
+    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
+    if (0 < valid && valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N - 1; ++k)
+            if (k < valid) result[k] = pointer[k];
+    }
     return result;
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
-template <int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
 {
-    if (valid >= N) {
-        store_vector(pointer, value);
-        return;
-    }
     #pragma unroll
-    for (int k = 0; k < N; ++k)
-        if (k < valid) pointer[k] = value[k];
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
+// one where the edge lies between them.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    store_vector_if<Bits>(valid >= N, pointer, value);
+    if (0 < valid && valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N - 1; ++k)
+            if (k < valid) pointer[k] = value[k];
+    }
 }
 
 // Shared memory of one CTA.
@@ -89,7 +123,6 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int thread = threadIdx.x;
 
     Vector<int, 4> id[2];
-    Vector<bool, 4> is_routed[2];
 
     // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
     #pragma unroll
@@ -97,7 +130,11 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
         const int slot = 4 * thread + 2048 * run;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
+        id[run] = load_edge_nc_if<uint4, 4>(topk_ids + slot, numel - slot, -1);
+    }
+    Vector<bool, 4> is_routed[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         #pragma unroll
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
@@ -110,7 +147,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
         const int place = tile * 2048 + 4 * thread;
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
-        store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+        store_edge_if<uint4>(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     }
     __syncthreads();  // orders the stores to `count` before the atomics on it
     Vector<int, 4> rank[2];

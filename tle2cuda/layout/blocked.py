@@ -160,7 +160,7 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int, *, neighbours_i
 
     With `neighbours_in_lanes`, in rank 1 and several warps, elements go along lanes and warps first and a thread holds
     every so many-th: element = thread + threads * i. Then a warp's accesses to elements that lie apart in memory touch
-    the fewest sectors. Long tiles stay as they are, because each thread adds up all totals in front of each of its elements.
+    the fewest sectors. Long tiles stay as they are: for each of its elements a thread adds up the totals in front.
     """
     tile = tuple(shape)
     at = normalize_axis(axis, len(tile))
