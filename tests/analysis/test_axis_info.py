@@ -371,7 +371,9 @@ def test_loops_join_what_is_carried() -> None:
     assert info[counter].lo == 0 or info[counter].lo == -(2**31)
 
 
-@pytest.mark.parametrize("lower, upper, step", [(0, 32768, 4096), (3, 20, 5), (-7, 8, 2), (9, -4, -3), (5, 5, 1), (4, 0, 2)])
+@pytest.mark.parametrize(
+    "lower, upper, step", [(0, 32768, 4096), (3, 20, 5), (-7, 8, 2), (9, -4, -3), (5, 5, 1), (4, 0, 2)]
+)
 def test_the_last_value_of_a_loop_is_a_whole_number_of_steps_away(lower: int, upper: int, step: int) -> None:
     maker = KernelMaker()
     bounds = [maker.op("constant", (), I32, value=v) for v in (lower, upper, step)]
