@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
+from kernels.matrices import element_strides
 
 
 @tle2cuda.jit
@@ -61,7 +62,7 @@ def matmul(
 TILE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}
 
 
-def multiply(a: Any, b: Any, c: Any, num_warps: int = 4, **tile: int) -> Any:
+def multiply(a: Any, b: Any, c: Any, num_warps: int = 4, num_stages: int = 3, **tile: int) -> Any:
     """Writes `a` [M, K] times `b` [K, N] to `c` [M, N]; any strides.
 
     Args:
@@ -69,6 +70,7 @@ def multiply(a: Any, b: Any, c: Any, num_warps: int = 4, **tile: int) -> Any:
         b: Right operand, of the same dtype.
         c: Result.
         num_warps: Warps of a CTA.
+        num_stages: Steps along K whose loads may be on their way at a time.
         **tile: Block sizes other than those of `TILE`.
     """
     (m, k), (other_k, n) = a.shape, b.shape
@@ -76,15 +78,9 @@ def multiply(a: Any, b: Any, c: Any, num_warps: int = 4, **tile: int) -> Any:
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape}")
     constants = {**TILE, **tile}
     grid = (-(-m // constants["BLOCK_M"]) * -(-n // constants["BLOCK_N"]),)
-    strides = [stride for matrix in (a, b, c) for stride in _strides_elems(matrix)]
-    matmul[grid](a, b, c, m, n, k, *strides, **constants, num_warps=num_warps)
+    strides = [stride for matrix in (a, b, c) for stride in element_strides(matrix)]
+    matmul[grid](a, b, c, m, n, k, *strides, **constants, num_warps=num_warps, num_stages=num_stages)
     return c
-
-
-def _strides_elems(matrix: Any) -> tuple[int, ...]:
-    if hasattr(matrix, "stride"):  # torch counts elements
-        return tuple(matrix.stride())
-    return tuple(stride // matrix.itemsize for stride in matrix.strides)
 
 
 def matmul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

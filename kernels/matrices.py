@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.moe_align_block_size.arrays import multiprocessors_of, stream_of
+from kernels.moe_align_block_size.arrays import library_of, multiprocessors_of, stream_of
 
 COPY_BYTES = 16  # what tensor copies must be aligned to: base addresses, row strides, rows of a box
 
@@ -12,6 +12,13 @@ COPY_BYTES = 16  # what tensor copies must be aligned to: base addresses, row st
 def power_of_two(count: int) -> int:
     """The smallest power of two that is not below `count`."""
     return 1 << max(count - 1, 0).bit_length()
+
+
+def element_strides(array: Any) -> tuple[int, ...]:
+    """Elements from one index to the next, along each axis, of a torch, CuPy or NumPy array."""
+    if hasattr(array, "stride"):  # torch counts elements
+        return tuple(array.stride())
+    return tuple(stride // array.itemsize for stride in array.strides)
 
 
 def row_stride(matrix: Any) -> int:
@@ -22,10 +29,27 @@ def row_stride(matrix: Any) -> int:
     """
     if len(matrix.shape) != 2:
         raise ValueError(f"expected a matrix, got shape {tuple(matrix.shape)}")
-    strides = matrix.stride() if hasattr(matrix, "stride") else tuple(s // matrix.itemsize for s in matrix.strides)
+    strides = element_strides(matrix)
     if 0 not in matrix.shape and matrix.shape[1] > 1 and strides[1] != 1:
         raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
     return int(strides[0])
+
+
+def new_array(like: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+    """An array of the same library on the same device, its content undefined; of the same dtype unless one is named."""
+    library = library_of(like)
+    if library == "torch":
+        import torch
+
+        return torch.empty(shape, dtype=like.dtype if dtype is None else getattr(torch, dtype), device=like.device)
+    if library == "cupy":
+        import cupy
+
+        with like.device:
+            return cupy.empty(shape, dtype or like.dtype)
+    import numpy as np
+
+    return np.empty(shape, dtype or like.dtype)
 
 
 def check_same(**arrays: Any) -> None:

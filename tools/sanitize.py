@@ -32,6 +32,7 @@ from kernels import (
     vector_add,
 )
 from kernels.moe_align_block_size import algorithms, reference
+from tools import sanitize_products
 
 VECTOR_LENGTHS = (1, 1021, 5000)
 MATRIX_SHAPES = ((3, 1), (2, 1000), (5, 4096))
@@ -163,7 +164,8 @@ def runners() -> dict[str, Callable[[Any], None]]:
         "persistent_rows": run_persistent_rows,
         "piped_histogram": run_piped_histogram,
     }
-    return {"vector_add": run_vector_add, "softmax": run_softmax, "layer_norm": run_layer_norm, **asynchronous, **moe}
+    simple = {"vector_add": run_vector_add, "softmax": run_softmax, "layer_norm": run_layer_norm}
+    return {**simple, **asynchronous, **moe, **sanitize_products.RUNNERS}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.asynchrony import kernels
-from tests.asynchrony.runs import check, run, traced
-from tle2cuda.errors import NotSupported
+from tests.asynchrony.runs import check, run
 from tle2cuda.passes import pipeline
 
 B = 64
@@ -122,12 +123,10 @@ def test_fields_may_be_views(capacity: int, count: int) -> None:
     check(kernels.fields_that_are_views, [x, np.zeros_like(x), count], {1: head(2 * x + 1, count)}, B=B, C=capacity)
 
 
-def test_what_stands_in_a_loop_or_branch_is_not_specialised_in_cuda() -> None:
+@pytest.mark.parametrize("kernel", [kernels.specialised_behind_a_return, kernels.specialised_in_a_loop])
+def test_partitions_in_loops_and_branches(kernel: Any) -> None:
     x = rows(2)
-    for kernel, where in ((kernels.specialised_behind_a_return, "branch"), (kernels.specialised_in_a_loop, "loop")):
-        check(kernel, [x, np.zeros_like(x), 2], {1: x + 1}, after=(), B=B)
-        with pytest.raises(NotSupported, match=f"warp_specialize inside of a {where} is not supported in emitted CUDA"):
-            pipeline.run(traced(kernel, [x, x, 2], B=B))
+    check(kernel, [x, np.zeros_like(x), 2], {1: x + 1}, B=B)
 
 
 # -- barriers --------------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ def matmul() -> Iterator[Change]:
     yield _change(
         "strides of a descriptor swapped", ("shared.b[0], BLOCK_K * 128, 1024", "shared.b[0], 1024, BLOCK_K * 128")
     )
+    yield _change("fence in front of the products removed", ("wgmma_fence();\n", "\n"))
     yield _change(
         "setmaxnreg in one warp", ("registers_increase<232>();", "if (threadIdx.x % 128 < 32) registers_increase<232>();")
     )

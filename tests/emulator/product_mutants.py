@@ -40,4 +40,49 @@ def product() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
     yield _change("half of a warp loads", (READ_A, f"if (thread % 32 < 16) {READ_A}"))
 
 
-PRODUCT_CHANGES = {"op_dot_matmul_f16_70x90x75": product}
+FENCE = (
+    "fence_async_proxy();  // shows what was written to the scratch `a_tile` and the scratch `b_tile` to the tensor cores"
+)
+A_FIRST = "wgmma_descriptor<64>(shared.a_tile, 16, 512)"
+B_FIRST = "wgmma_descriptor<128>(shared.b_tile, 4096, 1024)"
+CALL = "wgmma_m64n64k16_f32_f16_b_along_n(acc, a_first + 2 * step, b_first + 128 * step, true);"
+WRITE_B = "shared.b_tile[((thread / 64 * 8) ^ thread ^ (run % 4 * 16)) + 128 * run] = b[run];"
+
+
+def warpgroup_product() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of a loop that stages two operands for wgmma."""
+    yield _change("barrier between the writes and wgmma removed", (SYNC, ""))
+    yield _change("proxy fence between the writes and wgmma removed", (FENCE, ""))
+    yield _change(
+        "proxy fence behind the barrier",
+        (FENCE, ""),
+        (SYNC, "__syncthreads(); fence_async_proxy();"),
+        equivalent="every thread makes it, behind a barrier behind all writes, and in front of its own product",
+    )
+    yield _change("wgmma.fence removed", ("wgmma_fence();", ""))
+    yield _change("commit of the product removed", ("wgmma_commit();", ""))
+    yield _change("wait for the product removed", ("wgmma_wait<0>();", ""))
+    yield _change("one group of products too many in flight", ("wgmma_wait<0>();", "wgmma_wait<1>();"))
+    yield _change("rows of the left operand too close", (A_FIRST, A_FIRST.replace("512", "256")))
+    yield _change("wrong swizzle in a descriptor", (B_FIRST, B_FIRST.replace("<128>", "<64>")))
+    yield _change("rows of the right operand too far apart", (B_FIRST, B_FIRST.replace("1024", "2048")))
+    yield _change("step along K too short", (CALL, CALL.replace("2 * step", "step")))
+    yield _change("step along K of the right operand too long", (CALL, CALL.replace("128 * step", "256 * step")))
+    yield _change("sums overwritten in the second step", (CALL, CALL.replace("true", "step == 0")))
+    yield _change("sums overwritten", (CALL, CALL.replace("true", "step > 0")))
+    yield _change("writes for wgmma without swizzle", (WRITE_B, WRITE_B.replace(" ^ (run % 4 * 16)", "")))
+    yield _change("three warps multiply", (CALL, f"if (thread < 96) {CALL}"))
+
+
+def warpgroups() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of two warpgroups that share an operand."""
+    yield _change("barrier in front of the writes for two warpgroups removed", (SYNC, "", 1, 2))
+    yield _change("rows of the other warpgroup", ("4096 * warpgroup", "4096 * (1 - warpgroup)"))
+    yield _change("warpgroup of the warp", ("threadIdx.x / 128, 0)", "threadIdx.x / 32, 0)"))
+
+
+PRODUCT_CHANGES = {
+    "op_dot_matmul_f16_70x90x75": product,
+    "op_dot_wgmma_matmul_float16_70x90x75": warpgroup_product,
+    "op_dot_wgmma_matmul_bfloat16_130x33x129": warpgroups,
+}

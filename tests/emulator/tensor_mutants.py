@@ -90,7 +90,37 @@ def segments() -> Iterator[Change]:
     yield _change("empty tensors not told apart", ("x_exists ? row : 2147418112;", "row;"))
 
 
+def twice() -> Iterator[Change]:
+    """Faults of two stores over each other."""
+    wait = "if (thread == 0) tma_store_wait();  // the copy engine has written `out`"
+    yield _change("wait for the store's writes removed", (wait, ""))
+    yield _change(
+        "wait for the store's reads in its place", (wait, wait.replace("tma_store_wait()", "tma_store_wait_read()"))
+    )
+    yield _change("wait for the store's writes in another thread", (wait, wait.replace("== 0", "== 1")))
+
+
+def mixed() -> Iterator[Change]:
+    """Faults where the copy engine and ordinary accesses meet in global memory."""
+    fence = "fence_async_proxy_global();  // shows what was written to `x` and `y` to the copy engine"
+    wait = "if (thread == 0) tma_store_wait();  // the copy engine has written `y`"
+    yield _change("proxy fence for global memory removed", (fence, ""))
+    yield _change("proxy fence for global memory in one warp", (fence, f"if (thread < 32) {fence}"))
+    yield _change("wait for the store's writes removed", (wait, ""))
+
+
+def ring_of_stores() -> Iterator[Change]:
+    """Faults of stores that are in flight."""
+    wait = "if (thread == 0) tma_store_wait_read<3>();  // the copy engine has read `ring`"
+    yield _change("wait for the store's reads removed", (wait, ""))
+    yield _change("one store too many in flight", (wait, wait.replace("<3>", "<4>")))
+    yield _change("commit removed", ("tma_store_commit();\n        }", "\n        }"))
+
+
 TENSOR_CHANGES = {
+    "op_order_twice_5": twice,
+    "op_order_mixed": mixed,
+    "op_order_ring_4_41": ring_of_stores,
     "op_tensor_segments": segments,
     "op_tensor_lines_2500": lines,
     "op_tensor_ring_3_10": ring,

@@ -499,20 +499,20 @@ CASES |= {f"tma {rank}d": tensor_case(rank) for rank in SHAPES}
 CASES |= {f"tma multicast {rank}d": tensor_case(rank, cluster=True) for rank in SHAPES}
 
 
-def product_case(columns: int, form: str = "") -> Case:
+def product_case(columns: int, left: str = "", right: str = "_b_along_n") -> Case:
     """acc = a @ b for 64 rows and a depth of 64: tiles under the 128-byte swizzle, written by ordinary stores."""
     rng = np.random.default_rng(columns)
     a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((64, 64), (64, columns)))
-    k_major = form == "_k_major"
-    panel = "b[n][(k ^ n % 8 * 8) % 64]" if k_major else "b[n / 64 * 64 + k][(n % 64) ^ k % 8 * 8]"
-    if form == "_registers":
-        product = f"""const int row = 16 * (threadIdx.x / 32) + threadIdx.x % 32 / 4, pair = k + threadIdx.x % 4 * 2;
-        const unsigned fragment[4] = {{word(x + 64 * row + pair), word(x + 64 * (row + 8) + pair),
-                                      word(x + 64 * row + pair + 8), word(x + 64 * (row + 8) + pair + 8)}};
-        wgmma_m64n{columns}k16_registers(acc, fragment, b_first + k * 128 / 16);"""
-    else:
-        offset = "k * 2 / 16" if k_major else "k * 128 / 16"
-        product = f"wgmma_m64n{columns}k16{form}(acc, a_first + k * 2 / 16, b_first + {offset});"
+    along_k = not right
+    panel = "b[n][(k ^ n % 8 * 8) % 64]" if along_k else "b[n / 64 * 64 + k][(n % 64) ^ k % 8 * 8]"
+    name = f"wgmma_m64n{columns}k16_f32_f16{left}{right}"
+    first, offset = "a_first + k * 2 / 16", "k * 2 / 16" if along_k else "k * 128 / 16"
+    fragment = ""
+    if left == "_a_registers":
+        first = "fragment"
+        fragment = """const int row = 16 * (threadIdx.x / 32) + threadIdx.x % 32 / 4, pair = k + threadIdx.x % 4 * 2;
+        const unsigned fragment[4] = {word(x + 64 * row + pair), word(x + 64 * (row + 8) + pair),
+                                      word(x + 64 * row + pair + 8), word(x + 64 * (row + 8) + pair + 8)};"""
     body = f"""    __shared__ alignas(1024) __half a[64][64];
     __shared__ alignas(1024) __half b[{columns}][64];
     const auto word = [](const __half* pair) {{ return *reinterpret_cast<const unsigned*>(pair); }};
@@ -523,12 +523,13 @@ def product_case(columns: int, form: str = "") -> Case:
     }}
     fence_async_proxy();
     __syncthreads();
-    const Descriptor a_first = wgmma_descriptor(a, 16, 1024);
-    const Descriptor b_first = wgmma_descriptor(b, {16 if k_major else 64 * 128}, 1024);
-    float acc[{columns // 2}] = {{}};
+    const Descriptor a_first = wgmma_descriptor<128>(a, 16, 1024);
+    const Descriptor b_first = wgmma_descriptor<128>(b, {16 if along_k else 64 * 128}, 1024);
+    Vector<float, 2> acc[{columns // 4}];
     wgmma_fence();
     for (int k = 0; k < 64; k += 16) {{
-        {product}
+        {fragment}
+        {name}(acc, {first}, b_first + {offset}, k > 0);
     }}
     (void)a_first;
     (void)word;
@@ -537,11 +538,11 @@ def product_case(columns: int, form: str = "") -> Case:
     for (int i = 0; i < {columns // 2}; ++i)
     {{
         const int row = 16 * (threadIdx.x / 32) + threadIdx.x % 32 / 4 + i % 4 / 2 * 8;
-        out[row * {columns} + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = acc[i];
+        out[row * {columns} + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = acc[i / 2][i % 2];
     }}"""
     return Case(
         body,
-        f"wgmma_m64n{columns}k16{form} wgmma_descriptor wgmma_fence wgmma_commit wgmma_wait fence_async_proxy",
+        f"{name} wgmma_descriptor wgmma_fence wgmma_commit wgmma_wait fence_async_proxy",
         {"x": a.reshape(-1), "y": b.reshape(-1), "out": zeros(64 * columns, np.float32)},
         {"out": (a.astype(np.float32) @ b.astype(np.float32)).reshape(-1)},
         options={"shared": 64 * 64 * 2 + columns * 64 * 2, "threads": 128, "includes": "cuda_fp16.h"},
@@ -559,8 +560,8 @@ CASES |= {
         MATRICES, "stmatrix_x4 shared_address", {"out": zeros(128)}, {"out": ints(128)}, options={"shared": 512}
     ),
     **{f"wgmma {columns}": product_case(columns) for columns in (64, 128, 256)},
-    "wgmma, B along K": product_case(128, "_k_major"),
-    "wgmma, A in registers": product_case(128, "_registers"),
+    "wgmma, B along K": product_case(128, right=""),
+    "wgmma, A in registers": product_case(128, "_a_registers"),
 }
 CASES |= {f"tma_reduce {rank}d": reductions_case(rank) for rank in SHAPES}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,35 +18,17 @@ from kernels.pipelined_copy import FORMS, copy_rows
 from kernels.row_reduction import reduce_rows, reduce_rows_reference
 from kernels.softmax import softmax_reference
 from kernels.transpose import transpose_matrix
-from tle2cuda.emulator import api, launch
-from tle2cuda.runtime.device import DEVICE_VARIABLE
+from tests.emulator.watched import watched_launches
+from tle2cuda.emulator import launch
 
-RUNS = (
-    launch.RunOptions("forward", delivery="late"),
-    launch.RunOptions("reverse", delivery="now"),
-    *(launch.RunOptions("random", seed, access_switch=switch, delivery="random") for seed, switch in ((1, 0), (2, 3))),
-)
-DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit")
 RNG = np.random.default_rng(5)
 
 
 @pytest.fixture(autouse=True)
-def every_launch_is_watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Launches on NumPy arrays run in the emulator several times, and must find nothing and agree; their kernels' names."""
-    launched: list[str] = []
-
-    def run(program: api.Program, ctas: Any, args: Any) -> None:
-        bound = launch.bind(program.contract, args, ctas)
-        for options in RUNS:
-            result = program.run(ctas, bound, dataclasses.replace(options, detect=DETECTORS))
-            assert not result.findings, f"{options.schedule} {options.seed}: {result.findings[0]}"
-        launch.write_back(bound, result.outputs)
-        launched.append(program.contract.kernel_name)
-
-    monkeypatch.setenv(DEVICE_VARIABLE, "emulator")
-    monkeypatch.setattr(api, "emulate_in_place", run)
-    yield launched
-    assert launched, "nothing was launched in the emulator"
+def every_launch_is_watched() -> Iterator[list[str]]:
+    """Launches run under three schedules; the names of what was launched."""
+    with watched_launches() as launched:
+        yield launched
 
 
 def floats(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
@@ -158,12 +139,15 @@ def test_histogram(monkeypatch: pytest.MonkeyPatch, n: int, bins: int) -> None:
 
 
 @pytest.mark.parametrize("stages", [1, 2])
-def test_lanes_that_lag_miss_no_phase(monkeypatch: pytest.MonkeyPatch, stages: int) -> None:
+def test_lanes_that_lag_miss_no_phase(
+    monkeypatch: pytest.MonkeyPatch, every_launch_is_watched: list[str], stages: int
+) -> None:
     """Only one lane of a writer goes on to complete phases; the others must not wait for one that is long over."""
     runs = tuple(launch.RunOptions("random", seed, delivery="random") for seed in range(50))
-    monkeypatch.setattr("tests.emulator.test_asynchronous_kernels.RUNS", runs)
     two_ctas(monkeypatch, persistent_rows)
     x = floats((24, 64), np.float16)
     out = np.zeros_like(x)
-    persistent_softmax_rows(x, out, form="ring", stages=stages, num_warps=1)
+    with watched_launches(runs) as launched:
+        persistent_softmax_rows(x, out, form="ring", stages=stages, num_warps=1)
+    every_launch_is_watched += launched
     np.testing.assert_allclose(out, softmax_reference(x), rtol=1e-3, atol=1e-6)

@@ -1,6 +1,6 @@
 // attention.cu: emitted by tle2cuda from attention.py:15 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 40960 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 32768 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp16 align 16,
 //             length i32, scale fp32
@@ -35,6 +35,10 @@ __device__ __forceinline__ float exp2_approx(float x)
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -94,28 +98,6 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
     return value;
 }
 
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
-// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
-__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
-}
-
-// Four 8 x 8 matrices of 16-bit elements, each transposed on the way: lane l passes row l % 8 of matrix l / 8, and gets of each
-// matrix elements 2 * (l % 4) and the next one of column l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
-__device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
-}
-
 // The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
 __device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
 {
@@ -148,15 +130,6 @@ __device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const 
     return otherwise;
 }
 
-// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
-__device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
 // branches.
 __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
@@ -184,16 +157,95 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
+// eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
+// numbers move it by 16 bytes (PTX ISA, wgmma, "Matrix Descriptor Format").
+template <int SWIZZLE_BYTES>
+__device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigned leading_bytes, unsigned stride_bytes)
+{
+    constexpr Descriptor swizzle = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : 3;
+    return (swizzle << 62) | (static_cast<Descriptor>(stride_bytes >> 4) << 32) | (static_cast<Descriptor>(leading_bytes >> 4) << 16)
+         | ((shared_address(tile) & 0x3FFFF) >> 4);
+}
+
+// Orders what the warpgroup did with accumulators and operands before the next wgmma. Called by all of its threads (PTX ISA,
+// wgmma.fence; sm_90a).
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// sums[64, 64] += a[64, 16] @ b[16, 64] of one warpgroup: float16, a in rows along K, b in rows along K.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n64k16_f32_f16(
+    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+        "}, %32, %33, accumulate, 1, 1, 0, 0;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
+          "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
+          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
+          "+f"(sums[15][0]), "+f"(sums[15][1])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// sums[64, 64] += a[64, 16] @ b[16, 64] of one warpgroup: float16, a as fragments in registers, b in rows along N.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n64k16_f32_f16_a_registers_b_along_n(
+    Vector<float, 2>* sums, const unsigned (&a)[4], Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %37, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+        "}, {%32, %33, %34, %35}, %36, accumulate, 1, 1, 1;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
+          "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
+          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
+          "+f"(sums[15][0]), "+f"(sums[15][1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
+// sm_90a).
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
+
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half query_tile[8192];     // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
+    alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
     union {  // never alive at the same time
-        alignas(128) __half key_tile[4096];       // operand of attention.py:31: [64, 64], columns in 16-byte chunks, swizzled
+        alignas(1024) __half key_tile[4096];      // operand of attention.py:31: [64, 64], columns in 16-byte chunks, swizzled
+        alignas(1024) __half value_tile[4096];    // operand of attention.py:41: [64, 64], rows in 16-byte chunks, swizzled
         alignas(16) __half exchange[8192];        // scratch of attention.py:44
     };
-    alignas(128) __half value_tile[4096];     // operand of attention.py:41: [64, 64], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 40960, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 32768, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -268,36 +320,26 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.key_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], key[run]);
-        __syncthreads();  // orders the accesses to the scratch `query_tile`, the scratch `key_tile` and the scratch `value_tile` before it and after it
+        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the scratch `key_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the scratch `query_tile` and the scratch `key_tile` before it and after it
         Vector<float, 2> product[32];
+        const Descriptor query_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<128>(shared.key_tile, 16, 1024);  // rows along K
+        wgmma_fence();
         #pragma unroll
-        for (int run = 0; run < 32; ++run)
-            #pragma unroll
-            for (int k = 0; k < 2; ++k)
-                product[run][k] = 0.0f;
-        #pragma unroll
-        for (int step = 0; step < 4; ++step) {
-            unsigned query_part[2][4];  // rows of this warp
+        for (int step = 0; step < 4; ++step)
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                ldmatrix_x4(query_part[row], &shared.query_tile[thread / 32 * 2048 + 1024 * row + thread % 16 * 64 + ((2 * step) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
-            unsigned key_part[4][4];  // columns of this warp, two fragments a time
-            #pragma unroll
-            for (int column = 0; column < 4; ++column)
-                ldmatrix_x4(key_part[column], &shared.key_tile[1024 * column + thread / 16 % 2 * 512 + thread % 8 * 64 + ((2 * step) ^ (thread % 8) ^ (thread / 8 % 2)) * 8]);
-            #pragma unroll
-            for (int row = 0; row < 2; ++row)
-                #pragma unroll
-                for (int column = 0; column < 8; ++column)
-                    mma_m16n8k16_f32_f16(&product[16 * row + 2 * column], query_part[row], &key_part[column / 2][column % 2 * 2]);
-        }
+                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, key_first + 2 * step, step > 0);
+        wgmma_commit();
+        wgmma_wait<0>();
         Vector<float, 2> score[32];
 
-        // tile [128, 64]: row = thread / 32 * 32 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 32, k < 2
+        // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 32, k < 2
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)             attention.py:19
-            const int rows = pid_x * 128 + thread / 32 * 32 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8;
+            const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8;
             // d = tl.arange(0, HEAD)                                                attention.py:20
             const int d_2 = thread % 4 * 2 + run / 2 % 8 * 8;
 
@@ -324,7 +366,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         }
         float now[4];
 
-        // tile [128]: element = thread / 32 * 32 + thread / 4 % 8 + 8 * run;  run < 4
+        // tile [128]: element = thread / 32 * 16 + thread / 4 % 8 + run / 2 * 64 + run % 2 * 8;  run < 4
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
@@ -377,21 +419,22 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         Vector<__half, 2> weight_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])     attention.py:41
             #pragma unroll
-            for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
-        }
-        #pragma unroll
-        for (int run = 0; run < 32; ++run) {
-            #pragma unroll
-            for (int k = 0; k < 2; ++k) acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
+            for (int k = 0; k < 2; ++k) {
+                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:41
+                weight_2[run][k] = __float2half(weight[run][k]);
+                acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
+            }
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.value_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], value[run]);
-        __syncthreads();  // orders the accesses to the scratch `value_tile` and the scratch `key_tile` before it and after it
+        fence_async_proxy();  // shows what was written to the scratch `value_tile` to the tensor cores
+        __syncthreads();  // orders the stores to the scratch `value_tile` before the loads of it
+        const Descriptor value_first = wgmma_descriptor<128>(shared.value_tile, 8192, 1024);  // rows along N
+        wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step) {
             unsigned a_part[2][4];  // rows of this warp
@@ -400,16 +443,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 #pragma unroll
                 for (int piece = 0; piece < 4; ++piece)
                     a_part[row][piece] = bit_cast<unsigned>(weight_2[16 * row + 4 * step + piece]);
-            unsigned value_part[4][4];  // columns of this warp, two fragments a time
-            #pragma unroll
-            for (int column = 0; column < 4; ++column)
-                ldmatrix_x4_trans(value_part[column], &shared.value_tile[1024 * step + thread % 16 * 64 + ((2 * column) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                #pragma unroll
-                for (int column = 0; column < 8; ++column)
-                    mma_m16n8k16_f32_f16(&acc[16 * row + 2 * column], a_part[row], &value_part[column / 2][column % 2 * 2]);
+                wgmma_m64n64k16_f32_f16_a_registers_b_along_n(&acc[16 * row], a_part[row], value_first + 128 * step, true);
         }
+        wgmma_commit();
+        wgmma_wait<0>();
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             largest[run] = now[run];
@@ -441,7 +480,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const Vector<__half, 4> unpacked = load_vector<4>(&shared.exchange[thread % 8 * 1024 + thread / 64 * 512 + ((thread / 16 % 4 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + thread / 8 % 2 * 4 + run / 4 * 128]);
         #pragma unroll
         for (int k = 0; k < 4; ++k)
-            result_converted[run / 4 * 2 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
+            result_converted[run / 4 + k / 2 * 4][run % 4 * 2 + k % 2] = unpacked[k];
     }
     #pragma unroll
     for (int run = 0; run < 8; ++run) {

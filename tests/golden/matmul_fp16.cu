@@ -1,6 +1,6 @@
-// matmul.cu: emitted by tle2cuda from matmul.py:15 (matmul). Do not edit.
+// matmul.cu: emitted by tle2cuda from matmul.py:16 (matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 49152 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 40960 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32 divisible by 16,
 //             N i32 divisible by 16, K i32 divisible by 16, stride_am i32 divisible by 16,
@@ -11,6 +11,10 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -29,28 +33,6 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     #pragma unroll
     for (int k = 0; k < N; ++k) result[k] = value;
     return result;
-}
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
-// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
-__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
-}
-
-// Four 8 x 8 matrices of 16-bit elements, each transposed on the way: lane l passes row l % 8 of matrix l / 8, and gets of each
-// matrix elements 2 * (l % 4) and the next one of column l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
-__device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
 }
 
 // The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
@@ -85,15 +67,6 @@ __device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const 
     return otherwise;
 }
 
-// sums[16, 8] += a[16, 16] @ b[16, 8] of one warp, float16 operands. Called by all its lanes (PTX ISA, mma; sm_80).
-__device__ __forceinline__ void mma_m16n8k16_f32_f16(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
 // branches.
 __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
@@ -121,13 +94,77 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
+// eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
+// numbers move it by 16 bytes (PTX ISA, wgmma, "Matrix Descriptor Format").
+template <int SWIZZLE_BYTES>
+__device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigned leading_bytes, unsigned stride_bytes)
+{
+    constexpr Descriptor swizzle = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : 3;
+    return (swizzle << 62) | (static_cast<Descriptor>(stride_bytes >> 4) << 32) | (static_cast<Descriptor>(leading_bytes >> 4) << 16)
+         | ((shared_address(tile) & 0x3FFFF) >> 4);
+}
+
+// Orders what the warpgroup did with accumulators and operands before the next wgmma. Called by all of its threads (PTX ISA,
+// wgmma.fence; sm_90a).
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a in rows along K, b in rows along N.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n128k16_f32_f16_b_along_n(
+    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, accumulate, 1, 1, 0, 1;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
+          "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
+          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
+          "+f"(sums[15][0]), "+f"(sums[15][1]), "+f"(sums[16][0]), "+f"(sums[16][1]), "+f"(sums[17][0]), "+f"(sums[17][1]),
+          "+f"(sums[18][0]), "+f"(sums[18][1]), "+f"(sums[19][0]), "+f"(sums[19][1]), "+f"(sums[20][0]), "+f"(sums[20][1]),
+          "+f"(sums[21][0]), "+f"(sums[21][1]), "+f"(sums[22][0]), "+f"(sums[22][1]), "+f"(sums[23][0]), "+f"(sums[23][1]),
+          "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[26][0]), "+f"(sums[26][1]),
+          "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[29][0]), "+f"(sums[29][1]),
+          "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[31][0]), "+f"(sums[31][1])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
+// sm_90a).
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
+
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half a_tile[4096];         // operand of matmul.py:51: [128, 32], rows in 16-byte chunks, swizzled
-    alignas(128) __half b_tile[4096];         // operand of matmul.py:51: [32, 128], rows in 16-byte chunks, swizzled
-    alignas(16) __half exchange[16384];       // scratch of matmul.py:58
+    union {  // never alive at the same time
+        alignas(512) __half a_tile[4096];         // operand of matmul.py:52: [128, 32], rows in 16-byte chunks, swizzled
+        alignas(16) __half exchange[16384];       // scratch of matmul.py:59
+    };
+    alignas(1024) __half b_tile[4096];        // operand of matmul.py:52: [32, 128], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 49152, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 40960, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -138,21 +175,21 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // pid = tl.program_id(0)                                                           matmul.py:34
+    // pid = tl.program_id(0)                                                           matmul.py:35
     const int pid = blockIdx.x;
-    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:35
+    // tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)                      matmul.py:36
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 127) / 128;
-    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:36
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                   matmul.py:37
     const int first_m = pid / (8 * tiles_n) * 8;
-    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:37
+    // group_m = min(tiles_m - first_m, GROUP_M)                                        matmul.py:38
     const int group_m = min(tiles_m - first_m, 8);
-    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:38
+    // pid_m = first_m + pid % (GROUP_M * tiles_n) % group_m                            matmul.py:39
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
-    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:39
+    // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:40
     const int pid_n = pid % (8 * tiles_n) / group_m;
 
-    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:48
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     Vector<float, 2> acc[64];
     #pragma unroll
     for (int run = 0; run < 64; ++run)
@@ -162,10 +199,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     long long a_ptrs_offset = 0ll;
     long long b_ptrs_offset = 0ll;
 
-    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:44
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
     const int k_ = thread % 4 * 8;
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols = pid_n * 128 + thread % 16 * 8;
     const int cols_2 = cols % N;
     for (int step = 0; step < (K + 31) / 32; ++step) {
@@ -174,10 +211,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // tile [128, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 4, k < 8
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:42
+            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:43
             const int rows = pid_m * 128 + thread / 4 + 32 * run;
             const int rows_2 = rows % M;
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:49
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             a_tile[run] = load_vector_nc_if<uint4>(k_ < K - step * 32, a + rows_2 * stride_am + k_ + a_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
         }
         Vector<__half, 8> b_tile[4];
@@ -185,79 +222,72 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // tile [32, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 4, k < 8
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:44
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
             const int k_3 = thread / 16 + 8 * run;
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:50
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
             b_tile[run] = load_vector_nc_if<uint4>(k_3 < K - step * 32, b + k_3 * stride_bk + cols_2 + b_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
         }
-        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
 
-        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:51
+        // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.a_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], a_tile[run]);
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.b_tile[thread / 8 % 2 * 2048 + thread / 16 * 64 + ((thread % 8) ^ (thread / 16)) * 8 + 512 * run], b_tile[run]);
+        fence_async_proxy();  // shows what was written to the scratch `a_tile` and the scratch `b_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+        const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile, 16, 512);  // rows along K
+        const Descriptor b_tile_first = wgmma_descriptor<128>(shared.b_tile, 4096, 1024);  // rows along N
+        wgmma_fence();
         #pragma unroll
-        for (int step_2 = 0; step_2 < 2; ++step_2) {
-            unsigned a_tile_part[4][4];  // rows of this warp
+        for (int step_2 = 0; step_2 < 2; ++step_2)
             #pragma unroll
-            for (int row = 0; row < 4; ++row)
-                ldmatrix_x4(a_tile_part[row], &shared.a_tile[thread / 64 * 2048 + 512 * row + thread % 16 * 32 + ((2 * step_2) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
-            unsigned b_tile_part[4][4];  // columns of this warp, two fragments a time
-            #pragma unroll
-            for (int column = 0; column < 4; ++column)
-                ldmatrix_x4_trans(b_tile_part[column], &shared.b_tile[thread / 32 % 2 * 2048 + 1024 * step_2 + thread % 16 * 64 + ((2 * column) ^ (thread % 8) ^ (thread / 16 % 2)) * 8]);
-            #pragma unroll
-            for (int row = 0; row < 4; ++row)
-                #pragma unroll
-                for (int column = 0; column < 8; ++column)
-                    mma_m16n8k16_f32_f16(&acc[16 * row + 2 * column], a_tile_part[row], &b_tile_part[column / 2][column % 2 * 2]);
-        }
+            for (int row = 0; row < 2; ++row)
+                wgmma_m64n128k16_f32_f16_b_along_n(&acc[32 * row], a_tile_first + 256 * row + 2 * step_2, b_tile_first + 128 * step_2, true);
+        wgmma_commit();
+        wgmma_wait<0>();
 
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:48
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
         a_ptrs_offset += 32ll;
         b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
     Vector<__half, 2> acc_2[64];
 
-    // tile [128, 128]: row = thread / 64 * 64 + thread / 4 % 8 + run / 16 * 16 + run % 2 * 8, column = thread / 32 % 2 * 64 + thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 64, k < 2
+    // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run / 32 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 16 * 8 + k;  run < 64, k < 2
     #pragma unroll
     for (int run = 0; run < 64; ++run) {
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
 
-    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:58
+    // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         Vector<__half, 8> packed;
         #pragma unroll
-        for (int k = 0; k < 8; ++k)
-            packed[k] = acc_2[run / 8 * 32 + run % 8 * 2 + k / 4 * 16 + k / 2 % 2][k % 2];
+        for (int k = 0; k < 8; ++k) packed[k] = acc_2[2 * run + k / 4 * 32 + k / 2 % 2][k % 2];
         store_vector(&shared.exchange[(thread ^ (run % 8)) * 8 + run % 8 * 2048 + run / 8 * 1024], packed);
     }
     __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> acc_converted[16];
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[thread % 8 * 2048 + thread / 8 % 2 * 256 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + run / 4 % 2 * 1024 + run / 8 * 512]);
+        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[thread % 8 * 2048 + thread / 8 % 2 * 1024 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + run / 4 * 256]);
         #pragma unroll
         for (int k = 0; k < 8; ++k)
-            acc_converted[run / 4 * 4 + k / 2][run % 4 * 2 + k % 2] = unpacked[k];
+            acc_converted[run / 4 * 2 + k / 4 * 8 + k / 2 % 2][run % 4 * 2 + k % 2] = unpacked[k];
     }
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:43
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
     const int cols_3 = pid_n * 128 + thread % 16 * 8;
     // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:42
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
         const int rows = pid_m * 128 + thread / 16 + 8 * run;
-        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:58
+        // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }
 }

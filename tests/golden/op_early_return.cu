@@ -22,10 +22,10 @@ early_return(const int* x, int* out, const int n)
     // value = tl.load(x + p)                                                         control.py:258
     const int value = x[p];
     // if value < 0:                                                                  control.py:259
-    if (value >= 0) {
-        // tl.store(out + p, value + tl.sum(i, axis=0))                               control.py:262
-        int i_sum = thread;
-        i_sum = __reduce_add_sync(0xffffffffu, i_sum);
-        if (thread == 0) out[p] = value + i_sum;
-    }
+    if (value < 0) return;
+
+    // tl.store(out + p, value + tl.sum(i, axis=0))                                   control.py:262
+    int i_sum = thread;
+    i_sum = __reduce_add_sync(0xffffffffu, i_sum);
+    if (thread == 0) out[p] = value + i_sum;
 }

@@ -1,4 +1,4 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:56 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:73 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -70,7 +70,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:60
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:77
 };
 static_assert(sizeof(Shared) <= 512, "the launch contract gives the CTA this much shared memory");
 
@@ -83,21 +83,21 @@ copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, 
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:58
+    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:75
     const long long E_wide = static_cast<long long>(E);
     const long long value = static_cast<long long>(B * C * D * E);
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:61
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
     const long long axis2_left = static_cast<long long>(C);
     const long long axis0_left = static_cast<long long>(A) - 1ll;
     const long long axis1_left = static_cast<long long>(B) - 2ll;
     const long long axis3_left = static_cast<long long>(D) - 1ll;
     const long long axis4_left = E_wide - 4ll;
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:62
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
     short* const view = &shared.tile[0][0][0][0];
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:61
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
     Vector<short, 2> x_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -107,7 +107,7 @@ copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, 
     fence_async_proxy();  // shows what was written to `tile` to the copy engine
     __syncthreads();  // orders the stores to `tile` before the loads of it
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:62
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
     if (thread == 0) {
         tma_store_3d(&out_map, view, 0, 0, 3);
         tma_store_commit();

@@ -1,4 +1,4 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:56 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:73 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 640 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -82,8 +82,8 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:60
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:61
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:77
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:78
 };
 static_assert(sizeof(Shared) <= 640, "the launch contract gives the CTA this much shared memory");
 
@@ -101,14 +101,14 @@ copy_blocks(const __grid_constant__ TensorMap x_map, const __grid_constant__ Ten
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:61
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 512);
         tma_load_5d(shared.tile, &x_map, &shared.tile_landed, 8, 1, 0, 2, 1);
     }
     mbarrier_wait(&shared.tile_landed, 0);
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:62
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
     short* const view = &shared.tile[0][0][0][0];
     if (thread == 0) {
         tma_store_3d(&out_map, view, 0, 0, 3);

@@ -2,7 +2,7 @@
 //
 //   target    sm_90a, 128 threads per CTA, 2176 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      row i32, col i32
+//   args      x *fp32 align 16, M i32, N i32, row i32, col i32
 //   maps      x_map of x: fp32, shape (M, N), strides (N, 1), box (16, 32), NaN outside
 //             out_map of out: fp32, shape (M - 1, N), strides (N, 1), box (16, 32)
 //   constants BM = 16, BN = 32, MMA = False, PADDING = 'nan'
@@ -14,10 +14,24 @@ using Barrier = unsigned long long;                      // one mbarrier object
 // What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
 __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
+// ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
+__device__ __forceinline__ float load_nc_if(bool condition, const float* pointer, float other)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.f32 %0, [%1];\n\t}"
+        : "+f"(other)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return other;
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -55,6 +69,12 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// A NaN.
+__device__ __forceinline__ float quiet_nan()
+{
+    return __int_as_float(0x7fc00000);
+}
+
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
 // outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
 // cp.async.bulk.tensor; sm_90).
@@ -90,8 +110,8 @@ static_assert(sizeof(Shared) <= 2176, "the launch contract gives the CTA this mu
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_boxes(const int row, const int col, const __grid_constant__ TensorMap x_map,
-           const __grid_constant__ TensorMap out_map)
+copy_boxes(const float* __restrict__ x, const int M, const int N, const int row, const int col,
+           const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -102,6 +122,9 @@ copy_boxes(const int row, const int col, const __grid_constant__ TensorMap x_map
     }
     __syncthreads();  // all threads see the barriers set up
 
+    // source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN], padd ...  tensor_copies.py:21
+    const long long N_wide = static_cast<long long>(N);
+
     // i, j = tl.program_id(0) * BM, tl.program_id(1) * BN                       tensor_copies.py:24
     const int pid_x = blockIdx.x;
     const int i = pid_x * 16;
@@ -109,11 +132,30 @@ copy_boxes(const int row, const int col, const __grid_constant__ TensorMap x_map
     const int j = pid_y * 32;
 
     // tle.gpu.copy(source, tile, [BM, BN], [i + row, j + col])                  tensor_copies.py:25
-    if (thread == 0) {
-        mbarrier_expect_bytes(&shared.tile_landed, 2048);
-        tma_load_2d(shared.tile, &x_map, &shared.tile_landed, j + col, i + row);
+    const bool fits_engine = ((j + col) & 3) == 0;
+    if (fits_engine) {
+        if (thread == 0) {
+            mbarrier_expect_bytes(&shared.tile_landed, 2048);
+            tma_load_2d(shared.tile, &x_map, &shared.tile_landed, j + col, i + row);
+        }
+        mbarrier_wait(&shared.tile_landed, 0);
+    } else {
+        const long long value = static_cast<long long>(i + row);
+        const long long rows_left = static_cast<long long>(M) - value;
+        const long long value_2 = static_cast<long long>(j + col);
+        const long long cols_left = N_wide - value_2;
+
+        // tile [16, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 4
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            const float x_value = load_nc_if(thread / 32 + 4 * run < rows_left && value + thread / 32 + 4 * run >= 0ll && thread % 32 < cols_left && value_2 + thread % 32 >= 0ll, x + value * N_wide + value_2 + (thread / 32 + 4 * run) * N_wide + thread % 32, quiet_nan());
+
+            // tle.gpu.copy(source, tile, [BM, BN], [i + row, j + col])          tensor_copies.py:25
+            shared.tile[thread / 32 + 4 * run][thread % 32] = x_value;
+        }
     }
-    mbarrier_wait(&shared.tile_landed, 0);
+    fence_async_proxy();  // shows what was written to `tile` to the copy engine
+    __syncthreads();  // orders the stores to `tile` before the loads of it
 
     // tle.gpu.copy(tile, target, [BM, BN], [i, j])                              tensor_copies.py:26
     if (thread == 0) {

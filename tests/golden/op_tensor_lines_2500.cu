@@ -1,4 +1,4 @@
-// copy_lines.cu: emitted by tle2cuda from tensor_copies.py:43 (copy_lines). Do not edit.
+// copy_lines.cu: emitted by tle2cuda from tensor_copies.py:60 (copy_lines). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 2176 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -109,9 +109,9 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float line[256];             // tensor_copies.py:47
-    alignas(16) float exchange[256];          // scratch of tensor_copies.py:51
-    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:49
+    alignas(128) float line[256];             // tensor_copies.py:64
+    alignas(16) float exchange[256];          // scratch of tensor_copies.py:68
+    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:66
 };
 static_assert(sizeof(Shared) <= 2176, "the launch contract gives the CTA this much shared memory");
 
@@ -130,14 +130,14 @@ copy_lines(const int n, const __grid_constant__ TensorMap x_map,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:48
+    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:65
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     unsigned line_landed_phase = 0;
     for (int start = pid_x * 256; start < n; start += num_programs_x * 256) {
         if (thread == 0) tma_store_wait_read();  // the copy engine has read `line`
 
-        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:49
+        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:66
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.line_landed, 1024);
             tma_load_hinted_1d(shared.line, &x_map, &shared.line_landed, start, EVICT_FIRST);
@@ -145,10 +145,10 @@ copy_lines(const int n, const __grid_constant__ TensorMap x_map,
         mbarrier_wait(&shared.line_landed, line_landed_phase);
         line_landed_phase ^= 1;
 
-        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:50
+        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:67
         const Vector<float, 2> value = load_vector<2>(&shared.line[2 * thread]);
 
-        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:51
+        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:68
         Vector<float, 2> product;
         #pragma unroll
         for (int k = 0; k < 2; ++k) product[k] = value[k] * 2.0f;
@@ -168,7 +168,7 @@ copy_lines(const int n, const __grid_constant__ TensorMap x_map,
         fence_async_proxy();  // shows what was written to `line` to the copy engine
         __syncthreads();  // orders the accesses to `line` and the scratch `exchange` before it and after it
 
-        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:52
+        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:69
         if (thread == 0) {
             tma_store_1d(&out_map, shared.line, start);
             tma_store_commit();

@@ -38,9 +38,28 @@ def test_operands_lie_apart_from_bank_conflicts() -> None:
 )
 def test_machine_code_of_the_tutorial(tile: tuple[int, int, int], warps: int, products: int, loads: int) -> None:
     """As many matrix loads as a warp's rows and columns need, each fragment once; nothing in local memory."""
-    sizes = ", ".join(map(str, tile))
-    signature = f"*fp16:16, *fp16:16, *fp16:16, {'i32:16, ' * 4}1, i32:16, 1, i32:16, 1, {sizes}, 8"
-    compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=warps, arch="sm_90a")
-    opcodes = re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]+)", compiled.asm["sass"])
+    opcodes = _opcodes(tile, warps, "sm_90")
     found = {name: opcodes.count(name) for name in ("HMMA", "LDSM", "LDL", "STL")}
     assert found == {"HMMA": products, "LDSM": loads, "LDL": 0, "STL": 0}
+
+
+@pytest.mark.skipif(toolkit.find_tool("nvdisasm") is None, reason="nvdisasm is not installed")
+@pytest.mark.parametrize(
+    ("tile", "warps", "products"), [((128, 128, 32), 4, 4), ((128, 128, 64), 8, 4), ((128, 256, 64), 8, 4)]
+)
+def test_machine_code_of_warpgroups(tile: tuple[int, int, int], warps: int, products: int) -> None:
+    """One instruction for each step along K and block of 64 rows, its descriptors in uniform registers all along."""
+    opcodes = _opcodes(tile, warps, "sm_90a")
+    found = {name: opcodes.count(name) for name in ("HGMMA", "HMMA", "LDSM", "LDL", "STL")}
+    assert found == {"HGMMA": products, "HMMA": 0, "LDSM": 0, "LDL": 0, "STL": 0}
+    first = opcodes.index("HGMMA")
+    last = len(opcodes) - 1 - opcodes[::-1].index("HGMMA")
+    assert "R2UR" not in opcodes[first:last], "descriptors are moved between products"
+
+
+def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
+    """The machine code of the tutorial's product."""
+    sizes = ", ".join(map(str, tile))
+    signature = f"*fp16:16, *fp16:16, *fp16:16, {'i32:16, ' * 4}1, i32:16, 1, i32:16, 1, {sizes}, 8"
+    compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=warps, arch=arch)
+    return re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9]+)", compiled.asm["sass"])

@@ -40,6 +40,23 @@ def copy_boxes_anywhere(
 
 
 @tle2cuda.jit
+def copy_corners(x, rows, cols, out, M, N, BM: tl.constexpr, BN: tl.constexpr, ON: tl.constexpr):
+    """Boxes at rows and columns out of memory, loaded and stored: the engine takes some of them."""
+    source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    tile = tle.gpu.alloc([BM, BN], x.dtype.element_ty, nv_mma_shared_layout=False)
+    landed = tle.gpu.alloc_barriers(num_barriers=1, expect_bytes=BM * BN * 4)
+    for k in range(M // BM):
+        row, col = tl.load(rows + k), tl.load(cols + k)
+        if ON:
+            tle.gpu.copy(source, tile, [BM, BN], [k * BM, col], barrier=landed)
+            tle.gpu.barrier_wait(landed, phaseIdx=k)
+        else:
+            tle.gpu.copy(source, tile, [BM, BN], [k * BM, col])
+        tle.gpu.copy(tile, target, [BM, BN], [row, col])
+
+
+@tle2cuda.jit
 def copy_lines(x, out, n, BLOCK: tl.constexpr):
     """Rank 1, through registers and back, in a loop: the buffer is filled again."""
     source = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
@@ -213,6 +230,27 @@ def _register_boxes() -> None:
     _case("boxes_f32_mma", *_boxes(20, 300, 2, 40, np.float32, (8, 256), "zero", MMA=True))
 
 
+def _register_corners() -> None:
+    rows = np.array([-3, 8, 16, 30, 36], np.int32)
+    cols = np.array([4, 3, -2, 16, -8], np.int32)
+
+    def corners(inputs: Inputs) -> Mapping[str, Array]:
+        x, out = inputs["x"], inputs["out"].copy()
+        for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
+            box = _box(x, (k * 8, col), (8, 16))
+            for i, j in np.ndindex(8, 16):
+                if 0 <= row + i < 40 and 0 <= col + j < 24:
+                    out[row + i, col + j] = box[i, j]
+        return {"out": out}
+
+    def make(rng: np.random.Generator) -> Inputs:
+        arrays = {"x": numbers(rng, (40, 24), np.float32), "rows": rows, "cols": cols}
+        return {**arrays, "out": poison((40, 24), np.float32), "M": 40, "N": 24}
+
+    for label, on in (("", False), ("_on_barriers", True)):
+        _case(f"corners{label}", copy_corners, make, corners, {"BM": 8, "BN": 16, "ON": on})
+
+
 def _register_others() -> None:
     def lines(inputs: Inputs) -> Mapping[str, Array]:
         x = inputs["x"]
@@ -331,4 +369,5 @@ def _register_others() -> None:
 
 
 _register_boxes()
+_register_corners()
 _register_others()

@@ -54,6 +54,20 @@ def sums_of_every_fourth(x, out, N: tl.constexpr, APART: tl.constexpr):
     tl.store(out + i, tl.cumsum(tl.load(x + i), 0))
 
 
+@tle2cuda.jit
+def products_of_rows(x, y, at, out, n, stride, N: tl.constexpr):
+    i = tl.arange(0, N)
+    rows = tl.load(at + i)
+    is_real = rows < n
+    a_ptrs = x + (rows // 8).to(tl.int64)[:, None] * stride + i[None, :]
+    total = tl.zeros((N, N), tl.float32)
+    for step in range(n):
+        if step % 3 != 1:
+            a = tl.load(a_ptrs, mask=is_real[:, None] & (i[None, :] < stride), other=0.0)
+            total = tl.dot(a, tl.load(y + i[:, None] * N + i[None, :]), total)
+    tl.store(out + rows.to(tl.int64)[:, None] * stride + i[None, :], total.to(tl.float16), mask=is_real[:, None])
+
+
 def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
     """The operations of a kernel after all passes."""
     specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
@@ -102,3 +116,10 @@ def test_a_scan_of_what_lies_apart_in_memory_has_neighbours_in_lanes():
         assert conversions(ops) == 0
         (scan,) = (op for op in ops if op.name == "scan")
         assert scan.result.type.layout.lanes[0] == (first_lane,)
+
+
+def test_what_a_loop_does_not_change_is_moved_in_front_of_it_though_a_branch_of_the_loop_wants_it():
+    constants = {"N": 64}
+    ops = laid_out(products_of_rows, "*fp16:16, *fp16:16, *i32:16, *fp16:16, i32, i32:16", constants)
+    in_loop = [op for loop in ops if loop.name == "for" for region in loop.regions for op in walk(region)]
+    assert conversions(ops) and not conversions(in_loop)

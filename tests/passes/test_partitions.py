@@ -70,9 +70,16 @@ def test_index_tiles_and_pointers_are_made_again() -> None:
     assert not any(op.name == "alloc" for op in kernel.body.ops)
 
 
-def test_what_was_loaded_is_handed_over() -> None:
+def test_scalars_that_the_kernel_never_writes_are_loaded_again() -> None:
     maker = TaskMaker(2)
-    count = maker.load(maker.x)
+    kernel, site = closed(workers_use(maker, maker.row(maker.y, maker.load(maker.x))))
+    assert names(site.regions[1]).count("load") == 1
+    assert captured(kernel, site.regions[1]) == {"argument"}
+
+
+def test_what_was_loaded_and_may_change_is_handed_over() -> None:
+    maker = TaskMaker(2)
+    count = maker.load(maker.y)  # which the worker writes
     kernel, site = closed(workers_use(maker, count, maker.op("add", (count, maker.constant(1)), I32)))
     assert names(kernel.body)[-5:] == ["constant", "local_ptr", "store", "warp_specialize", "yield"]
     assert names(site.regions[1]).count("load") == 1, "one value travels, the sum of it is made again"
@@ -92,7 +99,7 @@ def test_tiles_in_registers_are_handed_over_whole() -> None:
 
 def test_an_index_tile_of_a_loaded_scalar_takes_the_scalar_along() -> None:
     maker = TaskMaker(2)
-    pointers = maker.row(maker.y, maker.load(maker.x))
+    pointers = maker.row(maker.y, maker.load(maker.y))
     kernel, site = closed(workers_use(maker, pointers))
     (alloc,) = [op for op in kernel.body.ops if op.name == "alloc"]
     assert alloc.result.type.shape == (1,)

@@ -73,6 +73,18 @@ def test_scratch_shares_bytes_only_where_barriers_already_keep_it_apart() -> Non
     assert shared.total_bytes == 32
 
 
+def test_a_union_is_padded_to_its_alignment_as_in_cpp() -> None:
+    maker = KernelMaker()
+    first, second = (maker.alloc(n, 4, scratch=True) for n in ("first", "second"))
+    wide = maker.op("alloc", (), BufferType((4,), I32), name="wide", scratch=True, alignment_bytes=128)
+    for scratch in (first, second, wide):
+        reduce_with(maker, scratch)
+    shared = shared_map.shared_map(shared_map.run(barriers.run(maker.kernel())))
+    places = {e.name: (e.union_group, e.offset_bytes) for e in shared.entries}
+    assert places == {"first": (0, 0), "wide": (0, 0), "second": (None, 128)}
+    assert shared.total_bytes == 256
+
+
 def test_user_buffers_stay_members_of_their_own() -> None:
     maker = KernelMaker()
     a, b = maker.alloc("a"), maker.alloc("b")

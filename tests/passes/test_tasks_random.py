@@ -49,16 +49,21 @@ def test_no_execution_has_a_race(seed: int) -> None:
     assert not faults(kernel, random.Random(seed))
 
 
+def is_for_global_memory(op: Op) -> bool:
+    return op.attrs.get("space") == "global" or op.attrs.get("reason") == barriers.UNNAMED_REASON
+
+
 def test_most_of_what_is_put_in_is_needed() -> None:
     """Left out one by one: nearly every fence and wait is missed in an execution, and most barriers.
 
-    Of the rest, what orders two tasks through a pipe orders the threads of each by the way.
+    Of the rest, what orders two tasks through a pipe orders the threads of each by the way. What is put in for global
+    memory counts for nothing here, where executions are watched in shared memory.
     """
     put_in: dict[str, int] = {}
     missed: dict[str, int] = {}
     for seed in range(30):
         kernel = ordered(RandomTasks(seed, least_trips=4).kernel())
-        for op in [op for op in walk(kernel.body) if op.name in ADDED]:
+        for op in [op for op in walk(kernel.body) if op.name in ADDED and not is_for_global_memory(op)]:
             put_in[op.name] = put_in.get(op.name, 0) + 1
             missed[op.name] = missed.get(op.name, 0) + bool(faults(without(kernel, op), random.Random(seed)))
     assert set(put_in) == set(ADDED)

@@ -30,54 +30,105 @@ def traced(folder: pathlib.Path, body: str, target: str = "sm_90a") -> Kernel:
     return trace_text("\n".join(lines) + "\n", folder, _SIGNATURE, arch=target)
 
 
-def by_engine(kernel: Kernel, name: str) -> bool:
-    """Whether a copy is left after the pass; the interpreter knows the same of the kernel as it was traced."""
+ENGINE, POINTERS, ASKED = "by the engine", "by loads and stores", "asked when it runs"
+
+
+def way(kernel: Kernel, name: str) -> str:
+    """How a copy is made; the interpreter knows of the kernel as it was traced which copies the engine surely makes."""
     made = tensor_maps.run(canonicalise.run(kernel))
     left = any(op.name == name for op in walk(made.body))
-    assert left == any(op.name == name for op in tensor_maps.engine_copies(kernel))
-    return left
+    is_asked = any(op.attrs.get("is_substitute") for op in walk(made.body))
+    assert (left and not is_asked) == any(op.name == name for op in tensor_maps.engine_copies(kernel))
+    return ASKED if is_asked else ENGINE if left else POINTERS
 
 
-LOADS = {  # innermost offset: whether the copy engine does it
-    "0": True,
-    "8": True,
-    "-8": True,
-    "7": False,
-    "-4": False,
-    "m": True,
-    "pid * 32": True,
-    "pid * 32 + 4": False,
-    "4 - pid * 8": False,
-    "(n + 8) * 3": True,
-    "pid * 6 + 1": False,
-    "pid * 6 + 2": True,  # right for every fourth program
-    "m * 8 + 3": False,
-    "m * 3 + 8": True,
-    "m * m + 8": True,
-    "(m * 2 + 1) * (pid * 4 + 1)": False,
-    "(m.to(tl.int64) * 8 + 12).to(tl.int32)": False,
+LOADS = {  # innermost offset: how a load is made
+    "0": ENGINE,
+    "8": ENGINE,
+    "-8": ENGINE,
+    "7": POINTERS,
+    "-4": POINTERS,
+    "m": ASKED,
+    "tl.multiple_of(m, 8)": ENGINE,
+    "pid * 32": ENGINE,
+    "pid * 32 + 4": POINTERS,
+    "4 - pid * 8": POINTERS,
+    "(n + 8) * 3": ENGINE,
+    "pid * 6 + 1": POINTERS,
+    "pid * 6 + 2": ASKED,  # right for every fourth program
+    "m * 8 + 3": POINTERS,
+    "m * 3 + 8": ASKED,
+    "m * m + 8": ASKED,
+    "(m * 2 + 1) * (pid * 4 + 1)": POINTERS,
+    "(m.to(tl.int64) * 8 + 12).to(tl.int32)": POINTERS,
 }
 
 
 @pytest.mark.parametrize("offset", LOADS)
-def test_innermost_offsets(offset: str, tmp_path: pathlib.Path) -> None:
-    for text, name in (("desc, tile", "tma_load"), ("tile, desc", "tma_store")):
-        kernel = traced(tmp_path, f"tle.gpu.copy({text}, [8, 32], [pid, {offset}])")
-        assert by_engine(kernel, name) == (LOADS[offset] and (name == "tma_load" or not offset.startswith("-")))
+def test_innermost_offsets_of_loads(offset: str, tmp_path: pathlib.Path) -> None:
+    kernel = traced(tmp_path, f"tle.gpu.copy(desc, tile, [8, 32], [pid, {offset}])")
+    assert way(kernel, "tma_load") == LOADS[offset]
+
+
+STORES = {  # row and innermost offset: how a store is made
+    "0, 0": ENGINE,
+    "0, -8": POINTERS,
+    "0, 7": POINTERS,
+    "-1, 0": POINTERS,
+    "-1 - pid, 0": POINTERS,
+    "m, 0": ASKED,
+    "pid - 3, 0": ASKED,
+    "0, m * 8": ASKED,
+    "pid, pid * 32": ENGINE,
+    "pid * 8 + tl.num_programs(0), n": ENGINE,
+    "pid // tl.cdiv(n, 32) * 8, pid % tl.cdiv(n, 32) * 32": ENGINE,
+    "pid // m, 0": ENGINE,
+    "pid // -3, 0": ASKED,
+    "tl.maximum(m, 0), 0": ENGINE,
+    "tl.minimum(pid, m), 0": ASKED,
+    "tl.minimum(pid, n), 0": ENGINE,
+    "m & 7, 0": ENGINE,
+    "tl.load(x).to(tl.int32), 0": ASKED,
+    "tl.where(m > 3, pid, n), 0": ENGINE,
+}
+
+
+@pytest.mark.parametrize("offsets", STORES)
+def test_offsets_of_stores(offsets: str, tmp_path: pathlib.Path) -> None:
+    kernel = traced(tmp_path, f"tle.gpu.copy(tile, desc, [8, 32], [{offsets}])")
+    assert way(kernel, "tma_store") == STORES[offsets]
+
+
+def test_what_is_assumed_is_not_asked(tmp_path: pathlib.Path) -> None:
+    ways = {"m >= 0": ENGINE, "m > -1": ENGINE, "0 <= m": ENGINE, "m >= -1": ASKED, "m < 5": ASKED}
+    for said, expected in ways.items():
+        kernel = traced(tmp_path, f"tl.assume({said})\ntle.gpu.copy(tile, desc, [8, 32], [m, 0])")
+        assert way(kernel, "tma_store") == expected, said
 
 
 def test_offsets_that_a_loop_counts(tmp_path: pathlib.Path) -> None:
-    for bounds, expected in (("0, n, 32", True), ("4, n, 32", False), ("pid * 8 + 2, n, 16", False), ("0, n, 4", True)):
+    for bounds, expected in (
+        ("0, n, 32", ENGINE),
+        ("4, n, 32", POINTERS),
+        ("pid * 8 + 2, n, 16", POINTERS),
+        ("0, n, 4", ASKED),
+        ("m, n, 8", ASKED),
+    ):
         kernel = traced(tmp_path, f"for j in range({bounds}):\n    tle.gpu.copy(desc, tile, [8, 32], [0, j])")
-        assert by_engine(kernel, "tma_load") == expected, bounds
+        assert way(kernel, "tma_load") == expected, bounds
 
 
-@pytest.mark.parametrize(
-    ("row", "expected"), [("0", True), ("-1", False), ("m", True), ("pid - 3", True), ("-1 - pid", False)]
-)
-def test_rows_of_stores(row: str, expected: bool, tmp_path: pathlib.Path) -> None:
-    assert by_engine(traced(tmp_path, f"tle.gpu.copy(tile, desc, [8, 32], [{row}, 0])"), "tma_store") == expected
-    assert by_engine(traced(tmp_path, f"tle.gpu.copy(desc, tile, [8, 32], [{row}, 0])"), "tma_load")
+def test_rows_that_a_loop_counts(tmp_path: pathlib.Path) -> None:
+    ways = {"pid, n, tl.num_programs(0)": ENGINE, "m, n, 8": ASKED, "n, 0, -8": ENGINE, "n, -9, -8": ASKED}
+    for bounds, expected in ways.items():
+        kernel = traced(tmp_path, f"for i in range({bounds}):\n    tle.gpu.copy(tile, desc, [8, 32], [i, 0])")
+        assert way(kernel, "tma_store") == expected, bounds
+
+
+def test_rows_that_a_loop_carries(tmp_path: pathlib.Path) -> None:
+    for step, expected in (("8", ENGINE), ("m", ASKED)):
+        lines = ("row = pid", "for _ in range(n):", "    tle.gpu.copy(tile, desc, [8, 32], [row, 0])", f"    row += {step}")
+        assert way(traced(tmp_path, "\n".join(lines)), "tma_store") == expected, step
 
 
 @pytest.mark.parametrize(
@@ -115,47 +166,22 @@ def said(kernel: Kernel, m: int) -> str:
 
 _FILL = "tl.store(tle.gpu.local_ptr(tile), tl.zeros([8, 32], tl.float16))\n"
 
-REFUSED = {
-    ("desc, tile, [8, 32], [0, m]", 5): """\
-copy: offset 1 is 5, 10 bytes, no multiple of the 16 bytes that the copy engine counts in
 
-  10 |     tle.gpu.copy(desc, tile, [8, 32], [0, m])
-     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  program id (0, 0, 0)
-  copy of [8, 32] at [0, 5] for sm_90a
-  help: as a tl.constexpr, such an offset makes the compiler copy by loads and stores""",
-    ("tile, desc, [8, 32], [0, m]", -4): """\
-copy: offset 1 is -4, -8 bytes, no multiple of the 16 bytes that the copy engine counts in
-
-  10 |     tle.gpu.copy(tile, desc, [8, 32], [0, m])
-     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  program id (0, 0, 0)
-  copy of [8, 32] at [0, -4] for sm_90a
-  help: as a tl.constexpr, such an offset makes the compiler copy by loads and stores""",
-    ("tile, desc, [8, 32], [0, m]", -8): """\
-copy: offset 1 is -8, -16 bytes, and the copy engine stores nothing at negative offsets
-
-  10 |     tle.gpu.copy(tile, desc, [8, 32], [0, m])
-     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  program id (0, 0, 0)
-  copy of [8, 32] at [0, -8] for sm_90a
-  help: as a tl.constexpr, such an offset makes the compiler copy by loads and stores""",
-    ("tile, desc, [8, 32], [m, 0]", -3): """\
+def test_the_interpreter_refuses_what_faults(tmp_path: pathlib.Path) -> None:
+    text = said(traced(tmp_path, f"{_FILL}tle.gpu.copy(tile, desc, [8, 32], [(pid + 9) // m, 0])"), -3)
+    place, _, rest = text.partition(": ")
+    assert place.endswith("k.py:10:5")
+    assert (
+        rest
+        == """\
 copy: offset 0 is -3, -192 bytes, and the copy engine stores nothing at negative offsets
 
-  10 |     tle.gpu.copy(tile, desc, [8, 32], [m, 0])
-     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  10 |     tle.gpu.copy(tile, desc, [8, 32], [(pid + 9) // m, 0])
+     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   program id (0, 0, 0)
   copy of [8, 32] at [-3, 0] for sm_90a
-  help: as a tl.constexpr, such an offset makes the compiler copy by loads and stores""",
-}
-
-
-@pytest.mark.parametrize(("copy", "m"), REFUSED)
-def test_the_interpreter_refuses_what_faults(copy: str, m: int, tmp_path: pathlib.Path) -> None:
-    text = said(traced(tmp_path, f"{_FILL}tle.gpu.copy({copy})"), m)
-    place, _, rest = text.partition(": ")
-    assert place.endswith("k.py:10:5") and rest == REFUSED[copy, m]
+  help: the compiler takes quotients by a variable for natural numbers"""
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,6 +191,9 @@ def test_the_interpreter_refuses_what_faults(copy: str, m: int, tmp_path: pathli
         ("desc, tile, [8, 32], [m, 0]", -3, "sm_90a"),
         ("tile, desc, [8, 32], [0, m]", 40, "sm_90a"),
         ("tile, desc, [8, 32], [m * 8 - 8, m * 8 + 3]", 0, "sm_90a"),  # by stores
+        ("desc, tile, [8, 32], [0, m]", 5, "sm_90a"),
+        ("tile, desc, [8, 32], [m, 0]", -3, "sm_90a"),
+        ("tile, desc, [8, 32], [0, m]", -8, "sm_90a"),
         ("desc, tile, [8, 32], [0, m]", 5, "sm_80"),
         ("tile, desc, [8, 32], [m, m]", -3, "sm_80"),
     ],

@@ -28,6 +28,7 @@ from functools import cached_property
 
 from tle2cuda.analysis.addresses import Addresses, Bytes
 from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.box_order import BoxOrder
 from tle2cuda.analysis.tasks import NOTHING, Uses, uses_of_others
 from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
@@ -37,6 +38,9 @@ from tle2cuda.layout import Layout
 
 _VIEWS = frozenset(("buffer_view", "local_ptr", "ptr_add", "splat", "broadcast", "expand_dims", "reshape", "trans", "hint"))
 """Operations whose first operand says where a pointer or buffer comes from."""
+
+_SEEN_OUTSIDE = frozenset(("asm_block", "grid_dependency", "cluster_barrier", "grid_barrier"))
+"""Operations by which CTAs may learn of each other, or that may do anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,8 @@ class Memory:
         self.kernel = kernel
         self.roots = Roots(kernel)
         self.definitions = definitions(kernel.body)
-        self.addresses = Addresses(axis_info(kernel), self.definitions)
+        self.info = axis_info(kernel)
+        self.addresses = Addresses(self.info, self.definitions)
         self.contested = _contested(kernel, self.roots)
         self.overlay = frozenset(overlay)
 
@@ -100,6 +105,29 @@ class Memory:
     def others(self) -> Mapping[Region, Uses]:
         """For each task, by its region, what the other tasks do to memory."""
         return uses_of_others(self.kernel, self.roots)
+
+    @cached_property
+    def engines(self) -> frozenset[Value | None]:
+        """Global memory that the copy engine accesses, and that somebody writes."""
+        found = [e for op in walk(self.kernel.body) for e in effects(op, self.roots) if not e.is_shared]
+        written = {e.root for e in found if e.kind != READ}
+        copied = {e.root for e in found if e.proxy == "async"}
+        if copied and None in {e.root for e in found}:
+            return frozenset(copied | {None})
+        return frozenset(copied & written)
+
+    def meets_others(self, op: Op) -> bool:
+        """Whether by an operation other CTAs may learn what this one did to such memory, or this one what others did."""
+        if not self.engines:
+            return False
+        if op.name in ("atomic_rmw", "atomic_cas"):
+            return op.attrs.get("sem") != "relaxed" and any(not effect.is_shared for effect in effects(op, self.roots))
+        return op.name in _SEEN_OUTSIDE and not op.attrs.get("pure")
+
+    @cached_property
+    def boxes(self) -> BoxOrder:
+        """What is known of the boxes of tensor copies."""
+        return BoxOrder(self.kernel, self.info)
 
     # ---- accesses ----
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from tle2cuda.analysis.accesses import Access, Memory, loads_copies, release
 from tle2cuda.analysis.tasks import DEFAULT_TASK, Task, regions_of_task, walk_task
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ARM, POLL, READ, SIGNAL, WAIT, CtaBarrier, Effect, effects, steps
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.effects import ARM, POLL, READ, SIGNAL, WAIT, CtaBarrier, Effect, effects, is_product, steps
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import SHARED, BufferType
@@ -130,9 +130,15 @@ class Hazards:
         self.count = len(self.accesses)
         self._in_flight = ((1 << 2 * self.count) - 1) << 2 * self.count
         self._copies = sum(1 << a.number for a in self.accesses if a.effect.op.name == "cp_async" and a.effect.is_shared)
+        # A warpgroup waits for all of a product, whichever of its warps asks: behind it none reads the operands any more.
+        self._settled = sum(1 << a.number for a in self.accesses if is_product(a.effect)) if self._is_warpgroup else 0
         self._mark_varying(self.body)
         self._mark_cleared(self.body)
         self.conflicts = [self._conflicts_with(access) for access in self.accesses]
+
+    @property
+    def _is_warpgroup(self) -> bool:
+        return self.task.warps == WARPGROUP_WARPS
 
     # ---- building the tree ----
 
@@ -146,7 +152,7 @@ class Hazards:
                 parts = tuple(self._sequence(r, here, inner_loops, inner_arms) for r in regions_of_task(op))
                 if op.name == "warp_specialize" or any(part.items for part in parts):
                     sequence.items.append(Item(op, index, (), parts))
-            elif (found := self._steps(op)) or op.name in _EVENTS:
+            elif (found := self._steps(op)) or op.name in _EVENTS or self.memory.meets_others(op):
                 sequence.items.append(Item(op, index, found))
         return sequence
 
@@ -205,7 +211,7 @@ class Hazards:
 
     def _matters(self, effect: Effect) -> bool:
         """Whether a barrier may have to stand before or behind an access."""
-        if effect.is_shared:
+        if effect.is_shared or effect.root in self.memory.engines:
             return True
         if self._has_releases and effect.pointer is not None and not effect.one_thread:
             return True  # an arrival may tell others that they may access it, too
@@ -317,7 +323,7 @@ class Hazards:
                 for later in bits(step):
                     if hit := pending & self.conflicts[later]:
                         report(hit, later, position)
-            pending |= (step & ~self._copies) | (step & self._copies) << 2 * self.count
+            pending |= (step & ~self._copies & ~self._settled) | (step & self._copies) << 2 * self.count
         return self._behind_event(item, pending)
 
     def at_start(self, op: Op, pending: int) -> int:

@@ -10,6 +10,9 @@ Beside barriers (`tle2cuda.analysis.placement`) three things order accesses to s
   the others of its task, an arrival those of other tasks. The CTA must not exit before.
 - What `cp_async` wrote counts from the `cp_async_wait` on.
 
+The same holds of global memory that the copy engine accesses and somebody writes, where boxes of tensors are not known to
+be apart (`tle2cuda.analysis.box_order`): a store is then followed by a wait until it has written, before other accesses.
+
 Given the barriers, fences and waits are tried at all places in front of a barrier, an arrival or the access itself, and
 dropped as long as nothing is left unordered, the most expensive and earliest first: few remain, as late as possible.
 """
@@ -17,15 +20,18 @@ dropped as long as nothing is left unordered, the most expensive and earliest fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence as Sequence_
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
+from tle2cuda.analysis.store_groups import pending_groups
 from tle2cuda.analysis.tasks import uses_of_task
-from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier
+from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier, is_product
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import TileType
 
 Places = frozenset[Position]
 NEEDS_FENCE, NEEDS_WAIT, NEEDS_BARRIER, NEEDS_COPIES = "fence", "wait", "barrier", "copies"
@@ -52,6 +58,15 @@ class _State(NamedTuple):
         """What holds on either of two paths."""
         return _State(*(a | b for a, b in zip(self, other, strict=True)))
 
+    def crossing(self, stay: int, count: int) -> _State:
+        """In the next iteration of a loop: see `_Global`."""
+        return self._replace(
+            unfenced=_crossed(self.unfenced, stay, count),
+            fenced=_crossed(self.fenced, stay, count),
+            reading=_crossed(self.reading, stay, count),
+            waited=_crossed(self.waited, stay, count),
+        )
+
     def behind_copies(self) -> _State:
         return self._replace(unfenced=self.unfenced | self.flying, flying=0)
 
@@ -75,51 +90,100 @@ class Placed:
         waits: Places where thread 0 waits for its stores to have read; the same.
         copies: Places where threads wait for their `cp_async`, because others will have the engine read what these write.
         barriers: Further barriers, where those that there are stand in front of every possible fence.
+        pending: How many stores that came later may stay in flight at a wait, where that is more than 0.
     """
 
     fences: Mapping[Position, tuple[Access, ...]]
     waits: Mapping[Position, tuple[Access, ...]]
     copies: Places
     barriers: Places
+    pending: Mapping[Position, int] = field(default_factory=dict)
 
 
 _NOTHING = Placed({}, {}, frozenset(), frozenset())
 
 
-def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> Placed:
-    """Fences and waits of one task, given its barriers."""
-    proxies = _Proxies(hazards, frozenset(barriers))
-    return proxies.place() if proxies.is_concerned else _NOTHING
+def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> tuple[Placed, Placed]:
+    """Fences and waits of one task, given its barriers: for global memory, and for shared memory.
+
+    A wait until stores have written is one until they have read, too.
+    """
+    given = frozenset(barriers)
+    around = _Global(hazards, given)
+    outside = around.place() if around.is_concerned else _NOTHING
+    within = _Shared(hazards, given | outside.barriers, frozenset(outside.waits))
+    if not within.is_concerned:
+        return outside, _NOTHING
+    placed = within.place()
+    kinds = {**dict.fromkeys(placed.waits, "read"), **dict.fromkeys(outside.waits, "all")}
+    stores = [access for access in within.engines if access.effect.kind == READ]
+    pending = pending_groups(hazards, kinds, stores, within.read_before, lambda op: within.told(op)[1])
+    return outside, replace(placed, pending=pending)
 
 
 class _Proxies:
-    def __init__(self, hazards: Hazards, barriers: Places) -> None:
+    """Accesses of one task, and what must stand between them.
+
+    Attributes:
+        space: Kind of memory.
+        writes: Ordinary writes.
+        loads: Ordinary loads.
+        copies: Writes by `cp_async`, in flight until somebody waits.
+        reads: Stores by the copy engine that are waited for: as they read shared memory, or write global memory.
+        by_thread_0: Accesses that thread 0 alone makes.
+        fenced_from: For each access, what must be fenced from the copy engine.
+        read_before: For each access, the stores that must be waited for.
+    """
+
+    space = "shared"
+
+    def __init__(self, hazards: Hazards, barriers: Places, waited: Places = frozenset()) -> None:
         self.hazards = hazards
         self.barriers = barriers
+        self.waited = waited
         self.landings: Places = frozenset()
-        accesses = [a for a in hazards.accesses if a.effect.is_shared and a.effect.kind in (READ, WRITE, ATOMIC)]
-        generic = [a for a in accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
-        self.writes = _mask(a for a in generic if a.effect.kind != READ)
-        self.loads = _mask(a for a in generic if a.effect.kind == READ)
-        self.copies = _mask(a for a in accesses if a.effect.op.name == "cp_async")
-        self.reads = _mask(a for a in accesses if a.effect.proxy == "async" and a.effect.kind == READ)
-        self.by_thread_0 = _mask(a for a in accesses if a.effect.one_thread)
-        through_async = [a for a in accesses if a.effect.proxy == "async"]
         self.own = uses_of_task(hazards.task, hazards.memory.roots)
         self.others = hazards.memory.others[hazards.task.region]
-        self.is_concerned = bool(through_async) or bool(self.others.through_async and (self.writes | self.loads))
-        if not self.is_concerned:
-            return
-        # For each access: what must be fenced from the copy engine, the stores that must have read.
+        self.accesses = [a for a in hazards.accesses if a.effect.kind in (READ, WRITE, ATOMIC) and self.concerns(a)]
+        self.engines = [a for a in self.accesses if a.effect.proxy == "async"]
+        generic = [a for a in self.accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
+        self.writes = _mask(a for a in generic if a.effect.kind != READ)
+        self.loads = _mask(a for a in generic if a.effect.kind == READ)
+        self.by_thread_0 = self.spread(_mask(a for a in self.accesses if a.effect.one_thread))
+        self.copies, self.reads = self._of_engines()
         self.fenced_from: dict[int, int] = {}
         self.read_before: dict[int, int] = {}
-        overlap = hazards.memory.may_overlap
-        for b in accesses:
-            if b.effect.proxy == "async":
-                before = self.writes if b.effect.kind == READ else self.writes | self.loads
-                self.fenced_from[b.number] = _mask(a for a in generic if 1 << a.number & before and overlap(a, b))
-            if b.effect.kind != READ:
-                self.read_before[b.number] = _mask(a for a in accesses if 1 << a.number & self.reads and overlap(a, b))
+        self.is_concerned = self._asks(generic)
+
+    # What differs between the kinds of memory.
+
+    def concerns(self, access: Access) -> bool:
+        """Whether an access is to this kind of memory."""
+        raise NotImplementedError
+
+    def spread(self, mask: int) -> int:
+        """The accesses of a mask, however many iterations ago they were made."""
+        return mask
+
+    def crossing(self, item: Item, state: _State) -> _State:
+        """The state in the next iteration of a loop."""
+        return state
+
+    def told(self, op: Op | None) -> tuple[int, int]:
+        """Accesses that a fence, and stores that a wait, must follow before other tasks are told."""
+        raise NotImplementedError
+
+    def meets_others(self, op: Op) -> bool:
+        """Whether other CTAs may learn by an operation what this one did, or this one what they did."""
+        return False
+
+    def _of_engines(self) -> tuple[int, int]:
+        """`copies` and `reads`."""
+        raise NotImplementedError
+
+    def _asks(self, generic: Sequence_[Access]) -> bool:
+        """Find what must be ordered; returns whether anything might have to be."""
+        raise NotImplementedError
 
     def is_for_thread_0(self, sequence: Sequence) -> bool:
         """Whether the ordinary accesses of a partition are all made by thread 0."""
@@ -132,16 +196,6 @@ class _Proxies:
         return not mine & (self.writes | self.loads) & ~self.by_thread_0
 
     # ---- what arrivals must come behind ----
-
-    def told(self, op: Op | None) -> tuple[int, int]:
-        """Accesses that a fence, and stores that a wait, must follow before other tasks are told."""
-        unfenced = self._at(self.others.through_async, self.writes) | self._at(self.others.filled, self.loads)
-        reads = self._at(self.others.written, self.reads)
-        if op is not None and op.name.startswith("pipe"):  # which this task may be the other end of
-            own = self.hazards.through(op)
-            unfenced |= own & (self._at(self.own.through_async, self.writes) | self._at(self.own.filled, self.loads))
-            reads |= own & self.reads
-        return unfenced, reads
 
     def _at(self, roots: frozenset[Value | None], mask: int) -> int:
         if None in roots:
@@ -182,6 +236,11 @@ class _Proxies:
             self.landings = needed - {place}
             if not self.is_safe(fences, waits):
                 self.landings = needed
+        for place in self._order(self.barriers - given):
+            needed = self.barriers
+            self.barriers = needed - {place}
+            if not self.is_safe(fences, waits):
+                self.barriers = needed
         for place in self._order(waits):
             if self.is_safe(fences, waits - {place}):
                 waits -= {place}
@@ -199,7 +258,8 @@ class _Proxies:
         mask = 0
         for missing in self.missing(fences, waits).values():
             mask |= missing
-        return tuple(self.hazards.accesses[n] for n in bits(mask))
+        count = self.hazards.count
+        return tuple(self.hazards.accesses[n] for n in sorted({n % count for n in bits(mask)}))
 
     def _order(self, places: Places) -> list[Position]:
         sequences = self.hazards.sequences
@@ -217,6 +277,8 @@ class _Proxies:
 
     def _may_need(self, item: Item) -> bool:
         if item.op.name in ARRIVALS or item.op.name == "warp_specialize" or None in item.steps or is_barrier(item.op):
+            return True
+        if self.meets_others(item.op):
             return True
         return any(n in self.fenced_from or n in self.read_before for step in item.steps if step for n in bits(step))
 
@@ -238,9 +300,12 @@ class _Flow:
         state = self.sequence(body, _State())
         end = (body.number, len(body.items))
         state = self.before(end, state)
-        self.note(end, NEEDS_WAIT, state.reading)
+        if self.proxies.space == "shared":
+            self.note(end, NEEDS_WAIT, state.reading)
         if self.hazards.task.is_worker:
-            self.note(end, NEEDS_FENCE, state.unfenced & self.proxies.told(None)[0])
+            unfenced, reads = self.proxies.told(None)
+            self.note(end, NEEDS_FENCE, state.unfenced & unfenced)
+            self.note(end, NEEDS_WAIT, state.reading & reads)
 
     def note(self, place: Position, kind: str, mask: int) -> None:
         if mask:
@@ -250,7 +315,7 @@ class _Flow:
         """The state behind what stands at a place."""
         if place in self.proxies.landings:
             state = state.behind_copies()
-        if place in self.waits:
+        if place in self.waits or place in self.proxies.waited:
             state = state.behind_wait()
         if place in self.fences:
             state = state.behind_fence(self.fencing)
@@ -277,12 +342,17 @@ class _Flow:
             return state.behind_barrier() if op.attrs.get("sync_behind") else state
         if item.is_loop:
             return self.loop(item, state)
-        if op.name == "proxy_fence" and op.attrs["space"] == "shared":
+        if op.name == "proxy_fence" and op.attrs["space"] == self.proxies.space:
             return state.behind_fence(self.fencing)
-        if op.name == "tma_store_wait":
-            return state.behind_wait()
+        if op.name == "tma_store_wait" and (op.attrs["kind"] == "all" or self.proxies.space == "shared"):
+            return state if op.attrs.get("pending") else state.behind_wait()
         if op.name in ARRIVALS:
             self.tell(op, place, state)
+        if self.proxies.meets_others(op):
+            self.note(place, NEEDS_WAIT, state.reading)
+            if not _is_by_thread_0(op):
+                self.note(place, NEEDS_BARRIER, state.waited)
+            state = state._replace(unfenced=state.unfenced | self.proxies.writes << 2 * self.hazards.count)
         for step in item.steps:
             state = state.behind_barrier() if step is None else self.step(step, place, state)
         if op.name == "cp_async_wait":
@@ -326,13 +396,120 @@ class _Flow:
             behind_first = end = self.sequence(item.parts[0], start)
             if item.op.name == "while":
                 end = self.sequence(item.parts[1], behind_first)
-            grown = start.joined(end)
+            grown = start.joined(self.proxies.crossing(item, end))
             if grown == start:
                 break
             start = grown
         if item.op.name == "while" or self.hazards.runs_at_least_once(item.op):
             return behind_first
         return entry.joined(behind_first)
+
+
+class _Shared(_Proxies):
+    """Shared memory."""
+
+    space = "shared"
+
+    def concerns(self, access: Access) -> bool:
+        return access.effect.is_shared
+
+    def _of_engines(self) -> tuple[int, int]:
+        copies = _mask(a for a in self.accesses if a.effect.op.name == "cp_async")
+        return copies, _mask(a for a in self.engines if a.effect.kind == READ and not is_product(a.effect))
+
+    def _asks(self, generic: Sequence_[Access]) -> bool:
+        if not self.engines and not (self.others.through_async and (self.writes | self.loads)):
+            return False
+        overlap = self.hazards.memory.may_overlap
+        for b in self.accesses:
+            if b.effect.proxy == "async":
+                before = self.writes if b.effect.kind == READ else self.writes | self.loads
+                self.fenced_from[b.number] = _mask(a for a in generic if 1 << a.number & before and overlap(a, b))
+            if b.effect.kind != READ:
+                self.read_before[b.number] = _mask(a for a in self.accesses if 1 << a.number & self.reads and overlap(a, b))
+        return True
+
+    def told(self, op: Op | None) -> tuple[int, int]:
+        unfenced = self._at(self.others.through_async, self.writes) | self._at(self.others.filled, self.loads)
+        reads = self._at(self.others.written, self.reads)
+        if op is not None and op.name.startswith("pipe"):  # which this task may be the other end of
+            own = self.hazards.through(op)
+            unfenced |= own & (self._at(self.own.through_async, self.writes) | self._at(self.own.filled, self.loads))
+            reads |= own & self.reads
+        return unfenced, reads
+
+
+class _Global(_Proxies):
+    """Global memory that the copy engine accesses and somebody writes.
+
+    An access belongs to one of three planes of a mask: made in the same iteration of all loops on which its box depends;
+    in another one; or in any.
+    """
+
+    space = "global"
+
+    def concerns(self, access: Access) -> bool:
+        return not access.effect.is_shared and access.effect.root in self.hazards.memory.engines
+
+    def spread(self, mask: int) -> int:
+        count = self.hazards.count
+        return mask | mask << count | mask << 2 * count
+
+    def crossing(self, item: Item, state: _State) -> _State:
+        stay = _mask(a for a in self.accesses if item.op not in self.hazards.memory.boxes.loops(a.effect.op))
+        return state.crossing(stay, self.hazards.count)
+
+    def _of_engines(self) -> tuple[int, int]:
+        return 0, _mask(a for a in self.engines if a.effect.kind != READ)
+
+    def _asks(self, generic: Sequence_[Access]) -> bool:
+        if not self.engines and not (self.others.copied and (self.writes | self.loads)):
+            return False
+        stored = [a for a in self.engines if a.effect.kind != READ]
+        for b in self.accesses:
+            if b.effect.proxy == "async":
+                before = [a for a in generic if a.effect.kind != READ or b.effect.kind != READ]
+                self.fenced_from[b.number] = self._in_conflict(before, b)
+            self.read_before[b.number] = self._in_conflict(stored, b)
+        return True
+
+    def _in_conflict(self, earlier: Iterable[Access], b: Access) -> int:
+        """Which accesses may touch what a later one does, in which planes."""
+        count, apart = self.hazards.count, self.hazards.memory.boxes.are_apart
+        mask = 0
+        for a in earlier:
+            if not (a.effect.root is b.effect.root or a.effect.root is None or b.effect.root is None) or _commute(a, b):
+                continue
+            mask |= 1 << a.number + 2 * count
+            for plane in (0, 1):
+                if not apart(a.effect.op, b.effect.op, plane == 1):
+                    mask |= 1 << a.number + plane * count
+        return mask
+
+    def meets_others(self, op: Op) -> bool:
+        return self.hazards.memory.meets_others(op)
+
+    def told(self, op: Op | None) -> tuple[int, int]:
+        unfenced = self._at(self.others.copied, self.writes) | self._at(self.others.stored, self.loads)
+        return self.spread(unfenced), self.spread(self._at(self.others.accessed, self.reads))
+
+
+def _is_by_thread_0(op: Op) -> bool:
+    """Whether thread 0 does it, or all threads meet before it does anything."""
+    return is_barrier(op) or (op.name in ("atomic_rmw", "atomic_cas") and not isinstance(op.operands[0].type, TileType))
+
+
+def _commute(a: Access, b: Access) -> bool:
+    """Whether two atomic changes may come in any order."""
+    kinds = {a.effect.op.attrs.get("kind"), b.effect.op.attrs.get("kind")}
+    return a.effect.kind == b.effect.kind == ATOMIC and len(kinds) == 1
+
+
+def _crossed(mask: int, stay: int, count: int) -> int:
+    """A mask of three planes in the next iteration of a loop on which the boxes of the accesses `stay` do not depend."""
+    plane = (1 << count) - 1
+    same, other, some = mask & plane, mask >> count & plane, mask >> 2 * count
+    return (same & stay) | (same & ~stay | other & ~stay) << count | (other & stay | some) << 2 * count
 
 
 def _mask(accesses: Iterable[Access]) -> int:

@@ -70,12 +70,16 @@ class Uses:
         written: What it writes, or changes atomically.
         through_async: Shared memory that the copy engine accesses for it.
         filled: Shared memory that the copy engine writes for it.
+        copied: Global memory that the copy engine accesses for it.
+        stored: Global memory that the copy engine writes for it.
     """
 
     accessed: frozenset[Value | None] = frozenset()
     written: frozenset[Value | None] = frozenset()
     through_async: frozenset[Value | None] = frozenset()
     filled: frozenset[Value | None] = frozenset()
+    copied: frozenset[Value | None] = frozenset()
+    stored: frozenset[Value | None] = frozenset()
 
     def joined(self, other: Uses) -> Uses:
         """What either does."""
@@ -84,6 +88,8 @@ class Uses:
             self.written | other.written,
             self.through_async | other.through_async,
             self.filled | other.filled,
+            self.copied | other.copied,
+            self.stored | other.stored,
         )
 
 
@@ -93,12 +99,14 @@ NOTHING = Uses()
 def uses_of_task(task: Task, roots: Roots) -> Uses:
     """What one task does to memory, scratch left out, which belongs to it alone."""
     found = [e for op in walk_task(task.region) for e in effects(op, roots) if not e.is_scratch]
-    copied = [e for e in found if e.is_shared and e.proxy == "async"]
+    copied = [e for e in found if e.proxy == "async"]
     return Uses(
         frozenset(e.root for e in found),
         frozenset(e.root for e in found if e.kind != READ),
-        frozenset(e.root for e in copied),
-        frozenset(e.root for e in copied if e.kind != READ),
+        frozenset(e.root for e in copied if e.is_shared),
+        frozenset(e.root for e in copied if e.is_shared and e.kind != READ),
+        frozenset(e.root for e in copied if not e.is_shared),
+        frozenset(e.root for e in copied if not e.is_shared and e.kind != READ),
     )
 
 

@@ -1,17 +1,21 @@
 """Coordinates of tensor copies at which the copy engine faults, as far as they are known before a launch.
 
 The innermost coordinate of a box must be a multiple of 16 bytes, and no coordinate of a box that is stored may be negative.
-A coordinate is judged when every execution breaks a rule; one that nothing is known of is the caller's to keep right.
+A copy is judged when every execution breaks a rule (`fault`). Of others, `doubts` says what is not known to hold, which is
+asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction
+count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_domain import AxisInfo, power_of_two_divisor
 from tle2cuda.analysis.axis_info import axis_info
-from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.flow import handed_on
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import DType
@@ -23,6 +27,27 @@ _DEEPEST = 64  # operations behind which only the divisibility of a value counts
 
 _Residue = tuple[int, int]  # a power of two, up to COORDINATE_BYTES, and the remainder of a value by it
 
+_COUNTS = frozenset(("program_id", "num_programs", "cluster_rank"))
+_OF_ALL = frozenset(("add", "mul", "min", "select", "hint", "cast", "idiv"))
+"""Operations whose result is natural when all of their integer operands are."""
+_OF_FIRST = frozenset(("rem", "shr", "shl"))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """What is not known of the coordinates of a copy.
+
+    Attributes:
+        negative: Dimensions along which a store may begin before the tensor.
+        multiple: What the innermost coordinate may be no multiple of, in elements; 1 for no doubt.
+    """
+
+    negative: tuple[int, ...]
+    multiple: int
+
+    def __bool__(self) -> bool:
+        return bool(self.negative) or self.multiple > 1
+
 
 class TensorCoordinates:
     """What is known of the coordinates of a kernel's tensor copies."""
@@ -33,6 +58,11 @@ class TensorCoordinates:
         self._loops = {op.regions[0].params[0]: op for op in walk(kernel.body) if op.name == "for"}
         self._found: Mapping[Value, AxisInfo] | None = None
         self._residues: dict[Value, _Residue] = {}
+        self._carried = _carried(kernel.body)
+        self._natural: set[Value] = set()
+        for op in walk(kernel.body):
+            if op.name in ("tma_load", "tma_store"):
+                self._natural.update(tensor_copy(op).extents)
 
     def fault(self, op: Op) -> bool:
         """Whether a `tma_load` or `tma_store` is certain to make the copy engine fault."""
@@ -41,6 +71,44 @@ class TensorCoordinates:
             return True
         modulus, remainder = self._residue(copy.offsets[-1], 0)
         return remainder % min(modulus, COORDINATE_BYTES // copy.buffer_type.element.bytes) != 0
+
+    def doubts(self, op: Op) -> Doubts:
+        """What a `tma_load` or `tma_store` needs, and is not known to have."""
+        copy = tensor_copy(op)
+        negative: tuple[int, ...] = ()
+        if op.name == "tma_store":
+            negative = tuple(axis for axis, offset in enumerate(copy.offsets) if not self._is_natural(offset, frozenset()))
+        multiple = max(1, COORDINATE_BYTES // copy.buffer_type.element.bytes)
+        modulus, remainder = self._residue(copy.offsets[-1], 0)
+        is_known = modulus % multiple == 0 and remainder % multiple == 0
+        return Doubts(negative, 1 if is_known else multiple)
+
+    def _is_natural(self, value: Value, assumed: frozenset[Value]) -> bool:
+        """Whether a value is 0 or more, given that others are."""
+        least = self._info[value].lo if value in self._info else None
+        if value in self._natural or value in assumed or (least is not None and least >= 0):
+            return True
+        if len(assumed) > _DEEPEST or not isinstance(value.type, DType) or not value.type.is_int():
+            return False
+        assumed |= {value}
+        loop = self._loops.get(value)
+        if loop is not None:
+            return all(self._is_natural(loop.operands[i], assumed) for i in (0, 2))
+        if value in self._carried:
+            return all(self._is_natural(source, assumed) for source in self._carried[value])
+        op = self._definitions.get(value)
+        if op is None:
+            return False
+        if op.name in _COUNTS:
+            return True
+        operands = [v for v in value_operands(op) if isinstance(v.type, DType) and not v.type.is_bool()]
+        if op.name in ("max", "and"):
+            return any(self._is_natural(v, assumed) for v in operands)
+        if op.name in _OF_FIRST:
+            return self._is_natural(operands[0], assumed)
+        if op.name == "idiv" and self._info[operands[1]].constant is None:
+            return self._is_natural(operands[0], assumed)
+        return op.name in _OF_ALL and all(self._is_natural(v, assumed) for v in operands)
 
     @property
     def _info(self) -> Mapping[Value, AxisInfo]:
@@ -95,3 +163,13 @@ def _reduced(number: int, *moduli: int) -> _Residue:
     """What is left of a number to which multiples of these numbers may be added."""
     modulus = power_of_two_divisor(math.gcd(COORDINATE_BYTES, *moduli))
     return modulus, number % modulus
+
+
+def _carried(region: Region) -> dict[Value, list[Value]]:
+    """What loops and branches hand on, and where it comes from."""
+    found: dict[Value, list[Value]] = {}
+    for op in walk(region):
+        for targets, sources in handed_on(op):
+            for target, source in zip(targets, sources, strict=True):
+                found.setdefault(target, []).append(source)
+    return found

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager.checks import only_in_3_9
 from tle2cuda.eager.numbers import VALUES
-from tle2cuda.eager.operators import cast, pair
+from tle2cuda.eager.operators import cast
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
@@ -21,7 +22,7 @@ from tle2cuda.eager.values import (
     static_shape,
     to_tile,
 )
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, ShapeMismatch
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir.types import I32
 
 
@@ -29,7 +30,9 @@ def arange(start: Any, end: Any) -> Tile:
     """`tl.arange`."""
     first, last = static_int(start, "tl.arange: start"), static_int(end, "tl.arange: end")
     if last <= first:
-        raise InvalidArgument(f"tl.arange: end {last} must be above start {first}")
+        raise InvalidArgument(f"tl.arange: end must be greater than start, got start {first} and end {last}")
+    if first < -(2**31) or last > 2**31:
+        raise InvalidArgument(f"tl.arange: the range {first} to {last} does not fit int32")
     static_shape((last - first,), "tl.arange")
     return Tile(np.arange(first, last, dtype=np.int32), I32)
 
@@ -45,7 +48,7 @@ def full(shape: Any, value: Any, dtype: Any) -> Tile:
     else:
         scalar = to_tile(value, "tl.full")
         if scalar.shape:
-            raise InvalidArgument(f"tl.full: the value must be a scalar, got {describe(scalar)}")
+            raise InvalidType(f"tl.full: value must be a scalar, got {describe(scalar)}")
         scalar = cast(scalar, element)
     return Tile(np.full(dims, scalar.data), element, None)
 
@@ -135,6 +138,15 @@ def ravel(x: Any, can_reorder: Any = False) -> Tile:
 
 
 @method
+def item(input: Any) -> Tile:
+    """The element of a tile of one, as a scalar."""
+    x = to_tile(input)
+    if x.data.size != 1:
+        raise ShapeMismatch(f"tl.item: {list(x.shape)} has {x.data.size} elements, [] has 1")
+    return x.reshaped(())
+
+
+@method
 def permute(input: Any, *dims: Any) -> Tile:
     """`tl.permute`."""
     x = to_tile(input)
@@ -152,7 +164,7 @@ def trans(input: Any, *dims: Any) -> Tile:
     if order:
         return permute(x, *order)
     if len(x.shape) < 2:
-        raise InvalidArgument(f"tl.trans takes a tile of rank 2 or more, got {describe(x)}")
+        raise ShapeMismatch(f"tl.trans: rank 2 or more is needed, got {describe(x)}")
     return x.rearranged(lambda array: array.swapaxes(-1, -2))
 
 
@@ -160,6 +172,8 @@ def trans(input: Any, *dims: Any) -> Tile:
 def flip(x: Any, dim: Any = None) -> Tile:
     """Elements in reverse along one axis, the last by default."""
     value = to_tile(x)
+    if not value.shape:
+        raise InvalidType(f"tl.flip takes tiles, got {describe(value)}")
     axis = static_axis(-1 if dim is None else dim, len(value.shape), "tl.flip")
     return value.rearranged(lambda array: np.flip(array, axis))
 
@@ -167,14 +181,13 @@ def flip(x: Any, dim: Any = None) -> Tile:
 @method
 def join(a: Any, b: Any) -> Tile:
     """Two tiles on a new last axis of extent 2."""
-    x, y = broadcast(a, b)
-    dtype: Any = x.dtype
+    x, y = to_tile(a), to_tile(b)
+    shape = common_shape("tl.join", x, y)
     if x.dtype != y.dtype:
-        if x.is_pointer or y.is_pointer:
-            raise DTypeMismatch(f"tl.join: {describe(x)} and {describe(y)} differ")
-        x, y, dtype = pair(x, y, "tl.join")
+        raise DTypeMismatch(f"tl.join: the tiles hold {describe(x)} and {describe(y)}", help="convert one of them")
+    x, y = x.stretched(shape), y.stretched(shape)
     region = x.region if x.region is y.region else None
-    return Tile(np.stack([x.data, y.data], axis=-1), dtype, None, region)
+    return Tile(np.stack([x.data, y.data], axis=-1), x.dtype, None, region)
 
 
 @method
@@ -199,7 +212,13 @@ def interleave(a: Any, b: Any) -> Tile:
 def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> Tile:
     """Two tiles one behind the other."""
     a, b = to_tile(input), to_tile(other)
-    if a.dtype != b.dtype or len(a.shape) != len(b.shape) or not a.shape:
-        raise ShapeMismatch(f"tl.cat: {describe(a)} and {describe(b)} do not go together")
+    if dim is not None:
+        only_in_3_9("tl.cat: dim")
+    if not a.shape or not b.shape:
+        raise InvalidType(f"tl.cat takes tiles, got {describe(a if not a.shape else b)}")
+    if a.dtype != b.dtype:
+        raise DTypeMismatch(f"tl.cat: the tiles hold {describe(a)} and {describe(b)}", help="convert one of them")
+    if a.shape != b.shape:
+        raise ShapeMismatch(f"tl.cat: the tiles differ in shape, {list(a.shape)} and {list(b.shape)}")
     axis = static_axis(dim or 0, len(a.shape), "tl.cat")
     return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype)

@@ -33,7 +33,7 @@ from tle2cuda.eager.values import (
     numeric,
     to_tile,
 )
-from tle2cuda.errors import DTypeMismatch
+from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.types import BOOL, F32, F64, DType
 from tle2cuda.ops.arithmetic import PropagateNan
 
@@ -81,8 +81,11 @@ def extremum(kind: str, a: Array, b: Array, dtype: DType, propagate: bool = Fals
     return result
 
 
-def _propagates(mode: Any) -> bool:
-    return mode is PropagateNan.ALL or getattr(mode, "name", None) == "ALL"
+def _propagates(mode: Any, what: str) -> bool:
+    name = getattr(mode, "name", None)  # Triton's own objects have the same names
+    if name not in ("ALL", "NONE"):
+        raise InvalidArgument(f"{what}: propagate_nan must be a tl.PropagateNan, got {mode!r}")
+    return bool(name == "ALL")
 
 
 def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
@@ -91,7 +94,7 @@ def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
     if dtype.name == "bfloat16" and not reads_3_9():
         a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
     common_shape(what, a, b)
-    return Tile(extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan)), dtype)
+    return Tile(extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan, what)), dtype)
 
 
 @method
@@ -116,7 +119,7 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
         raise DTypeMismatch(f"tl.clamp takes floats, got {describe(to_tile(x))}")
     common_shape("tl.clamp", value, low, high)
     a, b, c = (to_dtype(v, dtype).data for v in (value, low, high))
-    mode = _propagates(propagate_nan)
+    mode = _propagates(propagate_nan, "tl.clamp")
     return Tile(extremum("min", extremum("max", a, b, dtype, mode), c, dtype, mode), dtype)
 
 
@@ -141,6 +144,8 @@ def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
 @method
 def cdiv(x: Any, div: Any) -> Any:
     """``(x + (div - 1)) // div``, truncating."""
+    if reads_3_9() and is_number(x) and is_number(div) and div:
+        return (x + (div - 1)) // div
     less_one = div - 1
     numerator = to_tile(x) if is_number(x) and is_number(div) else x
     return floor_divide(add_operator(numerator, less_one), div)

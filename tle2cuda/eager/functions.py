@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tle2cuda.eager.aggregates import AggregateMaker
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import code_of, helpers
 from tle2cuda.eager.values import Tile, decay_result
-from tle2cuda.frontend.names import device_function, translate
+from tle2cuda.errors import CompilationError, InvalidArgument, InvalidType, UnsupportedSyntax
+from tle2cuda.frontend.aggregates import aggregate_class
+from tle2cuda.frontend.names import check_global, device_function, translate
 from tle2cuda.ops.mesh import device_mesh
 from tle2cuda.ops.values import constexpr
+
+MOST_CALLS = 64
 
 
 class DeviceFunction:
@@ -32,17 +38,72 @@ class DeviceFunction:
     def __repr__(self) -> str:
         return f"<eager function {self.__name__}>"
 
+    def __getitem__(self, grid: Any) -> Any:
+        raise UnsupportedSyntax("a kernel cannot be launched from a kernel", help="call it as a function")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self._function
         if function is None:
+            self._check_parameters()
             function = self._function = self._session.function(self.fn)
-        return decay_result(function(*args, **kwargs))
+        session = self._session
+        if session.depth >= MOST_CALLS:
+            raise CompilationError(
+                f"{self.__name__}: calls are nested more than {MOST_CALLS} deep",
+                help="device functions are inlined, so recursion must end at compile time; write a loop",
+            )
+        session.depth += 1
+        try:
+            # By 3.9 what is constant stays so; the function itself knows which of its results is (`scopes.result`).
+            found = function(*args, **kwargs)
+            return found if session.newer else decay_result(found)
+        except TypeError:
+            self._check_arguments(args, kwargs)
+            raise
+        finally:
+            session.depth -= 1
+
+    def _check_parameters(self) -> None:
+        for parameter in inspect.signature(self.fn).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                raise UnsupportedSyntax(
+                    f"{self.__name__}: a device function cannot take `**{parameter.name}`", help="name every parameter"
+                )
+            if parameter.kind is parameter.VAR_POSITIONAL and not self._session.newer:
+                raise UnsupportedSyntax(
+                    f"{self.__name__}: a device function cannot take `*{parameter.name}`",
+                    help='pass a tuple as one argument, or read the kernel by the rules of Triton 3.9 (language="3.9")',
+                )
+
+    def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        signature = inspect.signature(self.fn)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            facts = (f"parameters: {', '.join(signature.parameters)}",)
+            raise InvalidArgument(f"{self.__name__}: {error}", facts=facts) from None
 
 
 class Session:
-    """One launch's view of functions and globals: what is exchanged for what."""
+    """One launch's view of functions and globals: what is exchanged for what.
 
-    def __init__(self) -> None:
+    Args:
+        newer: The kernel is read by the rules of Triton 3.9.
+        plain_globals: Numbers, strings and tuples of its module are constants without being marked so.
+
+    Attributes:
+        depth: Calls of device functions that are open.
+        codes: Code of the user's functions.
+        refused: Names from outside that kernels do not read, with the error that says so.
+    """
+
+    def __init__(self, newer: bool = False, plain_globals: bool = False) -> None:
+        self.newer = newer
+        self.depth = 0
+        self.codes: set[types.CodeType] = set()
+        self.refused: dict[str, InvalidType] = {}
+        self._plain_globals = plain_globals
+        self._aggregates: dict[int, AggregateMaker] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
         self._device: dict[int, DeviceFunction] = {}
         self._attributes: dict[int, tuple[Any, Any]] = {}
@@ -55,10 +116,13 @@ class Session:
         return known
 
     def _make(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        code = code_of(fn)
+        code = code_of(fn, self.newer)
+        self.codes |= {code, *_inner(code)}
         outer: dict[str, Any] = dict(fn.__globals__)
         for name, value in self.outer_names(fn, code):
             outer[name] = value
+        for name in self._unmarked(fn, code):
+            del outer[name]
         outer.update(helpers(self.attribute))
         outer["__builtins__"] = BUILTINS
         made = types.FunctionType(code, outer, fn.__name__)
@@ -68,6 +132,17 @@ class Session:
             made.__kwdefaults__ = {name: self.exchange(value) for name, value in fn.__kwdefaults__.items()}
         made.__qualname__, made.__module__ = fn.__qualname__, fn.__module__
         return made
+
+    def _unmarked(self, fn: Callable[..., Any], code: types.CodeType) -> list[str]:
+        """Globals that a function reads and kernels may not, because they are data that is not marked constant."""
+        found = []
+        for name in {*_names(code)} & set(fn.__globals__) - set(fn.__code__.co_freevars):
+            try:
+                check_global(name, fn.__globals__[name], self._plain_globals)
+            except InvalidType as error:
+                self.refused[name] = error
+                found.append(name)
+        return found
 
     def outer_names(self, fn: Callable[..., Any], code: types.CodeType) -> Iterator[tuple[str, Any]]:
         """Names that a function takes from outside, with what stands for their values."""
@@ -96,7 +171,10 @@ class Session:
                 known = self._device[id(inner)] = DeviceFunction(inner, self)
             return known
         if type(thing) in (tuple, list):
-            return type(thing)(self.exchange(item) for item in thing)
+            return tuple(self.exchange(item) for item in thing)
+        facts = aggregate_class(thing)
+        if facts is not None:
+            return self._aggregates.setdefault(id(thing), AggregateMaker(facts, self.exchange))
         python = getattr(thing, "__name__", None)
         if isinstance(python, str) and getattr(builtins, python, None) is thing:
             return BUILTINS[python]
@@ -133,15 +211,21 @@ class Session:
 
     def _reached(self, fn: Callable[..., Any]) -> Iterator[Any]:
         """What a function reaches by names from outside, and by attributes of modules among them."""
-        code = code_of(fn)
+        code = code_of(fn, self.newer)
         for _, value in self.outer_names(fn, code):
             yield value
             if isinstance(value, types.ModuleType):
                 yield from (self.attribute(getattr(value, name)) for name in _names(code) if hasattr(value, name))
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Code inside of code, as of comprehensions."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield constant
+            yield from _inner(constant)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    for one in (code, *_inner(code)):
+        yield from one.co_names

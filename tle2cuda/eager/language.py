@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,19 +25,33 @@ from tle2cuda.eager import (
     shared,
     tensors,
 )
+from tle2cuda.eager.checks import axes
+from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES
-from tle2cuda.eager.program import current
-from tle2cuda.eager.values import Tile, common_shape, describe, is_number, number_as, number_dtype, static_int, to_tile
+from tle2cuda.eager.program import current, reads_3_9
+from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, range_bound
+from tle2cuda.eager.values import (
+    Tile,
+    common_shape,
+    describe,
+    is_number,
+    number_as,
+    number_dtype,
+    numeric,
+    static_int,
+    to_tile,
+)
 from tle2cuda.errors import (
     ConstexprRequired,
     DeviceAssertFailed,
+    DTypeMismatch,
     InterpreterError,
     InvalidArgument,
     InvalidType,
     NotSupported,
     StaticAssertFailed,
 )
-from tle2cuda.ir.types import I32, DType
+from tle2cuda.ir.types import BOOL, I32, DType
 from tle2cuda.ops.values import pointer_type
 
 # -- places, hints, prints ----------------------------------------------------------------------------
@@ -84,12 +99,34 @@ def _nothing() -> None:
     """What only matters to grids that overlap."""
 
 
-def _identity(input: Any, *hints: Any) -> Any:
-    return input
+def _hint(name: str) -> Callable[..., Any]:
+    """A promise about an index: one positive number for each axis."""
+    what = f"tl.{name}"
+
+    def hint(input: Any, values: Any) -> Any:
+        numbers = axes(values, f"{what}: values")
+        if any(number < 1 for number in numbers):
+            raise InvalidArgument(f"{what}: values must be positive, got {tuple(numbers)}")
+        if isinstance(input, Tile) and len(numbers) != builtins.max(1, len(input.shape)):
+            rank = builtins.max(1, len(input.shape))
+            raise InvalidArgument(f"{what}: one value per axis is needed, {rank} for {describe(input)}, got {len(numbers)}")
+        return input
+
+    return hint
+
+
+_HINTS = {name: _hint(name) for name in ("multiple_of", "max_contiguous", "max_constancy")}
 
 
 def assume(cond: Any) -> None:
     """`tl.assume`, checked."""
+    if isinstance(cond, Tile):
+        if cond.shape:
+            raise InvalidType(f"tl.assume takes a scalar condition, got {describe(cond)}")
+        if cond.dtype is not BOOL:
+            raise DTypeMismatch(f"tl.assume takes a bool condition, got {describe(cond)}")
+    elif not cond:
+        raise InvalidArgument("tl.assume: the condition is false at compile time")
     if not cond:
         raise InterpreterError("tl.assume does not hold", facts=current().facts())
 
@@ -100,6 +137,8 @@ def debug_barrier() -> None:
 
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
     """`tl.device_print`: whole tiles, as Python prints them."""
+    if not isinstance(prefix, str):
+        raise InvalidType(f"tl.device_print: the prefix must be a string, got {describe(prefix)}")
     x, y, z = current().index
     if not args:
         print(f"pid ({x}, {y}, {z}) {prefix}")
@@ -111,10 +150,12 @@ def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
 
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
     """`tl.device_assert`, always checked."""
-    condition = to_tile(cond)
+    condition = numeric(cond, "tl.device_assert")
+    if not condition.dtype.is_int():
+        raise DTypeMismatch(f"tl.device_assert takes bool, got {describe(condition)}")
     failed = condition.data == 0
     if mask is not None:
-        failed = failed & to_tile(mask).data
+        failed = failed & mask_for(mask, condition.shape, "tl.device_assert")
     if np.any(failed):
         facts = list(current().facts())
         if failed.ndim:
@@ -139,16 +180,21 @@ def static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None
 # -- loops --------------------------------------------------------------------------------------------
 
 
-def counted(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> Iterator[Tile]:
-    """`range` in a kernel: the variable is a run-time scalar of the bounds' common dtype."""
+def counted(arg1: Any, arg2: Any = None, step: Any = None, **hints: Any) -> Counted:
+    """`range` in a kernel."""
     start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
-    by = 1 if step is None else step
+    bounds = (start, stop, 1 if step is None else step)
+    first, last, by = (
+        range_bound(bound, name, "range") for name, bound in zip(("start", "end", "step"), bounds, strict=True)
+    )
+    return Counted(first, last, by, _values_between)
+
+
+def _values_between(start: Any, stop: Any, by: Any) -> Iterator[Tile]:
+    """The values of a loop's variable, which has the bounds' common dtype."""
     dtype = I32
     for bound in (start, stop, by):
-        own = bound.dtype if isinstance(bound, Tile) else number_dtype(bound)
-        if not isinstance(own, DType) or not own.is_int() or (isinstance(bound, Tile) and bound.shape):
-            raise InvalidType(f"range takes integer scalars, got {describe(bound)}")
-        dtype = operators.promote(dtype, own, "range")
+        dtype = operators.promote(dtype, bound.dtype if isinstance(bound, Tile) else number_dtype(bound), "range")
     if isinstance(by, Tile) and int(by) <= 0:
         raise InvalidArgument(f"range: a step that only the run time knows must be positive, got {int(by)}")
     kind = VALUES[dtype]
@@ -160,7 +206,13 @@ def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Any:
     """`tl.static_range`: the variable is a constant."""
     start, stop = (0, arg1) if arg2 is None else (arg1, arg2)
     bounds = (start, stop, 1 if step is None else step)
-    return builtins.range(*(static_int(bound, "tl.static_range: a bound") for bound in bounds))
+    values = builtins.range(*(static_int(bound, "tl.static_range: a bound") for bound in bounds))
+    if len(values) > MOST_UNROLLED:
+        raise InvalidType(
+            f"tl.static_range would repeat the body {len(values)} times, the limit is {MOST_UNROLLED}",
+            help="use range: it stays a loop in the compiled kernel",
+        )
+    return tuple(values)
 
 
 # -- Python's own functions ---------------------------------------------------------------------------
@@ -178,9 +230,61 @@ def _extreme(python: Callable[..., Any], ours: Callable[..., Any]) -> Callable[.
     return apply
 
 
+def _folded(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
+    """One of Python's functions, which works on compile-time values."""
+
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        for arg in (*args, *kwargs.values()):
+            if isinstance(arg, Tile):
+                raise ConstexprRequired(
+                    f"`{function.__name__}` works on compile-time values, got a run-time value ({describe(arg)})",
+                    help=instead,
+                )
+        return function(*args, **kwargs)
+
+    apply.__name__ = apply.__qualname__ = function.__name__
+    return apply
+
+
+_FOLDED: dict[str, str] = {
+    **dict.fromkeys(("all", "any", "bin", "chr", "divmod", "hex", "ord", "sorted"), ""),
+    "abs": "use tl.abs",
+    "bool": "compare it with something, such as x != 0",
+    "float": "use x.to(tl.float32)",
+    "int": "use x.to(tl.int32)",
+    "len": "use x.shape",
+    "pow": "use multiplication, or tl.exp2(y * tl.log2(x))",
+    "round": "use the rounding functions of tl.extra.libdevice",
+    "sum": "use tl.sum",
+}
+"""What stands in for those of Python's functions that compute, with what to write instead."""
+
+
+class _Folded(type):
+    """Python's class under its name: calls work on compile-time values, and instances are those of Python's."""
+
+    python: type
+
+    def __call__(cls, *args: Any) -> Any:
+        return _folded(cls.python, _FOLDED[cls.__name__])(*args)
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, cls.python)
+
+
+_CLASSES: dict[type, type] = {python: _Folded(python.__name__, (), {"python": python}) for python in (bool, int, float)}
+
+
+def _class_of(thing: Any) -> Any:
+    return _CLASSES.get(type(thing), type(thing))
+
+
 BUILTINS: dict[str, Any] = {
     **vars(builtins),
+    **{name: _folded(getattr(builtins, name), instead) for name, instead in _FOLDED.items()},
+    **{python.__name__: cls for python, cls in _CLASSES.items()},
     "range": counted,
+    "type": _class_of,
     "min": _extreme(builtins.min, elementwise.minimum),
     "max": _extreme(builtins.max, elementwise.maximum),
 }
@@ -204,6 +308,10 @@ class constexpr(metaclass=_ConstexprClass):
 
 def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
     """Row-major (i, j) -> the order that goes down columns of groups of `size_g` rows."""
+    for name, value in (("i", i), ("j", j), ("size_i", size_i), ("size_j", size_j), ("size_g", size_g)):
+        one = numeric(value, f"tl.swizzle2d: {name}")
+        if not one.dtype.is_int() or one.dtype is BOOL:
+            raise DTypeMismatch(f"tl.swizzle2d: {name} takes integers, got {describe(value)}")
     place = i * size_j + j
     in_group = size_g * size_j
     group = place // in_group
@@ -211,6 +319,25 @@ def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[An
     rows = elementwise.minimum(size_i - first, size_g)
     within = place % in_group
     return first + within % rows, within // rows
+
+
+_MOST_POSITIONAL = 3  # pointer, mask and other; pointer, value and mask
+
+
+def _few_positional(function: Callable[..., Any], most: int) -> Callable[..., Any]:
+    """A load or store, whose further arguments are keyword-only from Triton 3.9 on."""
+
+    @functools.wraps(function)
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > most and reads_3_9():
+            raise InvalidArgument(
+                f"tl.{function.__name__} takes at most {_MOST_POSITIONAL} positional arguments by the rules of Triton 3.9, "
+                f"got {len(args)}",
+                help="name the others, such as cache_modifier=",
+            )
+        return function(*args, **kwargs)
+
+    return apply
 
 
 _TL: dict[str, Any] = {
@@ -235,14 +362,12 @@ _TL: dict[str, Any] = {
         *("uint_to_uniform_float", "pair_uniform_to_normal"),
     )},
     **{name: getattr(operators, name) for name in ("cast", "logical_and", "logical_or", "logical_not")},
-    "load": memory.load,
-    "store": memory.store,
+    "load": _few_positional(memory.load, _MOST_POSITIONAL),
+    "store": _few_positional(memory.store, _MOST_POSITIONAL),
     "atomic_cas": memory.atomic_cas,
     "program_id": program_id,
     "num_programs": num_programs,
-    "multiple_of": _identity,
-    "max_contiguous": _identity,
-    "max_constancy": _identity,
+    **_HINTS,
     "assume": assume,
     "debug_barrier": debug_barrier,
     "device_print": device_print,
@@ -296,8 +421,9 @@ _TLE: dict[str, Any] = {
     "insert_tile": shared.insert_tile,
 }
 
-for _name in ("multiple_of", "max_contiguous", "max_constancy"):
-    Tile.methods[_name] = _identity
+Tile.methods.update(_HINTS)
+for _name in ("load", "store"):  # the pointer itself does not count among the arguments of a method
+    Tile.methods[_name] = _few_positional(getattr(memory, _name), _MOST_POSITIONAL + 1)
 
 
 def _table(module: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,17 +11,20 @@ import numpy as np
 from tle2cuda.eager.functions import Session
 from tle2cuda.eager.memory import Memory, Region
 from tle2cuda.eager.numbers import VALUES, round_to
+from tle2cuda.eager.problems import in_words
 from tle2cuda.eager.program import Launch, Program, enter
 from tle2cuda.eager.tensors import make_tensor_descriptor
-from tle2cuda.eager.values import Tile
-from tle2cuda.errors import KernelError, LaunchError, MeshError
+from tle2cuda.eager.values import Tile, describe
+from tle2cuda.errors import InvalidType, KernelError, LaunchError, MeshError
 from tle2cuda.ir.types import DType
-from tle2cuda.levels import DEFAULT_LEVEL
+from tle2cuda.levels import DEFAULT_LEVEL, allows_plain_globals
 from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
 from tle2cuda.runtime.frames import user_frames
 from tle2cuda.runtime.signature import DescriptorArgument, Specialization, TupleArgument
+
+LARGEST_CLUSTER = 16
 
 
 def run(
@@ -47,9 +51,15 @@ def run(
         KernelError: The kernel is at fault; the traceback ends in the user's line.
         Deadlock: Programs wait for each other without end.
     """
-    session = Session()
+    session = Session(language == "3.9", allows_plain_globals())
     known = {name: session.exchange(value) for name, value in specialization.constants}
     cluster = _cluster(session, fn, known, cluster_dims)
+    if math.prod(cluster) > LARGEST_CLUSTER:
+        shape = " x ".join(map(str, cluster))
+        raise MeshError(
+            f"a cluster of {shape} = {math.prod(cluster)} CTAs is larger than the {LARGEST_CLUSTER} that GPUs allow",
+            help=f"use at most {LARGEST_CLUSTER} CTAs; up to 8 work on every GPU with clusters",
+        )
     ctas = tuple(n * c for n, c in zip(normalize_grid(grid), cluster, strict=True))
     extents: Dim3 = (ctas[0], ctas[1], ctas[2])
     check_grid(extents)
@@ -70,10 +80,17 @@ def run(
         enter(program)
         try:
             with np.errstate(all="ignore"):
-                function(**arguments)
+                returned = function(**arguments)
+            if returned is not None:
+                raise InvalidType(
+                    f"{fn.__name__}: a kernel returns nothing, got {describe(returned)}", help="store the result to memory"
+                )
         except Exception as error:
-            _explain(error, program)
-            raise
+            known = in_words(error, session)
+            _explain(known, program)
+            if known is error:
+                raise
+            raise known.with_traceback(error.__traceback__) from error
         finally:
             enter(None)
 

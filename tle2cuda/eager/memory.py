@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager.checks import choice
 from tle2cuda.eager.numbers import MEMORY, VALUES, Array, from_bits, round_to, to_bits
 from tle2cuda.eager.operators import cast
 from tle2cuda.eager.program import current
@@ -215,12 +216,29 @@ def _mask(mask: Any, what: str) -> Tile | None:
     return value
 
 
+def mask_for(mask: Any, shape: tuple[int, ...], what: str) -> Array:
+    """A bool mask in a shape.
+
+    Raises:
+        DTypeMismatch: It is not bool.
+        ShapeMismatch: It does not stretch to the shape.
+    """
+    value = _mask(mask, what)
+    assert value is not None
+    try:
+        return np.broadcast_to(value.data, shape)
+    except ValueError:
+        raise ShapeMismatch(f"{what}: the mask of shape {list(value.shape)} does not fit {list(shape)}") from None
+
+
 def _stretch(x: Tile, shape: tuple[int, ...], name: str, what: str) -> Array:
     if x.data.shape == shape:
         return x.data
     try:
         return np.broadcast_to(x.data, shape)
     except ValueError:
+        if not shape:
+            raise ShapeMismatch(f"{what}: {name} must be a scalar, as the pointer is, got {describe(x)}") from None
         raise ShapeMismatch(f"{what}: {name} of shape {list(x.shape)} does not fit pointers {list(shape)}") from None
 
 
@@ -229,6 +247,19 @@ def _value(x: Any, dtype: DType, shape: tuple[int, ...], name: str, what: str) -
 
 
 # -- loads and stores ---------------------------------------------------------------------------------
+
+_LOAD_CACHES = ("", ".ca", ".cg", ".cs", ".cv")
+_STORE_CACHES = ("", ".wb", ".cg", ".cs", ".wt")
+_EVICTIONS = ("", "evict_first", "evict_last")
+
+
+def _refuse_block_options(boundary_check: Any, padding_option: Any, what: str) -> None:
+    for name, value in (("boundary_check", boundary_check), ("padding_option", padding_option)):
+        if value not in ((), [], None, ""):
+            raise InvalidArgument(
+                f"{what}: {name} belongs to block pointers, this is a tile of pointers or a scalar",
+                help="use mask= and other= with pointers",
+            )
 
 
 @method
@@ -249,7 +280,10 @@ def load(
         block: Tile = pointer.load_block(boundary_check, padding_option)
         return block
     what = "tl.load"
+    choice(cache_modifier, _LOAD_CACHES, f"{what}: cache_modifier")
+    choice(eviction_policy, _EVICTIONS, f"{what}: eviction_policy")
     address = _pointer(pointer, what)
+    _refuse_block_options(boundary_check, padding_option, what)
     if other is not None and mask is None:
         raise InvalidArgument(f"{what}: other is given without mask", help="give mask= too, or leave other out")
     condition = _mask(mask, what)
@@ -321,7 +355,10 @@ def store(
         pointer.store_block(value, boundary_check)
         return
     what = "tl.store"
+    choice(cache_modifier, _STORE_CACHES, f"{what}: cache_modifier")
+    choice(eviction_policy, _EVICTIONS, f"{what}: eviction_policy")
     address = _pointer(pointer, what)
+    _refuse_block_options(boundary_check, "", what)
     dtype = _pointee(address)
     shape = address.data.shape
     values = _value(value, dtype, shape, "value", what)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager.checks import only_in_3_9
 from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
+from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES, Array, round_to
 from tle2cuda.eager.operators import sub_operator, to_dtype
 from tle2cuda.eager.program import reads_3_9
@@ -30,7 +32,7 @@ from tle2cuda.ir.types import BF16, BOOL, F32, I32, U32, DType
 def _tile(input: Any, what: str) -> Tile:
     x = numeric(input, what)
     if not x.shape:
-        raise InvalidType(f"{what} takes a tile, got {describe(x)}")
+        raise InvalidType(f"{what} takes tiles, got {describe(x)}")
     return x
 
 
@@ -322,6 +324,8 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
 
 
 def _along(x: Any, dim: Any, what: str) -> tuple[Tile, int]:
+    if isinstance(x, Tile) and x.is_pointer:
+        raise InvalidType(f"{what} takes tiles of numbers, got {describe(x)}")
     value = _tile(x, what)
     return value, static_axis(-1 if dim is None else dim, len(value.shape), what)
 
@@ -351,6 +355,11 @@ def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> Tile:
     """`tl.topk`: the `k` largest, largest first."""
     value, axis = _along(x, dim, "tl.topk")
     count = static_int(k, "tl.topk: k")
+    if descending is not None:
+        only_in_3_9("tl.topk: descending")
+    extent = value.shape[axis]
+    if not 1 <= count <= extent or count & (count - 1):
+        raise InvalidArgument(f"tl.topk: k = {count} is no power of two from 1 to {extent}, the extent of axis {axis}")
     return Tile(np.take(_ordered(value, axis, descending is None or descending), range(count), axis), value.dtype)
 
 
@@ -374,8 +383,16 @@ def gather(src: Any, index: Any, axis: Any) -> Tile:
     """`tl.gather`."""
     x, places = _tile(src, "tl.gather"), _tile(index, "tl.gather")
     position = static_axis(axis, len(x.shape), "tl.gather")
-    if not places.dtype.is_int() or len(places.shape) != len(x.shape):
-        raise InvalidArgument(f"tl.gather: the index must be integers of rank {len(x.shape)}, got {describe(places)}")
+    if not places.dtype.is_int() or places.dtype is BOOL:
+        raise DTypeMismatch(f"tl.gather: index must be integers, got {describe(places)}")
+    if len(places.shape) != len(x.shape):
+        raise ShapeMismatch(f"tl.gather: src of rank {len(x.shape)} and index of rank {len(places.shape)}")
+    for other, (m, n) in enumerate(zip(x.shape, places.shape, strict=True)):
+        if other != position and m != n:
+            raise ShapeMismatch(
+                f"tl.gather: src {list(x.shape)} and index {list(places.shape)} differ along axis {other}, "
+                f"only axis {position} may differ"
+            )
     extent = x.shape[position]
     outside = (places.data < 0) | (places.data >= extent)
     if outside.any():
@@ -394,5 +411,5 @@ def histogram(input: Any, num_bins: Any, mask: Any = None) -> Tile:
         raise DTypeMismatch(f"tl.histogram takes a rank-1 tile of integers, got {describe(x)}")
     counted = (x.data >= 0) & (x.data < bins)
     if mask is not None:
-        counted = counted & to_tile(mask).data
+        counted = counted & mask_for(mask, x.shape, "tl.histogram")
     return Tile(np.bincount(x.data[counted].astype(np.int64), minlength=bins).astype(np.int32), I32)

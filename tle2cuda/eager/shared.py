@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager import rules
 from tle2cuda.eager.memory import Region, load, store
 from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import floor_divide, remainder, to_dtype
 from tle2cuda.eager.partitions import complete_copy
 from tle2cuda.eager.program import Program, current
-from tle2cuda.eager.values import Tile, as_dtype, describe, is_number, method, number_as, static_int, to_tile
+from tle2cuda.eager.values import Tile, as_dtype, describe, method, number_as, static_int, static_shape, to_tile
 from tle2cuda.errors import (
     InvalidArgument,
     InvalidType,
@@ -22,6 +23,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.ir.types import I32, DType
 from tle2cuda.ops import mesh as meshes
+from tle2cuda.ops.semantic import TLESemanticError
 from tle2cuda.ops.shared_layouts import smem
 from tle2cuda.ops.values import pointer_type
 
@@ -61,6 +63,7 @@ class Buffer:
 
     def slot(self, stage: Any) -> Buffer:
         """The sub-buffer ``buffer[stage]``."""
+        rules.stage(stage, "slot")
         number = int(stage)
         if self.offsets.ndim < 2:
             raise InvalidArgument(f"slot needs a buffer of rank >= 2, got {self}")
@@ -71,7 +74,10 @@ class Buffer:
     def subslice(self, start: Any, length: Any, dim: Any = -1) -> Buffer:
         """A contiguous window along an axis."""
         first, count = static_int(start, "subslice: start"), static_int(length, "subslice: length")
-        axis = static_int(dim, "subslice: dim") % self.offsets.ndim
+        given, rank = static_int(dim, "subslice: dim"), self.offsets.ndim
+        if not -rank <= given < rank:
+            raise InvalidArgument(f"subslice: dim {given} does not exist, the buffer has rank {rank}")
+        axis = given % rank
         if first < 0 or count < 1 or first + count > self.offsets.shape[axis]:
             raise InvalidArgument(f"subslice: [{first}, {first + count}) is outside axis {axis} of {self}")
         return self._view(self.offsets[(slice(None),) * axis + (slice(first, first + count),)])
@@ -182,13 +188,21 @@ def local_ptr(buffer: Any, indices: Any = None, shape: Any = None) -> Tile:
     if indices is None:
         return Tile(base + buffer.offsets.astype(np.int64), dtype, None, buffer.region)
     offsets = buffer.offsets
-    if isinstance(indices, Tile) or is_number(indices):
+    if isinstance(indices, Tile):
         offsets, indices = offsets.reshape(-1), (indices,)
-    if not isinstance(indices, (tuple, list)) or len(indices) != offsets.ndim:
-        raise InvalidArgument(f"local_ptr indices must provide {offsets.ndim} tensors for {buffer}")
+    if not isinstance(indices, (tuple, list)):
+        raise TLESemanticError(f"local_ptr indices must be a tuple/list of tensors or None, got {describe(indices)}")
+    if len(indices) != offsets.ndim:
+        raise TLESemanticError(f"local_ptr indices must provide {offsets.ndim} tensors, got {len(indices)}")
     tiles = [_index(entry, position) for position, entry in enumerate(indices)]
     if shape is not None:
-        tiles = [tile.stretched(tuple(shape)) for tile in tiles]
+        wanted = static_shape(shape, "local_ptr")
+        for position, tile in enumerate(tiles):
+            if any(m not in (1, n) for m, n in zip(tile.shape[::-1], wanted[::-1], strict=False)):
+                raise InvalidArgument(
+                    f"local_ptr: index {position} of shape {list(tile.shape)} does not broadcast to {list(wanted)}"
+                )
+        tiles = [tile.stretched(wanted) for tile in tiles]
     if len({tile.shape for tile in tiles}) > 1:
         shapes = " and ".join(str(list(tile.shape)) for tile in tiles)
         raise InvalidArgument(f"local_ptr indices must have identical shapes, got {shapes}")
@@ -301,9 +315,12 @@ def _tile_slices(shape: tuple[int, ...], part: tuple[int, ...], index: Any, what
 @method
 def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) -> Tile:
     """`tle.extract_tile`."""
-    value = to_tile(x, "extract_tile")
     wanted = shape if tile_shape is None else tile_shape
-    part = tuple(static_int(extent, "extract_tile: tile_shape") for extent in wanted)
+    if wanted is None:
+        raise InvalidArgument("tle.extract_tile: give tile_shape or shape, got neither")
+    part = tuple(static_int(extent, "tle.extract_tile: tile_shape") for extent in wanted)
+    rules.tile_of_tiles(x, index, part, "tle.extract_tile")
+    value = to_tile(x, "tle.extract_tile")
     slices = _tile_slices(value.shape, part, index, "extract_tile")
     return value.rearranged(lambda array: array[slices])
 
@@ -311,6 +328,9 @@ def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) 
 @method
 def insert_tile(x: Any, tile: Any, index: Any) -> Tile:
     """`tle.insert_tile`."""
+    if not isinstance(tile, Tile) or not tile.shape:
+        raise InvalidArgument(f"tle.insert_tile: `tile` must be a tile, got {describe(tile)}")
+    rules.tile_of_tiles(x, index, tile.shape, "tle.insert_tile")
     value, part = to_tile(x, "insert_tile"), to_tile(tile, "insert_tile")
     if value.dtype != part.dtype:
         raise InvalidArgument(f"insert_tile: Element type mismatch, {describe(value)} and {describe(part)}")

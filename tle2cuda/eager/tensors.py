@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager import rules
+from tle2cuda.eager.checks import choice, gone_in_3_9
 from tle2cuda.eager.memory import ATOMICS, load, store
 from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import cast, compute
 from tle2cuda.eager.values import Tile, as_dtype, describe, numeric, static_int, to_tile
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
-from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I8, I32, I64, U8, DType
+from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I32, I64, U8, DType
 from tle2cuda.ops.values import pointer_type
 
 # -- dot ----------------------------------------------------------------------------------------------
@@ -29,16 +31,10 @@ def dot(
     out_dtype: Any = F32,
 ) -> Tile:
     """`tl.dot`, every product exact, sums in float64, rounded once."""
-    a, b = numeric(input, "tl.dot"), numeric(other, "tl.dot")
-    if a.dtype is not b.dtype and not (a.dtype.is_fp8() and b.dtype.is_fp8()):
-        raise DTypeMismatch(f"tl.dot: both operands must have one dtype, got {describe(a)} and {describe(b)}")
-    if len(a.shape) != len(b.shape) or len(a.shape) not in (2, 3) or a.shape[:-2] != b.shape[:-2]:
-        raise ShapeMismatch(f"tl.dot: {describe(a)} and {describe(b)} do not go together")
-    if a.shape[-1] != b.shape[-2]:
-        raise ShapeMismatch(
-            f"tl.dot: inner dimensions differ: K = {a.shape[-1]} in {describe(a)}, {b.shape[-2]} in {describe(b)}"
-        )
-    result = _dot_dtype(a.dtype, out_dtype)
+    a, b = rules.factor(input, "input", "tl.dot"), rules.factor(other, "other", "tl.dot")
+    rules.dot_operands(a, b, "tl.dot")
+    rules.dot_options(a, input_precision, allow_tf32, max_num_imprecise_acc, "tl.dot")
+    result = rules.dot_result(a.dtype, out_dtype, "tl.dot")
     if result is I32:
         product = np.matmul(a.data.astype(np.int64), b.data.astype(np.int64)).astype(np.int32)
     else:
@@ -47,25 +43,10 @@ def dot(
         )
     if acc is None:
         return Tile(product, result)
-    start = to_tile(acc, "tl.dot")
-    if start.dtype is not result or start.shape != product.shape:
-        raise DTypeMismatch(f"tl.dot: the accumulator must be {result}{list(product.shape)}, got {describe(start)}")
+    start = rules.accumulator(acc, result, product.shape, "tl.dot")
     if result is I32:
         return compute("+", Tile(product, I32), start, I32)
     return Tile(round_to(product + start.data.astype(np.float64), result), result)
-
-
-def _dot_dtype(dtype: DType, out_dtype: Any) -> DType:
-    if dtype is I8:
-        return I32
-    if dtype is F64:
-        return F64
-    if not dtype.is_floating():
-        raise DTypeMismatch(f"tl.dot does not work on {dtype}")
-    wanted = as_dtype(out_dtype, "tl.dot: out_dtype")
-    if wanted not in (F16, F32) or (wanted is F16 and dtype is F32):
-        raise DTypeMismatch(f"tl.dot: out_dtype of {dtype} operands must be float32 or float16, got {wanted}")
-    return wanted
 
 
 _E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
@@ -88,6 +69,9 @@ def dot_scaled(
     """`tl.dot_scaled`: operands made bfloat16 (float16 when one is), scaled there, and multiplied."""
     if as_dtype(out_dtype, "tl.dot_scaled: out_dtype") is not F32:
         raise InvalidArgument("tl.dot_scaled: out_dtype must be tl.float32")
+    for x, format_, packed, name in ((lhs, lhs_format, lhs_k_pack, "lhs"), (rhs, rhs_format, rhs_k_pack, "rhs")):
+        choice(format_, tuple(_STORED), f"tl.dot_scaled: {name}_format")
+        rules.scaled_operand(x, format_, packed, name, "tl.dot_scaled")
     dtype = F16 if "fp16" in (lhs_format, rhs_format) else BF16
     a = _scaled_operand(lhs, lhs_scale, lhs_format, -1 if lhs_k_pack else -2, dtype, "lhs")
     turned = Tile(numeric(rhs, "tl.dot_scaled").data.swapaxes(-1, -2), numeric(rhs, "tl.dot_scaled").dtype)
@@ -113,7 +97,7 @@ def _scaled_operand(x: Any, scale: Any, format_: Any, packed: int, dtype: DType,
     narrow: Tile = cast(value, dtype)
     if scale is None:
         return narrow
-    return _apply_scale(narrow, numeric(scale, "tl.dot_scaled"), dtype, name)
+    return _apply_scale(narrow, rules.scale_of(scale, name, "tl.dot_scaled"), dtype, name)
 
 
 def _apply_scale(x: Tile, scale: Tile, dtype: DType, name: str) -> Tile:
@@ -188,27 +172,27 @@ class BlockPointer:
         moved = [_int32(a + int(b)) for a, b in zip(self.offsets, offsets, strict=True)]
         return BlockPointer(self.base, self.lengths, self.strides, moved, self.block)
 
-    def _access(self, boundary_check: Any) -> tuple[Tile, Tile | None]:
+    def _access(self, boundary_check: Any, what: str) -> tuple[Tile, Tile | None]:
         pointers, coordinates = _addressed(self.base, self.strides, self.offsets, self.block)
-        axes = (boundary_check,) if isinstance(boundary_check, int) else tuple(boundary_check or ())
-        rank = len(self.block)
-        if any(not -rank <= axis < rank for axis in axes):
-            raise InvalidArgument(f"boundary_check: axis out of range in {list(axes)}, the block has rank {rank}")
+        axes = rules.block_axes(boundary_check, len(self.block), what)
         if not axes:
             return pointers, None
-        return pointers, _inside(coordinates, self.lengths, [axis % rank for axis in axes], self.block)
+        return pointers, _inside(coordinates, self.lengths, axes, self.block)
 
     def load_block(self, boundary_check: Any, padding_option: Any) -> Tile:
         """`tl.load`."""
-        pointers, mask = self._access(boundary_check)
+        rules.padding(padding_option, self.dtype.element_ty, "tl.load")
+        pointers, mask = self._access(boundary_check, "tl.load")
         if mask is None:
             return load(pointers)
         return load(pointers, mask, float("nan") if padding_option == "nan" else 0)
 
     def store_block(self, value: Any, boundary_check: Any) -> None:
         """`tl.store`."""
-        pointers, mask = self._access(boundary_check)
-        store(pointers, to_tile(value), mask)
+        stored = to_tile(value)
+        rules.stored_block(stored, self.dtype.element_ty, self.block, "tl.store")
+        pointers, mask = self._access(boundary_check, "tl.store")
+        store(pointers, stored, mask)
 
 
 def _int32(x: int) -> int:
@@ -217,6 +201,7 @@ def _int32(x: int) -> int:
 
 def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shape: Any, order: Any = None) -> BlockPointer:
     """`tl.make_block_ptr`."""
+    rules.block_pointer(base, shape, strides, offsets, block_shape, order)
     pointer = to_tile(base)
     if not pointer.is_pointer or pointer.shape:
         raise InvalidType(f"tl.make_block_ptr: base must be a scalar pointer, got {describe(pointer)}")
@@ -229,8 +214,10 @@ def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shap
 
 def advance(base: Any, offsets: Any) -> BlockPointer:
     """`tl.advance`."""
+    gone_in_3_9("tl.advance")
     if not isinstance(base, BlockPointer):
         raise InvalidType(f"tl.advance takes a block pointer, got {describe(base)}")
+    rules.advance(base, len(base.block), offsets)
     return base.advance(offsets)
 
 
@@ -251,9 +238,8 @@ class Descriptor:
         """As `dtype`."""
         return self.dtype
 
-    def _access(self, offsets: Any) -> tuple[Tile, Tile]:
-        if len(offsets) != len(self.block_shape):
-            raise InvalidArgument(f"a descriptor of rank {len(self.block_shape)} takes as many offsets, got {len(offsets)}")
+    def _access(self, offsets: Any, what: str = "a tensor descriptor") -> tuple[Tile, Tile]:
+        rules.descriptor_offsets(offsets, len(self.block_shape), what)
         pointers, coordinates = _addressed(
             self.base, [int(s) for s in self.strides], [int(o) for o in offsets], self.block_shape
         )
@@ -268,29 +254,29 @@ class Descriptor:
 
     def store(self, offsets: Any, value: Any) -> None:
         """Stores a block; what lies outside is dropped."""
-        tile = to_tile(value)
-        if tile.shape != self.block_shape:
-            raise ShapeMismatch(
-                f"descriptor.store: the value must have the shape {list(self.block_shape)}, got {describe(tile)}"
-            )
         pointers, mask = self._access(offsets)
+        tile = rules.descriptor_value(value, self.block_shape, "store")
         store(pointers, cast(tile, self.dtype), mask)
 
     store_tile = store
 
     def gather(self, x_offsets: Any, y_offset: Any) -> Tile:
         """Rows `x_offsets` of the columns from `y_offset` on."""
+        rules.descriptor_rows(self.block_shape, x_offsets, y_offset, "gather")
         pointers, mask = self._rows(x_offsets, y_offset)
         return load(pointers, mask, 0)
 
     def scatter(self, value: Any, x_offsets: Any, y_offset: Any) -> None:
         """Stores rows."""
+        rules.descriptor_rows(self.block_shape, x_offsets, y_offset, "scatter")
+        rules.descriptor_value(value, (x_offsets.shape[0], self.block_shape[1]), "scatter")
         pointers, mask = self._rows(x_offsets, y_offset)
         store(pointers, cast(to_tile(value), self.dtype), mask)
 
     def _atomic(self, kind: str, offsets: Any, value: Any) -> None:
         """Updates a block; what lies outside is dropped."""
         pointers, mask = self._access(offsets)
+        rules.descriptor_value(value, self.block_shape, f"atomic_{kind}")
         ATOMICS[f"atomic_{kind}"](pointers, to_tile(value), mask)
 
     def __getattr__(self, name: str) -> Any:
@@ -311,6 +297,7 @@ def make_tensor_descriptor(
     base: Any, shape: Any, strides: Any, block_shape: Any, padding_option: Any = "zero"
 ) -> Descriptor:
     """`tl.make_tensor_descriptor`."""
+    rules.descriptor(base, shape, strides, block_shape, padding_option)
     pointer = to_tile(base)
     block = tuple(static_int(extent, "tl.make_tensor_descriptor: block_shape") for extent in block_shape)
     lengths = [cast(to_tile(n), I32) for n in shape]
@@ -322,14 +309,21 @@ def make_tensor_descriptor(
     return Descriptor(pointer, list(lengths), list(steps), block, padding_option)
 
 
+def _must_describe(desc: Any, what: str) -> None:
+    if not isinstance(desc, Descriptor):
+        raise InvalidType(f"{what} takes a tensor descriptor, got {describe(desc)}")
+
+
 def load_tensor_descriptor(desc: Any, offsets: Any) -> Tile:
     """`tl.load_tensor_descriptor`."""
+    _must_describe(desc, "tl.load_tensor_descriptor")
     tile: Tile = desc.load(offsets)
     return tile
 
 
 def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
     """`tl.store_tensor_descriptor`."""
+    _must_describe(desc, "tl.store_tensor_descriptor")
     desc.store(offsets, value)
 
 

@@ -73,7 +73,7 @@ class Tile:
     def T(self) -> Any:
         """Transpose of a rank-2 tile."""
         if len(self.shape) != 2:
-            raise InvalidArgument(f".T takes a tile of rank 2, got {describe(self)}")
+            raise ShapeMismatch(f"x.T: rank 2 is needed, got {describe(self)}")
         return Tile.methods["trans"](self)
 
     def __getattr__(self, name: str) -> Any:
@@ -125,18 +125,25 @@ class Tile:
 
     def __getitem__(self, key: Any) -> Tile:
         keys = key if isinstance(key, tuple) else (key,)
+        shape: list[int] = []
         kept = 0
         for entry in keys:
-            if entry == slice(None):
-                kept += 1
+            if isinstance(entry, slice) and entry == slice(None):
+                if self.shape:  # a scalar has no axis for `:`
+                    shape += self.shape[kept : kept + 1]
+                    kept += 1
             elif entry is not None:
                 raise InvalidType(
                     f"a tile is indexed with None and `:` only, got {entry!r}",
                     help="load the element you need, reduce, or use tl.where with tl.arange",
                 )
-        if kept != len(self.shape):
-            raise ShapeMismatch(f"{kept} `:` for {describe(self)}", help="write one `:` for every axis")
-        return self.reshaped(self.data[key].shape)
+            else:
+                shape.append(1)
+        if kept > len(self.shape):
+            raise ShapeMismatch(
+                f"{kept} `:` for a tile of rank {len(self.shape)}", help="write at most one `:` for every axis"
+            )
+        return self.reshaped((*shape, *self.shape[kept:]))
 
     def __pos__(self) -> Tile:
         return self
@@ -213,7 +220,8 @@ def number_dtype(x: bool | int | float) -> DType:
             return I64
         if 2**63 <= x < 2**64:
             return U64
-        raise InvalidArgument(f"the integer {x} does not fit in 64 bits")
+        shown = x if abs(x) < 1 << 4096 else f"of {x.bit_length()} bits"
+        raise InvalidArgument(f"the integer {shown} does not fit into 64 bits")
     magnitude = abs(x)
     # Zero, infinity and NaN have a place in float32 as well.
     if magnitude == 0 or magnitude != magnitude or magnitude == float("inf"):
@@ -307,7 +315,7 @@ def static_int(x: Any, what: str) -> int:
     """
     if isinstance(x, Tile):
         raise ConstexprRequired(f"{what} must be known at compile time, got {describe(x)}")
-    if isinstance(x, bool) or not isinstance(x, (int, np.integer)):
+    if not isinstance(x, (int, np.integer)):
         raise InvalidArgument(f"{what} must be an int, got {x!r}")
     return int(x)
 
@@ -340,8 +348,7 @@ def static_axis(axis: Any, rank: int, what: str) -> int:
 
 def as_dtype(x: Any, what: str) -> DType:
     """A dtype argument."""
-    if isinstance(x, str):
-        return DType(x)
     if not isinstance(x, DType):
-        raise InvalidArgument(f"{what}: expected a dtype, got {x!r}")
+        shown = describe(x) if isinstance(x, Tile) else repr(x)
+        raise InvalidType(f"{what}: expected a dtype such as tl.float32, got {shown}")
     return x

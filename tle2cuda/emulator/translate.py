@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from tle2cuda.errors import NotSupported
-from tle2cuda.lowering.helpers import Helper, all_helpers
+from tle2cuda.lowering.helpers import Helper, all_helpers, find_helper
 from tle2cuda.ptx.cpp import without_asm
 from tle2cuda.targets import parse_target
 
@@ -29,6 +29,7 @@ _SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILIN
 _GAP_IN_FRONT = 1024
 _GAP_ALIGNMENT = 128  # which leaves every member in the banks that it has on the GPU
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_ON_DEMAND = re.compile(r"^__device__ __forceinline__ void (wgmma_m64\w+)\(", re.MULTILINE)
 _PTX = re.compile(r"\basm\b|\b__asm__\b")
 
 
@@ -67,7 +68,8 @@ def helpers_with_twins() -> list[Helper]:
 
 def with_twins(source: str) -> str:
     """Every helper that holds PTX replaced by its twin, in as many lines."""
-    for helper in helpers_with_twins():
+    on_demand = (find_helper(name) for name in dict.fromkeys(_ON_DEMAND.findall(source)))
+    for helper in (*helpers_with_twins(), *(helper for helper in on_demand if helper is not None)):
         position = source.find(helper.text)
         if position >= 0:
             twin = _in_lines(helper.twin, helper.text.count("\n"))

@@ -157,7 +157,7 @@ class OuterNames:
                 raise UndefinedName(f"`{name}` of the enclosing function has no value yet") from None
         if name in self._globals:
             value = self._globals[name]
-            _check_global(name, value, self._plain_globals)
+            check_global(name, value, self._plain_globals)
             return translate(value)
         if hasattr(builtins, name):
             return getattr(builtins, name)
@@ -173,7 +173,17 @@ def _is_marked(value: Any) -> bool:
     return type(value).__name__ == "constexpr" or not isinstance(value, _HOST_DATA)
 
 
-def _check_global(name: str, value: Any, plain: bool) -> None:
+def check_global(name: str, value: Any, plain: bool) -> None:
+    """Refuses data of a module that is not marked constant.
+
+    Args:
+        name: The variable's name.
+        value: What it holds.
+        plain: Numbers, strings and tuples are constants without being marked so.
+
+    Raises:
+        InvalidType: The variable holds a number, a list, an array and so on.
+    """
     if value is None or isinstance(value, constexpr) or (isinstance(value, tuple) and value and _is_marked(value)):
         return
     if plain and isinstance(value, (bool, int, float, str, tuple)):

@@ -65,7 +65,7 @@ def _cp_async(compiler: Compiler, op: Op) -> Steps:
     yield False, copy
 
 
-_CONSTANT_OFFSET = "as a tl.constexpr, such an offset makes the compiler copy by loads and stores"
+_NATURAL = "the compiler takes quotients by a variable for natural numbers"
 
 
 class _Box:
@@ -102,7 +102,7 @@ class _Box:
             return
         message = f"copy: offset {axis} is {offsets[axis]}, {sizes[axis]} bytes, {why}"
         facts = (f"copy of {list(self.block)} at {offsets} for {self.target}",)
-        raise frame[0].fail(self.op, message, facts=facts, help=_CONSTANT_OFFSET)
+        raise frame[0].fail(self.op, message, facts=facts, help=_NATURAL)
 
     @property
     def size_bytes(self) -> int:

@@ -85,7 +85,14 @@ _row(
     **_EFFECT,
 )
 _row("proxy_fence", "->", (), rules.check_no_results, attrs={"space": choice("shared", "global")}, **_EFFECT)
-_row("tma_store_wait", "->", (), rules.check_no_results, attrs={"kind": choice("read", "all")}, **_EFFECT)
+_row(
+    "tma_store_wait",
+    "->",
+    (),
+    rules.check_no_results,
+    attrs={"kind": choice("read", "all"), "pending": maybe(NATURAL)},
+    **_EFFECT,
+)
 _row(
     "cp_async",
     "tile of global pointers, buffer of its shape [, mask] ->",

@@ -32,6 +32,7 @@ from tle2cuda.ir.types import (
     is_pointer,
 )
 
+Proxy = Literal["generic", "async"]
 Kind = Literal["read", "write", "atomic", "release", "signal", "wait", "arm", "poll"]
 
 READ: Kind = "read"
@@ -98,8 +99,8 @@ class Effect:
         is_scratch: It concerns the operation's own scratch.
         is_async: It may happen after the operation: the copy engine or cp.async makes it.
         buffer: The buffer operand, part of `root`, all of which is meant.
-        proxy: ``generic`` (ordinary instructions and cp.async) or ``async`` (TMA): accesses through different proxies
-            need a fence as well as an order.
+        proxy: ``generic`` (ordinary instructions and cp.async) or ``async`` (TMA, operands of wgmma): accesses through
+            different proxies need a fence as well as an order.
     """
 
     kind: Kind
@@ -111,7 +112,7 @@ class Effect:
     is_scratch: bool = False
     is_async: bool = False
     buffer: Value | None = None
-    proxy: Literal["generic", "async"] = "generic"
+    proxy: Proxy = "generic"
 
     @property
     def is_shared(self) -> bool:
@@ -269,7 +270,8 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
-    return tuple(Effect(READ, SHARED, root, None, op) for buffer in buffers for root in roots.of(buffer))
+    proxy: Proxy = "async" if str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
+    return tuple(Effect(READ, SHARED, root, None, op, proxy=proxy) for buffer in buffers for root in roots.of(buffer))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})
@@ -314,6 +316,11 @@ def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
     """A fused loop is one step: its threads do not wait for each other inside."""
     inner = tuple(effect for each in op.regions[0].body for effect in effects(each, roots))
     return (inner,) if inner else ()
+
+
+def is_product(effect: Effect) -> bool:
+    """Whether a matrix product reads an operand through the asynchronous proxy."""
+    return effect.proxy == "async" and effect.op.name == "dot"
 
 
 def is_remote(effect: Effect) -> bool:

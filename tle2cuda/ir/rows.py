@@ -285,6 +285,7 @@ _row(
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
+        "staging": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
 )
@@ -374,7 +375,14 @@ _row(
     variadic=ANY,
     regions=2,
 )
-_row("if", "bool scalar -> results; regions then, else yield them", (BOOL_SCALAR,), rules.check_if, regions=2)
+_row(
+    "if",
+    "bool scalar -> results; regions then, else yield them",
+    (BOOL_SCALAR,),
+    rules.check_if,
+    regions=2,
+    attrs={"is_substitute": maybe(FLAG)},
+)
 _row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
 _row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)
 _row("convert_layout", "tile -> tile with another layout", (TILE,), rules.check_same_but_layout)

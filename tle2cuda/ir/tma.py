@@ -8,6 +8,9 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BufferType, TensorMapType
 
+OUTSIDE = (1 << 31) - (1 << 16)
+"""Index of a box outside of every tensor: behind its end, as stores fault at negative ones; its tile ends below 2^31."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorCopy:

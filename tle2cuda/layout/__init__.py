@@ -28,8 +28,8 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
-from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, whole_sums
-from .operands import MatrixForm, matrix_form, operand_offsets
+from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, wgmma_columns, whole_sums
+from .operands import DescriptorForm, MatrixForm, descriptor_form, descriptor_offsets, matrix_form, operand_offsets
 from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
@@ -51,6 +51,7 @@ __all__ = [
     "MMA_INSTRUCTIONS",
     "Conversion",
     "CoordMap",
+    "DescriptorForm",
     "IndexExpression",
     "Layout",
     "LayoutError",
@@ -72,6 +73,8 @@ __all__ = [
     "blocked",
     "coalesced",
     "conversion",
+    "descriptor_form",
+    "descriptor_offsets",
     "fields",
     "flat_fields",
     "flatten",
@@ -96,6 +99,7 @@ __all__ = [
     "unflatten",
     "vector_groups",
     "wgmma_accumulator",
+    "wgmma_columns",
     "wgmma_operand_a",
     "whole_sums",
     "widest_vector",

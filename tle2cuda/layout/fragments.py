@@ -16,8 +16,8 @@ from .distributed import Coordinate, Layout, log2_exact
 from .errors import LayoutError
 
 _REGISTER_BITS = 32
-_WARPS_IN_WARPGROUP = 4
-_WGMMA_ROWS = 64
+WARPS_IN_WARPGROUP = 4
+WARPGROUP_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ def mma_operand_b(shape: Sequence[int], warps_per_cta: Sequence[int], element_bi
 
 
 def _warpgroup_images(shape: Sequence[int], num_warps: int) -> tuple[Coordinate, ...]:
-    if num_warps % _WARPS_IN_WARPGROUP:
-        raise LayoutError(f"wgmma needs whole warpgroups of {_WARPS_IN_WARPGROUP} warps, not {num_warps} warps")
-    if len(shape) != 2 or shape[0] < _WGMMA_ROWS:
-        raise LayoutError(f"wgmma needs {_WGMMA_ROWS} rows or more, not a tile of shape {tuple(shape)}")
-    return _warp_images(16, _WARPS_IN_WARPGROUP, 0)
+    if num_warps % WARPS_IN_WARPGROUP:
+        raise LayoutError(f"wgmma needs whole warpgroups of {WARPS_IN_WARPGROUP} warps, not {num_warps} warps")
+    if len(shape) != 2 or shape[0] < WARPGROUP_ROWS:
+        raise LayoutError(f"wgmma needs {WARPGROUP_ROWS} rows or more, not a tile of shape {tuple(shape)}")
+    return _warp_images(16, WARPS_IN_WARPGROUP, 0)
 
 
 def wgmma_accumulator(shape: Sequence[int], num_warps: int, warpgroups_n: int = 1) -> Layout:
@@ -128,12 +128,12 @@ def wgmma_accumulator(shape: Sequence[int], num_warps: int, warpgroups_n: int = 
             along M.
     """
     within = _warpgroup_images(shape, num_warps)
-    groups = num_warps // _WARPS_IN_WARPGROUP
+    groups = num_warps // WARPS_IN_WARPGROUP
     columns = shape[1] // max(warpgroups_n, 1)
     if warpgroups_n < 1 or groups % warpgroups_n or columns < MMA_ACCUMULATOR.shape[1]:
         raise LayoutError(f"{groups} warpgroups cannot split {shape[1]} columns {warpgroups_n} ways")
     along_n = _warp_images(columns, warpgroups_n, 1)
-    along_m = _warp_images(_WGMMA_ROWS, groups // warpgroups_n, 0)
+    along_m = _warp_images(WARPGROUP_ROWS, groups // warpgroups_n, 0)
     return _tiled(MMA_ACCUMULATOR, shape, (*within, *along_n, *along_m))
 
 
@@ -143,9 +143,9 @@ def wgmma_operand_a(shape: Sequence[int], num_warps: int, element_bits: int = 16
     Warpgroups along N hold copies.
     """
     within = _warpgroup_images(shape, num_warps)
-    groups = num_warps // _WARPS_IN_WARPGROUP
+    groups = num_warps // WARPS_IN_WARPGROUP
     if warpgroups_n < 1 or groups % warpgroups_n:
         raise LayoutError(f"{groups} warpgroups cannot be arranged {warpgroups_n} along N")
     copies = ((0, 0),) * log2_exact(warpgroups_n, "warpgroups along N")
-    along_m = _warp_images(_WGMMA_ROWS, groups // warpgroups_n, 0)
+    along_m = _warp_images(WARPGROUP_ROWS, groups // warpgroups_n, 0)
     return _tiled(mma_a_fragment(element_bits), shape, (*within, *copies, *along_m))

@@ -8,6 +8,7 @@ below each other lie in all 32 banks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from . import f2
@@ -15,6 +16,9 @@ from .distributed import LANE_BITS, Layout
 from .shared import MAX_VECTOR_BYTES, PHASE_BYTES, SWIZZLE_BYTES, SharedLayout, access_offsets, phase_lane_bits
 
 MatrixForm = Literal["rows", "columns"]
+
+UNIT_BYTES = 16
+"""What addresses and strides of matrix descriptors count."""
 
 _WORD_BYTES = 4
 _ROW_BYTES = 16
@@ -61,6 +65,59 @@ def operand_offsets(source: Layout, fragments: Layout, k_axis: int, fast_axis: i
     if swizzle_bytes not in SWIZZLE_BYTES:
         return SharedLayout.plain(shape, element_bytes, order)
     return SharedLayout.swizzled(shape, element_bytes, swizzle_bytes, order)
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorForm:
+    """How a matrix descriptor of `wgmma` names an operand (PTX ISA, "wgmma", "Shared Memory Matrix Layout").
+
+    Attributes:
+        swizzle_bytes: 32, 64 or 128.
+        is_along_k: Whether neighbours along K lie side by side, not those along M or N.
+        leading_bytes: From one panel to the next along M or N; unused along K.
+        stride_bytes: From eight rows of a panel to the next eight.
+        alignment_bytes: Of the buffer: whole repetitions of the swizzle.
+    """
+
+    swizzle_bytes: int
+    is_along_k: bool
+    leading_bytes: int
+    stride_bytes: int
+
+    @property
+    def alignment_bytes(self) -> int:
+        return _ROWS_OF_SWIZZLE * self.swizzle_bytes
+
+
+_ROWS_OF_SWIZZLE = 8
+
+
+def descriptor_offsets(shape: Sequence[int], k_axis: int, fast_axis: int, element_bytes: int) -> SharedLayout:
+    """Return where an operand of `wgmma` goes in shared memory: rows of K, or of M and N where 16-bit elements come so."""
+    rank = len(shape)
+    other = 2 * rank - 3 - k_axis
+    turns = fast_axis == other and element_bytes == _TRANSPOSED_ELEMENT_BYTES
+    inner = other if turns and shape[other] * element_bytes >= SWIZZLE_BYTES[0] else k_axis
+    order = (inner, 2 * rank - 3 - inner, *reversed(range(rank - 2)))
+    return SharedLayout.swizzled(shape, element_bytes, min(shape[inner] * element_bytes, SWIZZLE_BYTES[-1]), order)
+
+
+def descriptor_form(offsets: SharedLayout, k_axis: int) -> DescriptorForm | None:
+    """Return how a descriptor names an operand `[..., M, K]` or `[..., K, N]`; None when none does."""
+    shape, element_bytes = offsets.shape, offsets.element_bytes
+    rank = len(shape)
+    for inner in (k_axis, 2 * rank - 3 - k_axis):
+        if inner != k_axis and element_bytes != _TRANSPOSED_ELEMENT_BYTES:
+            continue
+        outer = 2 * rank - 3 - inner
+        for swizzle_bytes in SWIZZLE_BYTES:
+            if shape[inner] * element_bytes < swizzle_bytes or shape[outer] < _ROWS_OF_SWIZZLE:
+                continue
+            order = (inner, outer, *reversed(range(rank - 2)))
+            if SharedLayout.swizzled(shape, element_bytes, swizzle_bytes, order) == offsets:
+                leading = UNIT_BYTES if inner == k_axis else shape[outer] * swizzle_bytes
+                return DescriptorForm(swizzle_bytes, inner == k_axis, leading, _ROWS_OF_SWIZZLE * swizzle_bytes)
+    return None
 
 
 def _for_elements(fragments: Layout, order: Sequence[int], element_bytes: int) -> SharedLayout:

@@ -84,10 +84,13 @@ def _index_sum(op: Op, args: list[Affine]) -> Affine | None:
         return args[0]
     a, b = args
     if op.name != "mul":
-        return a.plus(b, 1 if op.name == "add" else -1)
-    if b.constant is not None:
-        return a.times(b.constant)
-    return b.times(a.constant) if a.constant is not None else None
+        total: Affine | None = a.plus(b, 1 if op.name == "add" else -1)
+    elif b.constant is not None:
+        total = a.times(b.constant)
+    else:
+        total = b.times(a.constant) if a.constant is not None else None
+    # The fields are computed as int: in a sum of 64 bits they must stay inside of it.
+    return total if total is None or type_.bits == 32 or total.fields_fit_an_int else None
 
 
 @rule("div")

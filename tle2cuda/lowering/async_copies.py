@@ -18,6 +18,7 @@ from tle2cuda.lowering.writer import barrier_remark
 
 CHUNK_BYTES = (16, 8, 4)  # what one cp.async copies (PTX ISA, cp.async)
 TEMPLATE = "async_copies.cu.j2"
+_POLICIES = {"evict_first": "evict_first_policy", "evict_last": "evict_last_policy"}
 
 
 def emit_copy(state: State, op: Op) -> None:
@@ -82,7 +83,10 @@ class _Copy:
             condition = all_of([ev.c(v, k_zero=first) for v in held if v is not None])
             if condition is not None:
                 helper, last = "cp_async_zero_fill", ternary(condition, C(str(size)), C("0")).text
-        arguments = ", ".join(filter(None, (destination.text, source.text, last)))
+        policy = _POLICIES.get(op.attrs.get("eviction") or "")
+        hint = f"{state.helper(policy)}()" if policy else ""
+        helper += "_hinted" if policy else ""
+        arguments = ", ".join(filter(None, (destination.text, source.text, last, hint)))
         call = f"{state.helper(helper)}<{size}>({arguments})"
         statements.evaluate(state.block, call, op.span, owner.text if owner is not None else "")
 

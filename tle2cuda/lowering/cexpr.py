@@ -174,6 +174,12 @@ class Affine:
         """Whether no uniform expression takes part, so that the sum is small and non-negative parts cannot wrap."""
         return not self.uniforms
 
+    @property
+    def fields_fit_an_int(self) -> bool:
+        """Whether the fields and the constant, added in any order, stay inside of 32 bits."""
+        reach = abs(self.const) + sum(abs(t.scale) * ((1 << t.width) - 1) for t in self.terms)
+        return reach < 1 << 31
+
     def to_c(self, names: dict[str, str]) -> C:
         """The sum as C text: uniform parts, thread, run, constant, k."""
         parts: list[tuple[int, C]] = []

@@ -224,7 +224,7 @@ def elements_at(state: State, values: Sequence[Value], grid: Grid, depth: int, s
     run_block, k_block = Block(0), Block(0)
     ev.run_block = run_block
     ev.k_block = run_block if same_run_block else k_block
-    texts = tuple(ev.c(v) for v in values)
+    texts = tuple(ev.typed(v) for v in values)
     return Element(_rows(run_block), _rows(k_block), texts)
 
 

@@ -19,7 +19,7 @@ from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.shared import first_element, row_major_strides
 from tle2cuda.lowering.state import BufferRef, Registers, State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import Block
+from tle2cuda.lowering.writer import Block, operation
 
 
 def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
@@ -28,6 +28,17 @@ def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
 
     for op in ops:
         emit_op(state, op)
+
+
+def emit_tail(state: State, ops: tuple[Op, ...]) -> None:
+    """Write the statements that a kernel, or one of its partitions, ends with: a branch at the end may leave early."""
+    last = next((op for op in reversed(ops) if op.name != "constant"), None)
+    for op in ops:
+        if op is last and op.name == "if":
+            with operation(op.name):
+                emit_if(state, op, tail_of_kernel=True)
+        else:
+            emit_ops(state, (op,))
 
 
 TEMPLATE = "control.cu.j2"
@@ -374,7 +385,7 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
         body = _arm(state, then, op) if has_then else None
         write(state.block, TEMPLATE, "early_return", BranchView(condition.text), op.span, then=body)
         state.block.blank()
-        emit_ops(state, other.body)
+        emit_tail(state, other.body)
         return
     if not has_then and not has_other:
         return

@@ -90,7 +90,7 @@ def emit_print(state: State, op: Op) -> None:
         def body(ev: Evaluator = ev, value: Value = value, label: str = _label(op, number)) -> None:
             owner = owner_condition(state, ev.layout)
             index = ev.text(linear_index(ev))
-            printed = _printed(state, op, value, ev.c(value))
+            printed = _printed(state, op, value, ev.typed(value))
             view = PrintView(prefix + label, *printed, index.text, owner.text if owner is not None else "")
             write(ev.run_block, TEMPLATE, "print_element", view, op.span)
 

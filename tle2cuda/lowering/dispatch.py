@@ -32,9 +32,11 @@ from tle2cuda.lowering import (
     specialize,
     tiles,
     tma,
+    wgmma,
 )
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.writer import operation
+from tle2cuda.passes.mma_layouts import instruction_of
 
 Emitter = Callable[[State, Op], None]
 _REGISTERING = (join,)  # modules that only register rules
@@ -104,12 +106,16 @@ def emit_op(state: State, op: Op) -> None:
         raise InternalError(f"internal error while lowering {op.name}: {error!r}", op.span) from error
 
 
+def _product_emitter(op: Op) -> Emitter:
+    return wgmma.emit_product if instruction_of(op).is_wgmma else mma.emit_product
+
+
 def _emit(state: State, op: Op) -> None:
     if op.name in ("yield", "condition", "assume", "tensor_map"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used
-    emitter = mma.emit_product if op.attrs.get("instruction") else _EMITTERS.get(op.name)
+    emitter = _product_emitter(op) if op.attrs.get("instruction") else _EMITTERS.get(op.name)
     if emitter is not None:
         emitter(state, op)
     elif op.name == "constant":

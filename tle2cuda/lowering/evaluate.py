@@ -13,10 +13,23 @@ from dataclasses import dataclass, replace
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import CHOICES, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import DType, PointerType, TileType
+from tle2cuda.ir.types import I64, DType, PointerType, TileType, element_of
 from tle2cuda.layout import Layout, Term, axis_unit, f2, flatten, format_index, format_xor, linear_terms, unflatten
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import EQUALITY, PRIMARY, RELATIONAL, RUN, THREAD, Affine, C, Expr, K, deps_of, ternary
+from tle2cuda.lowering.cexpr import (
+    EQUALITY,
+    PRIMARY,
+    RELATIONAL,
+    RUN,
+    THREAD,
+    Affine,
+    C,
+    Expr,
+    K,
+    deps_of,
+    static_cast,
+    ternary,
+)
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.state import Registers, State, is_bool
@@ -175,6 +188,13 @@ class Evaluator:
         """Element of a value as C text."""
         return self.text(self.value(value, grid, k_zero))
 
+    def typed(self, value: Value, grid: Grid | None = None, k_zero: bool = False) -> C:
+        """The same of the value's own type, where the text's type decides what is called: a sum of fields is an int."""
+        expr = self.value(value, grid, k_zero)
+        text = self.text(expr)
+        is_int = isinstance(expr, Affine) and expr.has_only_fields
+        return static_cast(I64.cuda, text) if is_int and element_of(value.type) is I64 else text
+
     def text(self, expr: Expr) -> C:
         """An expression as C text."""
         if isinstance(expr, C):
@@ -274,7 +294,7 @@ class Evaluator:
     def chosen(self, op: Op, grid: Grid, k_zero: bool) -> C:
         """Element of one of the tiles that `concat` and `insert` choose from."""
         choice = self.choice(op, grid, k_zero)
-        texts = [self.c(value, inner, k_zero) for value, inner in choice.arms]
+        texts = [self.typed(value, inner, k_zero) for value, inner in choice.arms]
         return ternary(choice.condition, texts[0], texts[1]) if choice.condition is not None else texts[0]
 
     def choice(self, op: Op, grid: Grid, k_zero: bool) -> Choice:

@@ -330,7 +330,7 @@ class FusedLoop:
         access = access_of(op)
         address = self.places.address(self.places.of(access.pointer))
         operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
-        values = [self.ev.c(v) for v in operands]
+        values = [self.ev.typed(v) for v in operands]
         call = atomics.spell(self.state, op, address, *values)
         conditions = []
         if (owner := owner_condition(self.state, self.layout)) is not None:
@@ -388,7 +388,7 @@ def emit_replicated_atomic(state: State, op: Op) -> None:
         slot = f"{scratch}[{ev.text(linear_index(ev)).text}]"
         operands = op.operands[1:3] if op.name == "atomic_cas" else op.operands[1:2]
         address = loop.places.address(loop.places.of(access.pointer))
-        call = atomics.spell(state, op, address, *(ev.c(v) for v in operands))
+        call = atomics.spell(state, op, address, *(ev.typed(v) for v in operands))
         zero = literal(state, 0, pointee(access.pointer))
         value = call if access.mask is None else ternary(ev.c(access.mask), call, zero)
         owner = owner_condition(state, ev.layout)

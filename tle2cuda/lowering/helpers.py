@@ -2,7 +2,8 @@
 
 A `.cuh` file holds one concept in one or more sections. A section starts with `// defines: NAMES` and may go on with
 `// needs: NAMES`; both lines are for this loader and are not emitted. What follows a line `// twin:` says the same without
-PTX: the emulator compiles it in place of the text above, which alone is emitted.
+PTX: the emulator compiles it in place of the text above, which alone is emitted. Helpers of which there are hundreds alike
+are written when they are asked for (`find_helper`).
 """
 
 from __future__ import annotations
@@ -55,6 +56,19 @@ def all_helpers() -> dict[str, Helper]:
     return found
 
 
+_WRITTEN_ON_DEMAND = "wgmma_m64"  # there are too many of them to write all (lowering/wgmma_helpers.py)
+
+
+def find_helper(name: str) -> Helper | None:
+    """The helper of a name; None when there is none."""
+    if name.startswith(_WRITTEN_ON_DEMAND):
+        from tle2cuda.lowering import wgmma_helpers
+
+        if wgmma_helpers.is_name(name):
+            return wgmma_helpers.wgmma_helper(name)
+    return all_helpers().get(name)
+
+
 @functools.lru_cache(maxsize=1)
 def helper_identifiers() -> frozenset[str]:
     """What helpers are called: their own names and those of the functions in them, which may be overloads of several."""
@@ -94,12 +108,11 @@ def helper_texts(names: Collection[str]) -> list[str]:
     Raises:
         InternalError: There is no such helper, or helpers need each other in a circle.
     """
-    known = all_helpers()
     done: dict[str, Helper] = {}
     open_: list[str] = []
 
     def visit(name: str) -> None:
-        helper = known.get(name)
+        helper = find_helper(name)
         if helper is None:
             raise InternalError(f"no device helper defines {name}" + (f", which {open_[-1]} needs" if open_ else ""))
         key = helper.names[0]

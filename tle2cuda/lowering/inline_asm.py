@@ -460,7 +460,7 @@ class _Tiles:
 
     def _each(self) -> None:
         def body(ev: Evaluator) -> None:
-            texts = [ev.c(v).text for v in self.op.operands]
+            texts = [ev.typed(v).text for v in self.op.operands]
             elements = [target.element("run", "k") for target in self.targets]
             call_text = f"{self.function}({', '.join(texts)})"
             if self.is_plain and self.targets and self.op.results[0] not in self.state.targets:

@@ -13,7 +13,7 @@ from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, dispatch, distributed, mbarriers, specialize, tma
+from tle2cuda.lowering import control, distributed, mbarriers, specialize, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -72,6 +72,7 @@ class PrologueView:
     grid: bool = False
     thread: bool = False
     warp: str = ""
+    warpgroup: bool = False
 
 
 def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
@@ -170,13 +171,7 @@ def _emit_body(state: State) -> None:
     if state.member_barrier is not None:
         with operation("cluster_barrier"):
             distributed.emit_member_counters(state)
-    last = next((op for op in reversed(ops) if op.name != "constant"), None)
-    for op in ops:
-        if op is last and op.name == "if" and state.member_barrier is None:
-            with operation(op.name):
-                control.emit_if(state, op, tail_of_kernel=True)
-        else:
-            dispatch.emit_op(state, op)
+    (control.emit_tail if state.member_barrier is None else control.emit_ops)(state, ops)
     if state.member_barrier is not None:
         with operation("cluster_barrier"):
             distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
@@ -196,6 +191,7 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
         state.uses_grid,
         thread and not state.warp,
         state.warp,
+        state.uses_warpgroup,
     )
     block = Block(depth=1)
     if view != PrologueView():

@@ -13,6 +13,7 @@ from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block
+from tle2cuda.passes.meetings import MEETING, is_meeting
 from tle2cuda.targets import parse_target
 
 TEMPLATE = "barriers.cu.j2"
@@ -34,6 +35,14 @@ class SetUpView:
     condition: str
     groups: tuple[SetUpGroup, ...]
     fence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingView:
+    """A barrier of several partitions, and what it is for."""
+
+    function: str
+    remark: str
 
 
 def barrier_address(state: State, barriers: Value, index: Value | None = None) -> str:
@@ -108,7 +117,7 @@ def number_named_barriers(state: State, first: int) -> None:
     Raises:
         OutOfResources: There are not enough.
     """
-    named = [op for op in walk(state.kernel.body) if op.name == "named_barrier"]
+    named = [op for op in walk(state.kernel.body) if op.name == "named_barrier" and not is_meeting(op)]
     for op in named:
         state.named_barriers.setdefault(op.attrs["number"], first + len(state.named_barriers))
     needed = first - 1 + len(state.named_barriers)
@@ -126,6 +135,10 @@ def number_named_barriers(state: State, first: int) -> None:
 
 def emit_named(state: State, op: Op) -> None:
     """All threads of the task meet others at a hardware barrier, or are counted there."""
+    if is_meeting(op):
+        view = MeetingView(state.meetings[op.attrs["number"]], op.attrs[MEETING])
+        write(state.block, "specialize.cu.j2", "meeting", view, op.span)
+        return
     state.comment(op.span)
     function = state.helper(f"named_barrier_{op.attrs['kind']}")
     number = state.named_barriers[op.attrs["number"]]

@@ -75,7 +75,7 @@ class MmaView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bits:
+class Bits:
     """Register bits of whole fragments by what they count.
 
     Attributes:
@@ -147,10 +147,12 @@ def _offsets(state: State, buffer: Value) -> SharedLayout:
 def emit_product(state: State, op: Op) -> None:
     """Write a matrix product and bind its result."""
     state.comment(op.span)
-    _Product(state, op).emit()
+    Product(state, op).emit()
 
 
-class _Product:
+class Product:
+    """A product that is being written."""
+
     def __init__(self, state: State, op: Op) -> None:
         self.state = state
         self.op = op
@@ -165,6 +167,7 @@ class _Product:
         self.sum_bits = self._sort_bits(self.whole, len(self.instruction.sums.registers), self.rank - 2, self.rank - 1)
 
     def emit(self) -> None:
+        """Write it."""
         registers, sums = self._storage()
         sources = [self._source(side, sums) for side in (0, 1)]
         batches = 1 << len(self.sum_bits.batch)
@@ -202,10 +205,11 @@ class _Product:
 
     # ---- the sums -----------------------------------------------------------------------------------------------------
 
-    def _storage(self) -> tuple[Registers, Registers]:
+    def _storage(self, is_read: bool = True) -> tuple[Registers, Registers]:
         """The result's registers, and those that are summed in.
 
-        These are the same ones unless the result is narrower, or the tile smaller than an instruction.
+        These are the same ones unless the result is narrower, or the tile smaller than an instruction. They get what the
+        product adds to unless it `is_read` by nothing.
         """
         state, result, start = self.state, self.result, self.op.operands[2]
         registers = state.targets.get(result)
@@ -214,13 +218,15 @@ class _Product:
         elif registers is None:
             registers = state.new_registers(result, "product")
             state.declare_registers(registers, result, result.span)
-        assign_tile(state, registers, start)
+        if is_read:
+            assign_tile(state, registers, start)
         if self.dtype is dtype_of(result.type) and self.whole == self.layout and registers.vec == _PAIR:
             return registers, registers
         state.helper("vector")
         sums = Registers(state.names.fresh(f"{registers.name}_sums"), self.whole, _PAIR)
         statements.variable(state.block, f"Vector<{self.dtype.cuda}, {_PAIR}>", f"{sums.name}{array_extent(sums.runs)}")
-        self._copy(sums, registers, (dtype_of(result.type), self.dtype))
+        if is_read:
+            self._copy(sums, registers, (dtype_of(result.type), self.dtype))
         return registers, sums
 
     def _finish(self, registers: Registers, sums: Registers) -> None:
@@ -236,7 +242,7 @@ class _Product:
         def element(end: Registers) -> str:
             numbers = [1 << bit if end.layout == self.whole else kept[bit] for bit in bits]
             run, k = ([f(number, end.vec) for number in numbers] for f in (int.__floordiv__, int.__mod__))
-            return end.element(_index((RUN, run)), _index((RUN, k)))
+            return end.element(array_index((RUN, run)), array_index((RUN, k)))
 
         value = convert(self.state, C(element(source)), *dtypes).text
         statements.assign_each_run(self.state.block, element(target), value, 1 << len(bits), self.op.span)
@@ -246,12 +252,12 @@ class _Product:
         if sums.runs == 1:
             return f"&{sums.name}"
         bits = {"batch": self.sum_bits.batch, "row": self.sum_bits.own, "column": self.sum_bits.step}
-        index = _index(*((names[name], [1 << bit - 1 for bit in found]) for name, found in bits.items()))
+        index = array_index(*((names[name], [1 << bit - 1 for bit in found]) for name, found in bits.items()))
         return f"&{sums.name}[{index}]" if index != "0" else sums.name
 
     # ---- the operands -------------------------------------------------------------------------------------------------
 
-    def _sort_bits(self, whole: Layout, fixed: int, own_axis: int, step_axis: int) -> _Bits:
+    def _sort_bits(self, whole: Layout, fixed: int, own_axis: int, step_axis: int) -> Bits:
         """Register bits of whole fragments; the first `fixed` ones are those of one fragment."""
         packed = max(1, _WORD_BYTES * 8 // self.instruction.element_bits).bit_length() - 1
         rest = range(fixed, len(whole.registers))
@@ -260,7 +266,7 @@ class _Product:
             return tuple(bit for bit in rest if any(whole.registers[bit][axis] for axis in axes))
 
         batch = along(*range(self.rank - 2))
-        return _Bits(tuple(range(packed)), tuple(range(packed, fixed)), along(step_axis), along(own_axis), batch)
+        return Bits(tuple(range(packed)), tuple(range(packed, fixed)), along(step_axis), along(own_axis), batch)
 
     def _source(self, side: int, sums: Registers) -> Registers | Value:
         """Where an operand is: registers, or the buffer."""
@@ -290,13 +296,17 @@ class _Product:
             view = self._from_registers(source, whole, bits, part, (names, along))
             text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
-        offsets = _offsets(state, source)
+        offsets = self._offsets(source)
         form = matrix_form(whole, offsets)
         if form is None:
             view = self._by_elements(source, whole, offsets, bits, part, (names, along))
             text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
         return self._by_matrices(source, whole, offsets, bits, part, (names, along), form == "columns")
+
+    def _offsets(self, buffer: Value) -> SharedLayout:
+        """Where the elements of an operand lie."""
+        return _offsets(self.state, buffer)
 
     def _named(self, side: int) -> Value:
         """An operand, or what its buffer was filled with."""
@@ -307,7 +317,7 @@ class _Product:
         return fills[0].operands[0] if fills else value
 
     def _from_registers(
-        self, held: Registers, whole: Layout, bits: _Bits, part: str, where: tuple[dict[str, str], str]
+        self, held: Registers, whole: Layout, bits: Bits, part: str, where: tuple[dict[str, str], str]
     ) -> tuple[tuple[tuple[str, int], ...], str]:
         """Registers of a tile that lies as the instruction takes it."""
         names, along = where
@@ -318,21 +328,21 @@ class _Product:
             (names["step"], bits.step),
             (names["piece"], bits.words),
         )
-        index = _index(*((name, [place[bit] // held.vec for bit in found]) for name, found in groups))
+        index = array_index(*((name, [place[bit] // held.vec for bit in found]) for name, found in groups))
         value = held.vector(index)
         if self.dtype is not F64:
             value = f"{self.state.helper('bit_cast')}<unsigned>({value})"
         return self._each_word(bits, part, names, along, value)
 
     def _each_word(
-        self, bits: _Bits, part: str, names: dict[str, str], along: str, value: str
+        self, bits: Bits, part: str, names: dict[str, str], along: str, value: str
     ) -> tuple[tuple[tuple[str, int], ...], str]:
         rows, words = 1 << len(bits.own), 1 << len(bits.words)
         target = indexed(part, names[along], rows) + (f"[{names['piece']}]" if words > 1 else "[0]")
         return real_loops((names[along], rows), (names["piece"], words)), f"{target} = {value};"
 
     def _by_elements(
-        self, buffer: Value, whole: Layout, offsets: SharedLayout, bits: _Bits, part: str, where: tuple[dict[str, str], str]
+        self, buffer: Value, whole: Layout, offsets: SharedLayout, bits: Bits, part: str, where: tuple[dict[str, str], str]
     ) -> tuple[tuple[tuple[str, int], ...], str]:
         """Elements of 32 or 64 bits, each lane its own."""
         if self.instruction.element_bits < _WORD_BYTES * 8:
@@ -354,7 +364,7 @@ class _Product:
         buffer: Value,
         whole: Layout,
         offsets: SharedLayout,
-        bits: _Bits,
+        bits: Bits,
         part: str,
         where: tuple[dict[str, str], str],
         transposed: bool,
@@ -411,9 +421,9 @@ def _own_numbers(layout: Layout) -> list[int]:
     return numbers
 
 
-def _index(*sources: tuple[str, Images]) -> str:
+def array_index(*sources: tuple[str, Images]) -> str:
     """Text of a sum of bit fields of loop variables."""
     return format_index(linear_terms(sources), {name: name for name, _ in sources})
 
 
-__all__ = ["emit_product", "emit_to_shared"]
+__all__ = ["Bits", "FragmentsView", "Product", "array_index", "emit_product", "emit_to_shared"]

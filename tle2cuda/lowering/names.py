@@ -43,11 +43,12 @@ _USED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
     cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
+    warpgroup
     """.split()
 ).union(_MATH, (f"{name}f" for name in _MATH), cuda_names())
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
 _USED_PATTERN = re.compile(
-    r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+"
+    r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+|wgmma_m64n.*"
 )
 
 # Functions of the C library that headers declare: a kernel, which has C linkage too, cannot be called so.

@@ -11,8 +11,10 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.effects import CtaBarrier, Roots, steps
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
 from tle2cuda.ir.rules import scratch_operands
+from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.control import assign_all, emit_ops
+from tle2cuda.lowering.control import assign_all, emit_ops, emit_tail, share
+from tle2cuda.lowering.mbarriers import MeetingView
 from tle2cuda.lowering.names import ascii_identifier
 from tle2cuda.lowering.registers import RegisterPlan, register_plan
 from tle2cuda.lowering.scalars import scalar_text
@@ -20,6 +22,7 @@ from tle2cuda.lowering.state import Scope, State
 from tle2cuda.lowering.tasks import WARP_BARRIER, Task
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, Line
+from tle2cuda.passes.meetings import is_meeting
 from tle2cuda.passes.pipes import ELECTED
 from tle2cuda.targets import WARP_THREADS
 
@@ -27,17 +30,6 @@ TEMPLATE = "specialize.cu.j2"
 DEFAULT_WARPS = "default_warps"
 ALL_WARPS = "all_warps"
 _MEMORY_ORDERS = ("atomic_rmw", "atomic_cas")  # whose lowering may meet without a barrier in the IR
-
-
-_WHO = {DEFAULT_WARPS: "the default warps", ALL_WARPS: "the CTA, wherever they come to it"}
-
-
-@dataclass(frozen=True, slots=True)
-class MeetingView:
-    """A barrier of the whole CTA, and what it is for."""
-
-    function: str
-    remark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +99,7 @@ def plan_tasks(state: State) -> int:
     number = 1
     # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
     state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
-    state.partition_barriers[state.all_warps_barrier] = (ALL_WARPS, 0, kernel.num_threads)
+    state.partition_barriers[state.all_warps_barrier] = ("the CTA, wherever they come to it", 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
     for site in sites:
         names, warps = site.attrs["names"][1:], site.attrs["warps"][1:]
@@ -121,6 +113,23 @@ def plan_tasks(state: State) -> int:
             first += warps[i]
         state.worker_tasks[site] = tuple(w for w in workers if w is not None)
     state.warp = state.names.fresh("warp")
+    return _name_meetings(state, number)
+
+
+def _name_meetings(state: State, number: int) -> int:
+    """Functions at which partitions meet inside of loops and branches; returns the next free hardware barrier."""
+    for op in filter(is_meeting, walk(state.kernel.body)):
+        known, threads = op.attrs["number"], op.attrs["threads"]
+        if known in state.meetings:
+            continue
+        if threads == state.kernel.num_threads:
+            state.meetings[known] = state.all_warps_barrier
+            continue
+        names = [ascii_identifier(name) for name in dict.fromkeys(op.attrs.get("names", ("partitions",)))]
+        function = state.meetings[known] = state.names.fresh(f"{'_and_'.join(names)}_barrier")
+        whose = f"{', '.join(f'`{name}`' for name in names)}" if "names" in op.attrs else "all partitions"
+        state.partition_barriers[function] = (f"{whose}, wherever they come to it", number, threads)
+        number += 1
     return number
 
 
@@ -132,7 +141,8 @@ def _task(state: State, name: str, first: int, warps: int, region: Region, roots
     task = Task(name, first, warps, f"{function}()")
     if not _meets(region, roots):
         return task, number
-    state.partition_barriers[function] = (name, number, task.num_threads)
+    whose = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
+    state.partition_barriers[function] = (whose, number, task.num_threads)
     return task, number + 1
 
 
@@ -157,13 +167,12 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
     """Texts of the functions that are barriers of partitions, as far as some line uses them."""
     code = "\n".join(line.text.partition("//")[0] for line in lines)
     texts = []
-    for function, (name, number, threads) in state.partition_barriers.items():
+    for function, (whose, number, threads) in state.partition_barriers.items():
         if not re.search(rf"\b{function}\b", code):
             continue
-        who = _WHO.get(name, f"partition `{name}`")
         state.helper("named_barrier_sync")
         texts.append(
-            f"// Barrier of the {threads} threads of {who}: hardware barrier {number}.\n"
+            f"// Barrier of the {threads} threads of {whose}: hardware barrier {number}.\n"
             f"__device__ __forceinline__ void {function}() {{ named_barrier_sync({number}, {threads}); }}"
         )
     return texts
@@ -181,14 +190,14 @@ def emit_warp_specialize(state: State, op: Op) -> None:
         write(
             block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "what the default warps did in front"), op.span
         )
-    _write_workers(state, block, workers, registers)
+    _write_workers(state, block, workers, registers, _is_last(state, op))
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _default(state, op, registers)
 
 
-def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan) -> None:
-    bodies = {worker: _body(state, worker, registers) for worker in workers}
+def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan, is_last: bool) -> None:
+    bodies = {worker: _body(state, worker, registers, is_last) for worker in workers}
     for line in registers.statements(state):
         statements.evaluate(block, line)
     ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
@@ -248,7 +257,13 @@ def _warps(task: Task) -> str:
     return f"warp {first}" if first == last else f"warps {first} to {last}"
 
 
-def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
+def _is_last(state: State, op: Op) -> bool:
+    """Whether threads have nothing to do behind the partitions, so that they may leave in the midst of theirs."""
+    last = next(each for each in reversed(state.kernel.body.body) if each.name != "constant")
+    return last is op and not op.results and not op.attrs.get("sync_behind")
+
+
+def _body(state: State, worker: Worker, registers: RegisterPlan, is_last: bool) -> Block:
     """The statements of a worker: in scopes of its own, for nothing of the code around it is in front of it."""
     block = Block(depth=3)
     scopes, described, uses_thread = state.scopes, state.described, state.uses_thread
@@ -257,7 +272,7 @@ def _body(state: State, worker: Worker, registers: RegisterPlan) -> Block:
     inner = Block(depth=4) if task.is_single else block
     with state.run_by(task), state.writing_to(inner), state.names.scope():
         state.scopes.append(Scope(inner, state.names.depth, False, {}))
-        emit_ops(state, worker.region.body)
+        (emit_tail if is_last else emit_ops)(state, worker.region.body)
     if task.is_single:
         write(block, TEMPLATE, "one_thread", OneThreadView(f"threadIdx.x == {task.first_thread}"), body=inner)
     uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
@@ -291,7 +306,7 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
             emit_ops(state, op.regions[0].body)
         write(block, TEMPLATE, "one_thread", OneThreadView("threadIdx.x == 0"), body=inner)
     else:
-        emit_ops(state, op.regions[0].body)
+        (emit_tail if _is_last(state, op) else emit_ops)(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)
@@ -304,6 +319,9 @@ def _bind_results(state: State, op: Op) -> None:
             assign_all(state, [result], [value])
         elif is_tile(result):
             state.registers[result] = state.registers[value]
+        elif isinstance(result.type, BufferType):
+            share(state, result, value)
+            state.buffers[result] = state.buffers[value]
         else:
             state.scalars[result] = scalar_text(state, value)
 

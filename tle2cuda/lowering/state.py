@@ -13,7 +13,7 @@ from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -169,7 +169,8 @@ class State:
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
-        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: partition, hardware barrier, threads
+        self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: whose, hardware barrier, threads
+        self.meetings: dict[int, str] = {}  # functions at which partitions meet, by the number of the barrier
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
@@ -187,6 +188,7 @@ class State:
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
         self.uses_thread = False
+        self.uses_warpgroup = False
         self.uses_cluster = False
         self.uses_grid = False
         self._last_comment: tuple[str, int] | None = None
@@ -209,6 +211,17 @@ class State:
         """Number of the thread in its task, as a signed int; `threadIdx.x` where the task is the whole CTA."""
         self.uses_thread = True
         return C("thread")
+
+    def warpgroup(self) -> str:
+        """Number of the warpgroup in its task, known to the compiler to be the same in all lanes of a warp.
+
+        What derives from it, matrix descriptors above all, stays in uniform registers.
+        """
+        if self.warp:
+            first = self.task.first_warp // WARPGROUP_WARPS
+            return f"({self.warp} / {WARPGROUP_WARPS} - {first})" if first else f"{self.warp} / {WARPGROUP_WARPS}"
+        self.uses_warpgroup = True
+        return "warpgroup"
 
     def first_thread(self) -> C:
         """Condition that selects one thread of the task, `true` where it is alone."""

@@ -65,6 +65,23 @@ def render_template(name: str, span: Span | None, op: str = "", **views: Any) ->
         raise _fault(error, name, op, span) from error
 
 
+def render_form(name: str, form: str, view: object) -> str:
+    """Text of one macro of a template.
+
+    Args:
+        name: File name of the template.
+        form: The macro in it, which takes the view.
+        view: What it shows.
+
+    Raises:
+        InternalError: The template is missing or wrong, or the view lacks what it asks for.
+    """
+    try:
+        return _form(name, form)(view)
+    except Exception as error:
+        raise _fault(_at_template_lines(), name, form, None) from error
+
+
 def write(block: Block, name: str, form: str, view: object, span: Span | None = None, **bodies: Block | None) -> None:
     """Append a statement to a block.
 

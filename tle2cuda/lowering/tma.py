@@ -381,5 +381,7 @@ def emit_store_wait(state: State, op: Op) -> None:
     """The thread that issued stores waits until they have read shared memory, or are complete."""
     helper = "tma_store_wait_read" if op.attrs["kind"] == "read" else "tma_store_wait"
     condition = "" if state.task.is_single else state.first_thread().text
-    view = IssuerView(condition, f"{state.helper(helper)}()", barrier_remark(op))
+    pending = op.attrs.get("pending")
+    call = f"{state.helper(helper)}<{pending}>()" if pending else f"{state.helper(helper)}()"
+    view = IssuerView(condition, call, barrier_remark(op))
     write(state.block, TEMPLATE, "issuer", view, op.span)

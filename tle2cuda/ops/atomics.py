@@ -47,7 +47,8 @@ def _ordering(sem: Any, scope: Any, pointer: tensor, what: str) -> dict[str, Any
     return {"sem": order, "scope": reach}
 
 
-def _check_dtype(kind: str, dtype: DType, pointer: tensor, what: str) -> None:
+def check_dtype(kind: str, dtype: DType, pointer: tensor, what: str) -> None:
+    """Raises unless there are atomics of a kind on a dtype."""
     integer = dtype.is_int() and dtype.bits >= 32
     floats = {"add": (F16, BF16, F32, F64), "max": (F32, F64), "min": (F32, F64), "xchg": (F32, F64)}
     if not integer and dtype not in floats.get(kind, ()):
@@ -59,7 +60,7 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
     what = f"tl.atomic_{kind}"
     address = pointer_operand(pointer, what)
     dtype = pointee(address)
-    _check_dtype(kind, dtype, address, what)
+    check_dtype(kind, dtype, address, what)
     attrs = _ordering(sem, scope, address, what)
     value = value_operand(val, dtype, address.dims, "val", what)
     condition = optional_mask(mask)
@@ -71,7 +72,7 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
 
 def update(kind: str, address: tensor, value: tensor, mask: tensor, what: str) -> None:
     """An atomic on addresses that are known to fit `value` and `mask`; the old values are not wanted."""
-    _check_dtype(kind, pointee(address), address, what)
+    check_dtype(kind, pointee(address), address, what)
     attrs: dict[str, Any] = {"sem": "relaxed", "scope": "gpu"}
     if pointee(address).is_floating() and kind in ("max", "min"):
         _float_extremum(kind, address, value, mask, attrs)

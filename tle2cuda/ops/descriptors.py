@@ -1,6 +1,6 @@
 """Tensor descriptors: base, extents, strides and tile shape of a tensor in one value.
 
-They are lowered to addresses and masks; every access is checked against all extents.
+Loads and stores are lowered to addresses and masks, every access checked against all extents.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir import builder
-from tle2cuda.ir.types import BOOL, I32, I64, DType
+from tle2cuda.ir.types import BOOL, I32, I64, SHARED, BufferType, DType, PointerType, with_shape
 from tle2cuda.ops import atomics, core
 from tle2cuda.ops.affine_tiles import (
     PADDINGS,
@@ -347,10 +347,20 @@ def _tile_value(desc: tensor_descriptor, value: Any, dims: tuple[int, ...], what
 
 
 def _atomic(kind: str, desc: tensor_descriptor, offsets: Any, value: Any) -> None:
+    """A tile is combined with memory by the copy engine, out of a buffer; what it leaves becomes atomics on the tile."""
     what = f"atomic_{kind} of a tensor descriptor"
     place = _place(desc, offsets, what)
     tile = _tile_value(desc, value, place.shape, f"atomic_{kind}")
-    atomics.update(kind, place.pointers(), tile, _inside(place), what)
+    atomics.check_dtype(kind, desc.dtype, desc.base, what)
+    attrs = {"name": "terms", "alignment_bytes": 128, "staging": True}
+    context = builder.current()
+    emit_alloc = context.emit_one if context.partition is None else context.emit_first
+    buffer = emit_alloc("alloc", (), BufferType(place.shape, desc.dtype), attrs)
+    pointers = context.emit_one("local_ptr", (buffer,), with_shape(PointerType(desc.dtype, SHARED), place.shape))
+    context.emit("store", (pointers, tile.value), (), {"cache": "", "eviction": "", "has_mask": False})
+    described = (desc.base, *desc.extents, *desc.steps, *place.offsets)
+    copied = {"rank": len(place.shape), "block": place.shape, "kind": kind}
+    context.emit("tma_store", (buffer, *(part.value for part in described)), (), copied)
 
 
 def _rows(desc: tensor_descriptor, x_offsets: Any, y_offset: Any, what: str) -> tuple[tensor, tensor]:

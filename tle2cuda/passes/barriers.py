@@ -31,13 +31,29 @@ from tle2cuda.analysis.uniformity import (
     uniformity,
 )
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, WRITE, Kind, Roots, effects, is_remote
+from tle2cuda.ir.effects import (
+    ARM,
+    ATOMIC,
+    POLL,
+    READ,
+    RELEASE,
+    SIGNAL,
+    WAIT,
+    WRITE,
+    Kind,
+    Roots,
+    effects,
+    is_product,
+    is_remote,
+)
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
+UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
 EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
@@ -52,7 +68,7 @@ def run(kernel: Kernel) -> Kernel:
     """
     check_collective_barriers(kernel)
     check_barriers_of_all(kernel)
-    kernel = with_elected_waits(with_joins(kernel))
+    kernel = with_elected_waits(with_joins(_without_waits(kernel)))
     memory = Memory(kernel)
     check_copies_in_flight(kernel, memory)
     additions = _Additions()
@@ -61,25 +77,46 @@ def run(kernel: Kernel) -> Kernel:
     return _with_cluster_barriers(additions.inserted(kernel))
 
 
+def _without_waits(kernel: Kernel) -> Kernel:
+    """The kernel without waits for stores that this pass put in, where some of them count what comes between."""
+    if not any(op.name == "tma_store_wait" and op.attrs.get("pending") for op in walk(kernel.body)):
+        return kernel
+
+    class _Drop(Rewriter):
+        def visit(self, op: Op) -> None:
+            if op.name != "tma_store_wait" or "reason" not in op.attrs:
+                self.copy(op)
+
+    return _Drop().kernel(kernel)
+
+
 def _order(hazards: Hazards, additions: _Additions) -> None:
     """Find what one task lacks."""
     positions = frozenset(place_barriers(hazards))
     left = hazards.find(positions)
     if left:
         raise InternalError(f"barriers leave a hazard: {describe(left)}", left[0].later.effect.op.span)
-    proxies = place_proxies(hazards, positions)
+    outside, proxies = place_proxies(hazards, positions)
+    attrs: dict[str, object]
+    for position, accesses in outside.waits.items():
+        names = _listed(list(dict.fromkeys(access.name for access in accesses)))
+        attrs = {"kind": "all", "reason": f"the copy engine has written {names}"}
+        additions.add(hazards, position, "tma_store_wait", attrs)
+    for position, accesses in outside.fences.items():
+        additions.add(hazards, position, "proxy_fence", {"space": "global", "reason": _fence_reason(hazards, accesses)})
     for position in sorted(proxies.copies):
         additions.add(hazards, position, "cp_async_wait", _wait_for_copies(LANDED_REASON))
         additions.arrive_behind_copies(hazards, position)
     for position, accesses in proxies.waits.items():
-        additions.add(
-            hazards, position, "tma_store_wait", {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
-        )
+        attrs = {"kind": "read", "reason": _wait_reason(hazards, position, accesses)}
+        if position in proxies.pending:
+            attrs["pending"] = proxies.pending[position]
+        additions.add(hazards, position, "tma_store_wait", attrs)
     for position, accesses in proxies.fences.items():
-        additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(accesses)})
-    for position in sorted(positions | proxies.barriers):
+        additions.add(hazards, position, "proxy_fence", {"space": "shared", "reason": _fence_reason(hazards, accesses)})
+    for position in sorted(positions | outside.barriers | proxies.barriers):
         without = hazards.find(positions - {position}) if position in positions else []
-        reason = describe(without) if without else "orders what is in shared memory before the copy engine reads it"
+        reason = describe(without) if without else UNNAMED_REASON
         additions.add(hazards, position, "barrier", {"reason": reason})
     if _leaves_copies(hazards, positions):
         body = hazards.body
@@ -100,12 +137,15 @@ def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
 # ---- reasons ----
 
 
-def _fence_reason(accesses: Sequence[Access]) -> str:
+def _fence_reason(hazards: Hazards, accesses: Sequence[Access]) -> str:
     names = list(dict.fromkeys(access.name for access in accesses))
     kinds = {access.effect.kind for access in accesses}
     if kinds == {READ}:
         return f"the loads of {_listed(names)} come before what the copy engine writes"
-    return f"shows what was written to {_listed(names)} to the copy engine"
+    roots = {access.effect.root for access in accesses}
+    multiplied = {a.effect.root for a in hazards.accesses if is_product(a.effect)}
+    reader = "tensor cores" if roots <= multiplied else "copy engine"
+    return f"shows what was written to {_listed(names)} to the {reader}"
 
 
 def _wait_reason(hazards: Hazards, position: Position, accesses: Sequence[Access]) -> str:

@@ -15,7 +15,7 @@ from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.bounds import check_constant_indices
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.legality import is_pure, scratch_operands
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import Type, dtype_of
 from tle2cuda.passes.accumulate import accumulate_products
@@ -63,12 +63,29 @@ class _Decide(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.info = axis_info(kernel)
+        self.promised = _promised(kernel)
 
     def visit(self, op: Op) -> None:
-        if op.name == "cmp" and (known := self.info.get(op.results[0])) is not None and known.constant is not None:
+        if op in self.promised:  # which ranges are drawn from: the next pass wants to know it as well
+            self.copy(op)
+        elif op.name == "cmp" and (known := self.info.get(op.results[0])) is not None and known.constant is not None:
             self.emit(replace(constant_op(bool(known.constant), op.results[0].type, op), results=op.results))
         else:
             self.copy(op)
+
+
+def _promised(kernel: Kernel) -> set[Op]:
+    """The comparisons that the user assumes to hold."""
+    made = definitions(kernel.body)
+    todo = [op.operands[0] for op in walk(kernel.body) if op.name == "assume"]
+    found: set[Op] = set()
+    while todo:
+        op = made.get(todo.pop())
+        if op is not None and op.name == "and":
+            todo += op.operands
+        elif op is not None and op.name == "cmp":
+            found.add(op)
+    return found
 
 
 class _Simplify(Rewriter):

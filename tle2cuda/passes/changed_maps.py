@@ -19,9 +19,6 @@ from tle2cuda.ops.affine_tiles import named
 from tle2cuda.ops.core import constant, emit_value, tensor
 from tle2cuda.targets import parse_target
 
-OUTSIDE = (1 << 31) - (1 << 16)
-"""Index of a box outside of every tensor: behind its end, as stores fault at negative ones; its tile ends below 2^31."""
-
 _ALIGNMENT_BYTES = 16
 
 

@@ -30,6 +30,7 @@ from tle2cuda.layout import Layout
 
 _MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
 _POINTER_MAKERS = frozenset(("ptr_add", "local_ptr", "remote"))
+_RENAMES = frozenset(("expand_dims", "reshape", "trans"))
 _SCALAR_PURE = ELEMENTWISE | frozenset(
     ["constant", "program_id", "num_programs", "cluster_rank", "alloc", "buffer_view", "remote", "local_ptr"]
 )
@@ -96,7 +97,9 @@ class _Fuse:
         return (op.name in ELEMENTWISE or op.name in CHOICES) and is_tile(op.results[0])
 
     def _may_precede(self, op: Op, group: _Group) -> bool:
-        """Whether a scalar operation can be moved in front of the open group."""
+        """Whether an operation that computes no tile can be moved in front of the open group."""
+        if op.name in _RENAMES:
+            return not any(v in group.defined for v in op.operands)
         if any(is_tile(v) for v in (*op.operands, *op.results)) or op.regions:
             return False
         if op.name in _SCALAR_PURE:

@@ -22,6 +22,9 @@ from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_e
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
 from tle2cuda.passes.warp_count import with_useful_warps
 
+Place = Layout | tuple[SharedLayout, int] | None
+"""Where a tile is: in registers, in shared memory of some alignment, or wherever it was made."""
+
 _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
@@ -50,7 +53,7 @@ class _Assign:
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
-        self.scopes: list[dict[tuple[Value, Layout | SharedLayout | None], Value]] = []
+        self.scopes: list[dict[tuple[Value, Place], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
         self.last_wanted: dict[Value, Layout] = {}  # of each lazy tile
@@ -63,7 +66,7 @@ class _Assign:
 
     # ---- scopes -----------------------------------------------------------------------------------------------------
 
-    def find(self, key: tuple[Value, Layout | SharedLayout | None]) -> Value | None:
+    def find(self, key: tuple[Value, Place]) -> Value | None:
         """What a tile became in a layout, in registers or shared memory."""
         for scope in reversed(self.scopes):
             if key in scope:
@@ -99,6 +102,11 @@ class _Assign:
         while level > known and (through_branches or self.in_loop[level]):
             level -= 1
         return level
+
+    def _in_front_of_loops(self, value: Value) -> int:
+        """The open region around the outermost loop that does not change a value; the innermost one without such a loop."""
+        outside = [level - 1 for level in range(self.depth.get(value, 0) + 1, len(self.outputs)) if self.in_loop[level]]
+        return min(outside, default=self.level)
 
     def natural(self, old: Value) -> Layout | None:
         """The layout a tile already has, or has through shape operations alone; None when it may have any."""
@@ -145,7 +153,7 @@ class _Assign:
                 return new
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
-            level = self.home((new,), through_branches=False)
+            level = self._in_front_of_loops(new)
             new = self.emit(op, level).result
             self.scopes[level][key] = new
         return new
@@ -156,14 +164,14 @@ class _Assign:
         These are converted once, and the operation repeated, rather than its result converted in each iteration.
         """
         op = self.definitions.get(old)
-        here = len(self.outputs) - 1
-        if op is None or not self.in_loop[-1] or old in self.lazy or self.depth.get(self.now(old), 0) < here:
+        loop = max((level for level, is_loop in enumerate(self.in_loop) if is_loop), default=0)
+        if op is None or not loop or old in self.lazy or self.depth.get(self.now(old), 0) < loop:
             return False
         if op.name in ("expand_dims", "reshape", "trans"):
-            return self._is_of_tiles_before_the_loop(op.operands[0])
+            operand = op.operands[0]
+            return self._is_of_tiles_before_the_loop(operand) or self.depth.get(self.now(operand), 0) < loop
         held = [v for v in op.operands if is_tile(v) and v not in self.lazy]
-        before = all(self.home((self.now(v),), through_branches=False) < here for v in held)
-        return bool(held) and before and is_index_like(op)
+        return bool(held) and is_index_like(op) and all(self.depth.get(self.now(v), 0) < loop for v in held)
 
     def _clone(self, op: Op, layout: Layout) -> Value:
         operands = tuple(self.want(v, backward(op, layout, v)) if is_tile(v) else self.now(v) for v in op.operands)

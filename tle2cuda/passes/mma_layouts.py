@@ -2,7 +2,8 @@
 
 Sums lie as the instruction leaves them. An operand that already lies as the instruction takes it, such as the weights of an
 attention, stays in registers; so does one that a loop does not change, as long as registers last. Any other goes to shared
-memory once, in front of the loops that do not change it.
+memory once, in front of the loops that do not change it. `wgmma` takes its right operand from shared memory always, and the
+left one unless it lies in the right registers anyway.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from tle2cuda.layout import (
     MmaInstruction,
     SharedLayout,
     conversion,
+    descriptor_form,
+    descriptor_offsets,
     mma_operand,
     operand_offsets,
 )
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from tle2cuda.passes.layouts import _Assign
 
 _REGISTER_BYTES = 4
+_ALIGNMENT_BYTES = 128  # of operands that `ldmatrix` reads
 _MOST_HELD = 64  # 32-bit registers of one operand that stays in registers over a loop
 _MOST_IN_LOOP = 144  # of such operands and the sums of all products together, of the 255 that a thread may have
 
@@ -51,15 +55,24 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     assert isinstance(type_, TileType)
     k_axis = len(type_.shape) - 1 - side
     wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
-    if _lies_so(assign, value, wanted):
+    may_be_held = side == 0 or not instruction.is_wgmma
+    if may_be_held and _lies_so(assign, value, wanted):
         return assign.want(value, wanted)
     placed = assign.want(value, assign.pick([value]))
     level = assign.home((placed,), through_branches=False)
-    if level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
+    if not instruction.is_wgmma and level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
         return assign.want(value, wanted)
     name = f"{operand_name(assign.definitions, value).removesuffix('_tile') or 'ab'[side]}_tile"
+    assert isinstance(placed.type, TileType) and placed.type.layout is not None
+    source, size = placed.type.layout, dtype_of(type_).bytes
+    if instruction.is_wgmma:
+        offsets = descriptor_offsets(type_.shape, k_axis, fast_axis(source), size)
+        form = descriptor_form(offsets, k_axis)
+        assert form is not None
+        return _in_shared(assign, op, placed, (offsets, form.alignment_bytes), (name, level))
     fragments = mma_operand(instruction, sums, type_.shape[k_axis], side, whole_fragments=True)
-    return _in_shared(assign, op, placed, (k_axis, fragments), (name, level))
+    offsets = operand_offsets(source, fragments, k_axis, fast_axis(source), size)
+    return _in_shared(assign, op, placed, (offsets, _ALIGNMENT_BYTES), (name, level))
 
 
 def _lies_so(assign: _Assign, value: Value, wanted: Layout) -> bool:
@@ -83,29 +96,29 @@ def _fits(kernel: Kernel, op: Op, operand: Layout, element_bytes: int) -> bool:
     return held <= _MOST_HELD and held + sums <= _MOST_IN_LOOP
 
 
-def _in_shared(assign: _Assign, op: Op, placed: Value, read_as: tuple[int, Layout], named_at: tuple[str, int]) -> Value:
+def _in_shared(assign: _Assign, op: Op, placed: Value, where: tuple[SharedLayout, int], named_at: tuple[str, int]) -> Value:
     """The buffer that holds a tile; filled in an open region, unless that is done already.
 
     Args:
         assign: The pass.
         op: The product.
         placed: The tile.
-        read_as: Its axis of K, and the fragments that are read.
+        where: Where its elements go, and how the buffer is aligned.
         named_at: Name of the buffer, and the region in which it is filled.
     """
     name, level = named_at
     type_ = placed.type
-    assert isinstance(type_, TileType) and type_.layout is not None
-    k_axis, fragments = read_as
-    offsets = operand_offsets(type_.layout, fragments, k_axis, fast_axis(type_.layout), dtype_of(type_).bytes)
-    known = assign.find((placed, offsets))
+    assert isinstance(type_, TileType)
+    offsets, alignment = where
+    known = assign.find((placed, where))
     if known is not None:
         return known
-    attrs = {"name": name, "scratch": True, "is_kept": True, "alignment_bytes": 128, "offsets_elems": offsets.flat_images}
+    kept = {"name": name, "scratch": True, "is_kept": True}
+    attrs = {**kept, "alignment_bytes": alignment, "offsets_elems": offsets.flat_images}
     buffer_type = BufferType(type_.shape, dtype_of(type_))
     buffer = assign.emit(make_op("alloc", (), (buffer_type,), attrs, (), op.span, (name,)), level).result
     assign.emit(make_op("to_shared", (placed, buffer), (), {}, (), op.span), level)
-    assign.scopes[level][(placed, offsets)] = buffer
+    assign.scopes[level][(placed, where)] = buffer
     return buffer
 
 

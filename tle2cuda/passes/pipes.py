@@ -182,9 +182,17 @@ class _Planner:
         return tuple(t for t in order if t in found) or (PLAIN,), copies
 
     def _touched_slots(self, task: Task) -> set[Value | None]:
-        """Slots that a task reads or writes by ordinary instructions."""
+        """Slots that a task reads or writes by ordinary instructions, but for what these do instead of the copy engine."""
         touched: set[Value | None] = set()
+        substitutes = {
+            inner
+            for op in walk_task(task.region)
+            if op.name == "if" and op.attrs.get("is_substitute")
+            for inner in walk(op.regions[1])
+        }
         for op in walk_task(task.region):
+            if op in substitutes:
+                continue
             for effect in effects(op, self.roots):
                 if effect.is_shared and not effect.is_scratch and effect.proxy == "generic" and not effect.is_async:
                     touched |= set(self._slots_in(effect))

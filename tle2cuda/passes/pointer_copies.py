@@ -12,22 +12,24 @@ from tle2cuda.ops.affine_tiles import AffineTile, padding_value
 from tle2cuda.ops.core import constant, emit_value, stretch, tensor
 
 
-def by_pointers(kernel: Kernel, op: Op) -> list[Op]:
+def by_pointers(kernel: Kernel, op: Op, value: Value | None = None) -> list[Op]:
     """The operations that do what a `tma_load` or `tma_store` does, complete when they are through.
 
     Args:
         kernel: The kernel.
         op: The copy, its tensor described by base, extents and strides.
+        value: The tile that the buffer of a store holds, where that is known.
     """
     builder = Builder(kernel.num_warps, kernel.target)
     with builder.active(), builder.region() as made, builder.at(op.span):
-        _Copy(builder, op).write()
+        _Copy(builder, op, value).write()
     return made
 
 
 class _Copy:
-    def __init__(self, builder: Builder, op: Op) -> None:
+    def __init__(self, builder: Builder, op: Op, value: Value | None) -> None:
         self.builder = builder
+        self.value = value
         self.op = op
         self.copy: TensorCopy = tensor_copy(op)
         self.dims = self.copy.buffer_type.shape
@@ -88,8 +90,11 @@ class _Copy:
 
     def _store(self, pointers: tensor, mask: tensor) -> None:
         dtype = self.copy.buffer_type.element
-        attrs = {"cache": "", "eviction": "", "volatile": False, "has_mask": False, "has_other": False}
-        value = emit_value("load", (self._buffer_pointers(),), dtype, self.dims, attrs)
+        if self.value is not None:
+            value = tensor(self.value)
+        else:
+            attrs = {"cache": "", "eviction": "", "volatile": False, "has_mask": False, "has_other": False}
+            value = emit_value("load", (self._buffer_pointers(),), dtype, self.dims, attrs)
         kind = self.op.attrs["kind"]
         if kind == "store":
             plain = {"cache": "", "eviction": "", "has_mask": True}

@@ -229,13 +229,15 @@ def _assign(kernel: Kernel, allocations: Sequence[Op], groups: Sequence[Sequence
 
 def _place(ops: Sequence[Op], end: int, notes: dict[Value, dict[str, object]], group: int | None) -> int:
     """Give the same offset to `ops`, behind `end`; returns the new end."""
-    offset = _round_up(end, max(alignment_bytes(op) for op in ops))
+    alignment = max(alignment_bytes(op) for op in ops)
+    offset = _round_up(end, alignment)
     for op in ops:
         notes[op.result] = {"offset_bytes": offset}
         if group is not None:
             notes[op.result]["union_group"] = group
         end = max(end, offset + _size_bytes(op))
-    return end
+    # C++ pads a union to its alignment, which one member may ask for and another one's size not fill.
+    return end if group is None else _round_up(end, alignment)
 
 
 def _member_names(allocations: Sequence[Op]) -> dict[Value, str]:

@@ -5,12 +5,14 @@ thread makes of a form that the launcher encodes (`changed_maps.py`).
 
 A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
 compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, for
-element types that the engine cannot treat as asked, and at coordinates that are known to make it fault.
+element types that the engine cannot treat as asked, and at coordinates that are known to make it fault. Where coordinates
+are not known to be the engine's, both stand in the kernel, and a branch decides when it runs (`coordinate_branches.py`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -19,13 +21,15 @@ from tle2cuda.analysis.buffer_views import BufferViews
 from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
-from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
+from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.passes import canonicalise, swizzles
-from tle2cuda.passes.changed_maps import OUTSIDE, ChangedMaps
+from tle2cuda.passes.changed_maps import ChangedMaps
+from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
+from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
 from tle2cuda.targets import parse_target
 
 # Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor).
@@ -69,13 +73,14 @@ def run(kernel: Kernel) -> Kernel:
 
 
 def engine_copies(kernel: Kernel) -> frozenset[Op]:
-    """The tensor copies that the copy engine does: those with a map, and those that the pass would give one."""
+    """The tensor copies that the copy engine surely does: those with a map, and those that the pass would give one."""
     with_map = [op for op in walk(kernel.body) if op.name in ("tma_load", "tma_store") and has_map(op)]
     copies = _copies(kernel)
     if not copies:
         return frozenset(with_map)
     planned = _Planner(kernel, copies)
-    return frozenset((*with_map, *planned.found, *planned.changed.found))
+    certain = (op for op in (*planned.found, *planned.changed.found) if not planned.coordinates.doubts(op))
+    return frozenset((*with_map, *certain))
 
 
 def _copies(kernel: Kernel) -> list[Op]:
@@ -92,6 +97,8 @@ class _Planner:
         self.views = BufferViews(kernel)
         self.coordinates = TensorCoordinates(kernel, self.definitions)
         has_tma = parse_target(kernel.target).has("tma")
+        self.staged = staged_tiles(kernel)
+        self.has_room = not self.staged or fit(kernel)
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
         self.found: dict[Op, _Description] = {}
         self.spans: dict[_Description, Op] = {}
@@ -105,7 +112,10 @@ class _Planner:
             if described is not None:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
-        self.is_partial = len(self.found) < len(copies)
+        engines = (*self.found, *self.changed.found)
+        self.doubts = {op: doubts for op in engines if (doubts := self.coordinates.doubts(op))}
+        self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
+        self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
         self.names = {made: fresh_name(made.argument.name, taken) for made in self.spans}
         self.changed.name_maps(taken)
@@ -114,6 +124,10 @@ class _Planner:
             for op in (*self.found, *self.changed.found)
             for alloc in self.views.allocations(tensor_copy(op).buffer) or ()
         }
+
+    def by_value(self, engines: Collection[Op]) -> list[Staged]:
+        """The staged tiles that the engine leaves alone."""
+        return [staged for op, staged in self.staged.items() if op not in engines]
 
     def _describe(self, op: Op) -> _Description | None:
         copy = tensor_copy(op)
@@ -124,7 +138,7 @@ class _Planner:
         kind = op.attrs.get("kind", "store")
         if kind != "store" and element not in _REDUCED[kind]:
             return None
-        if self.coordinates.fault(op):
+        if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
             return None
         swizzle_bytes = self._swizzle_bytes(copy)
         moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
@@ -200,6 +214,8 @@ class _Rewrite(Rewriter):
         return op
 
     def visit(self, op: Op) -> None:
+        if op in self.planned.without_buffer:
+            return
         if op.name == "alloc" and op in self.planned.allocations:
             swizzle_bytes = self.planned.swizzles.get(op, 0)
             attrs = {**op.attrs, "alignment_bytes": _alignment_bytes(op, swizzle_bytes)}
@@ -208,17 +224,35 @@ class _Rewrite(Rewriter):
             self.emit(replace(op, attrs=MappingProxyType(attrs)))
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
-        elif op in self.planned.found:
-            self._with_map(op, self.maps[self.planned.found[op]], None)
-        elif op in self.planned.changed.found:
-            self._with_map(op, *self.planned.changed.made(op))
-        else:
-            for made in by_pointers(self.source, replace(op, operands=tuple(self[v] for v in op.operands))):
+        elif op not in self.planned.found and op not in self.planned.changed.found:
+            for made in self._by_pointers(op):
                 self.emit(made)
+        elif op in self.planned.doubts:
+            self._stack.append([])
+            self._by_engine(op)
+            ops = self._stack.pop()
+            asked, fits = fits_engine(self.source, self._renamed(op), self.planned.doubts[op])
+            for made in (*asked, in_branch(fits, ops, self._by_pointers(op), op.span)):
+                self.emit(made)
+        else:
+            self._by_engine(op)
+
+    def _renamed(self, op: Op) -> Op:
+        return replace(op, operands=tuple(self[v] for v in op.operands))
+
+    def _by_pointers(self, op: Op) -> list[Op]:
+        staged = self.planned.staged.get(op)
+        return by_pointers(self.source, self._renamed(op), self[staged.value] if staged is not None else None)
+
+    def _by_engine(self, op: Op) -> None:
+        if op in self.planned.found:
+            self._with_map(op, self.maps[self.planned.found[op]], None)
+        else:
+            self._with_map(op, *self.planned.changed.made(op))
 
     def _with_map(self, op: Op, made: Value, exists: Value | None) -> None:
         """Describe the tensor by a map; where `exists` is false the tensor is empty, and the box begins outside."""
-        copy = tensor_copy(replace(op, operands=tuple(self[v] for v in op.operands)))
+        copy = tensor_copy(self._renamed(op))
         offsets = copy.offsets
         if exists is not None:
             outside = self.emit(make_op("constant", (), (I32,), {"value": OUTSIDE}, span=op.span)).result

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument, KernelError
@@ -231,7 +231,7 @@ class Autotuner(KernelInterface[Any]):
         with store.locked(stored_under):  # another process that tunes the same waits here, and then reads
             found = store.load(stored_under, configs)
             if found is not None:
-                self.configs_timings, self.failures = found.timings, found.failures
+                self.configs_timings, self.failures = {**found.timings, **_never(found.failures)}, found.failures
                 return found.best, "from the cache"
             best, origin = self._measure(configs, args, grid, kwargs)
             if origin == "measured":
@@ -257,7 +257,7 @@ class Autotuner(KernelInterface[Any]):
                     result, reason = self._bench(measurer, config, args, grid, kwargs)
                 if reason:
                     failures[config] = reason
-                    timings[config] = [float("inf")] * len(_QUANTILES)
+                    timings.update(_never((config,)))
                     continue
                 timings[config] = result
                 progress.measured(config, _first(result))
@@ -348,6 +348,11 @@ class Autotuner(KernelInterface[Any]):
         for name, copy in self._copies.items():
             _assign(named[name], copy)
         self._copies = {}
+
+
+def _never(configs: Iterable[Config]) -> dict[Config, list[float]]:
+    """The timings of configurations that failed."""
+    return {config: [float("inf")] * len(_QUANTILES) for config in configs}
 
 
 def _first(timing: Any) -> float:

@@ -36,6 +36,7 @@ def triton_module(name: str) -> ModuleType:
     """The Triton twin of a kernel module such as `kernels.softmax`, with every kernel module it imports."""
     text = (ROOT / (name.replace(".", "/") + ".py")).read_text()
     text = re.sub(r"^import tle2cuda\.language as tl$", "import triton.language as tl", text, flags=re.M)
+    text = re.sub(r"^from tle2cuda\.triton\.", "from triton.", text, flags=re.M)
     text = re.sub(r"^import tle2cuda$", "import triton", text, flags=re.M)
     text = re.sub(r"^from tle2cuda\.language import tle$", "tle = None", text, flags=re.M)
     text = text.replace("@tle2cuda.jit", "@triton.jit")

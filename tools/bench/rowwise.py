@@ -108,23 +108,29 @@ def show(
     return wrong
 
 
+UNITS = {"GB/s": ("gb_per_s", 1e-3), "TFLOP/s": ("tflops", 1e-6)}  # name in JSON; factor of bytes or operations by us
+
+
 def show_against(
     report: Report,
-    results: Sequence[tuple[dict[str, Any], int, dict[str, float | str]]],
+    results: Sequence[tuple[dict[str, Any], float, dict[str, float | str]]],
     baseline: str,
+    unit: str = "GB/s",
 ) -> int:
-    """Reports the results, prints for each case a line per contestant: time, GB/s, and the share of `baseline`'s GB/s.
+    """Reports the results, prints for each case a line per contestant: time, speed, and the share of `baseline`'s speed.
 
     Args:
         report: where to.
-        results: of each case its description, the bytes it must move, and what `compete` gave.
+        results: of each case its description, the bytes or operations it takes, and what `compete` gave.
         baseline: name of the contestant that others are compared with.
+        unit: of the speeds, a key of `UNITS`.
 
     Returns:
         How many were wrong.
     """
+    key, factor = UNITS[unit]
     rows, wrong = [], 0
-    for case, moved_bytes, outcome in results:
+    for case, amount, outcome in results:
         label = " ".join(str(value) for value in case.values())
         base = outcome.get(baseline)
         for name, value in outcome.items():
@@ -133,12 +139,23 @@ def show_against(
                 report.add(**case, kernel=name, error=value)
                 print(f"WRONG {name} {case}: {value[:800]}")
                 continue
-            speed = moved_bytes / value * 1e-3
-            report.add(**case, kernel=name, us=round(value, 2), gb_per_s=round(speed, 1))
+            speed = amount / value * factor
+            report.add(**case, kernel=name, us=round(value, 2), **{key: round(speed, 1)})
             share = f"{base / value:.3f}" if isinstance(base, float) else "-"
             rows.append([label, name, f"{value:.1f}", f"{speed:.0f}", share])
-    print(format_table(["case", "kernel", "us", "GB/s", f"of {baseline}"], rows), flush=True)
+    print(format_table(["case", "kernel", "us", unit, f"of {baseline}"], rows), flush=True)
     return wrong
+
+
+def unless_absent(name: str, make: Callable[[], Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+    """The launch of a rival, or nothing, with a note, where this machine's libraries lack it."""
+    try:
+        launch = make()
+        launch()
+    except (AttributeError, ImportError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        print(f"no {name}: {str(error).strip().splitlines()[0][:160] if str(error).strip() else type(error).__name__}")
+        return {}
+    return {name: launch}
 
 
 def equal(actual: Any, expected: Any) -> str:

@@ -80,6 +80,7 @@ struct Thread {
     CopyGroups element_copies, bulk_copies;  // cp.async, and bulk copies that complete in groups
     CopyGroups matrix_products;              // of its warpgroup
     size_t products = 0;                     // how many it has issued
+    bool has_matrix_fence = false;           // its registers are as the next product may find them
 };
 
 struct Warp {

@@ -94,6 +94,7 @@ void start_cluster(Cluster& cluster, uint64_t number)
             std::fill(std::begin(thread.polled), std::end(thread.polled), Thread::Polled());
             thread.element_copies = thread.bulk_copies = thread.matrix_products = CopyGroups();
             thread.products = 0;
+            thread.has_matrix_fence = false;
             make_context(thread.context, thread.stack, request.stack_bytes, thread_main);
             launch.ready.add(bit_of(thread));
         }

@@ -44,29 +44,6 @@ unsigned bits_of(unsigned type)
     }
 }
 
-// Element `index` of a lane's operand registers.
-double element(const void* registers, unsigned index, unsigned type)
-{
-    const auto* const bytes = static_cast<const unsigned char*>(registers);
-    uint16_t half;
-    uint32_t word;
-    double wide;
-    float single;
-    switch (type) {
-        case MATRIX_F16: memcpy(&half, bytes + 2 * index, 2); return Half::value(half);
-        case MATRIX_BF16: memcpy(&half, bytes + 2 * index, 2); return Bfloat16::value(half);
-        case MATRIX_TF32:
-            memcpy(&word, bytes + 4 * index, 4);
-            word &= ~0x1fffu;  // 10 bits of mantissa; the others are ignored
-            memcpy(&single, &word, 4);
-            return single;
-        case MATRIX_S8: return static_cast<signed char>(bytes[index]);
-        case MATRIX_E4M3: return Fp8E4M3::value(bytes[index]);
-        case MATRIX_E5M2: return Fp8E5M2::value(bytes[index]);
-        default: memcpy(&wide, bytes + 8 * index, 8); return wide;
-    }
-}
-
 // Which lane holds an element of an operand, and where among its elements. `index` counts rows of A or columns of B: groups of
 // eight, lane / 4 inside of each. Along K a lane holds `packed` neighbours, then those 4 * packed further on. A's registers hold
 // first both groups of rows, then the further elements.
@@ -92,12 +69,12 @@ Matrices gather(const Product* const* lanes)
     for (unsigned row = 0; row < first.rows; ++row)
         for (unsigned k = 0; k < first.depth; ++k) {
             const Place at = place(row, k, first.rows / 8, packed);
-            found.a.push_back(element(lanes[at.lane]->a, at.element, first.a_type));
+            found.a.push_back(matrix_element(lanes[at.lane]->a, at.element, first.a_type));
         }
     for (unsigned column = 0; column < COLUMNS; ++column)
         for (unsigned k = 0; k < first.depth; ++k) {
             const Place at = place(column, k, 1, packed);
-            found.b.push_back(element(lanes[at.lane]->b, at.element, first.b_type));
+            found.b.push_back(matrix_element(lanes[at.lane]->b, at.element, first.b_type));
         }
     return found;
 }
@@ -146,6 +123,28 @@ void hand_out_rows(const Rows* const* lanes)
 }
 
 }  // namespace
+
+double matrix_element(const void* elements, unsigned index, unsigned type)
+{
+    const auto* const bytes = static_cast<const unsigned char*>(elements);
+    uint16_t half;
+    uint32_t word;
+    double wide;
+    float single;
+    switch (type) {
+        case MATRIX_F16: memcpy(&half, bytes + 2 * index, 2); return Half::value(half);
+        case MATRIX_BF16: memcpy(&half, bytes + 2 * index, 2); return Bfloat16::value(half);
+        case MATRIX_TF32:
+            memcpy(&word, bytes + 4 * index, 4);
+            word &= ~0x1fffu;  // 10 bits of mantissa; the others are ignored
+            memcpy(&single, &word, 4);
+            return single;
+        case MATRIX_S8: return static_cast<signed char>(bytes[index]);
+        case MATRIX_E4M3: return Fp8E4M3::value(bytes[index]);
+        case MATRIX_E5M2: return Fp8E5M2::value(bytes[index]);
+        default: memcpy(&wide, bytes + 8 * index, 8); return wide;
+    }
+}
 
 void complete_matrices(unsigned kind, const uint64_t* operands, uint32_t mask, int line)
 {

@@ -8,4 +8,7 @@ namespace tle2cuda_emulator {
 // Compute for all lanes what MATRIX_ROWS or MATRIX_PRODUCT asks for; `operands` are addresses of each lane's descriptions.
 void complete_matrices(unsigned kind, const uint64_t* operands, uint32_t mask, int line);
 
+// Element `index` of operands of a MatrixType: registers of a lane, or neighbours in memory.
+double matrix_element(const void* elements, unsigned index, unsigned type);
+
 }  // namespace tle2cuda_emulator

@@ -89,3 +89,73 @@ __device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
 {
     tle2cuda_emulator::tle2cuda_cp_async_arrive(barrier, true, __LINE__);
 }
+// defines: evict_first_policy
+// Policy of the L2 cache for what is used once (PTX ISA, createpolicy; sm_80).
+__device__ __forceinline__ unsigned long long evict_first_policy()
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+// twin:
+__device__ __forceinline__ unsigned long long evict_first_policy() { return 1; }
+// defines: evict_last_policy
+// Policy of the L2 cache for what is used again (PTX ISA, createpolicy; sm_80).
+__device__ __forceinline__ unsigned long long evict_last_policy()
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+// twin:
+__device__ __forceinline__ unsigned long long evict_last_policy() { return 2; }
+// defines: cp_async_hinted
+// needs: shared_address
+// cp_async under a policy of the L2 cache (PTX ISA, cp.async with .L2::cache_hint; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_hinted(void* destination, const void* source, unsigned long long policy)
+{
+    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+                     ::"r"(shared_address(destination)), "l"(source), "l"(policy) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;"
+                     ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "l"(policy) : "memory");
+}
+// twin:
+template <int BYTES>
+__device__ __forceinline__ void cp_async_hinted(void* destination, const void* source, unsigned long long)
+{
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+    tle2cuda_emulator::tle2cuda_cp_async(destination, source, BYTES, BYTES, __LINE__);
+}
+// defines: cp_async_zero_fill_hinted
+// needs: shared_address
+// cp_async_zero_fill under a policy of the L2 cache (PTX ISA, cp.async with .L2::cache_hint; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill_hinted(void* destination, const void* source, unsigned valid_bytes, unsigned long long policy)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
+                     ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes), "l"(policy) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3, %4;"
+                     ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes), "l"(policy) : "memory");
+}
+// twin:
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill_hinted(void* destination, const void* source, unsigned valid_bytes, unsigned long long)
+{
+    static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+    tle2cuda_emulator::tle2cuda_cp_async(destination, source, BYTES, valid_bytes, __LINE__);
+}
+// defines: cp_async_edge_hinted
+// needs: cp_async_zero_fill_hinted
+// cp_async_edge under a policy of the L2 cache.
+template <int BYTES, typename T, typename Count>
+__device__ __forceinline__ void cp_async_edge_hinted(T* destination, const T* source, Count valid, unsigned long long policy)
+{
+    constexpr int COUNT = BYTES / sizeof(T);
+    const int count = valid >= COUNT ? COUNT : valid <= 0 ? 0 : static_cast<int>(valid);
+    cp_async_zero_fill_hinted<BYTES>(destination, source, count * sizeof(T), policy);
+}

@@ -190,11 +190,12 @@ void tle2cuda_proxy_fence(unsigned spaces);
 unsigned tle2cuda_shared_window(const void* address);
 void* tle2cuda_from_shared_window(unsigned address);
 
-// Matrix products of a warpgroup (runtime/matrices.cpp): float accumulators, 16-bit operands in shared memory by descriptors, the
-// first one also in registers. A descriptor here has 16 bits of address in units of 16 bytes.
+// Matrix products of a warpgroup (runtime/matrices.cpp): operands in shared memory by descriptors, the first one also in
+// registers; types as those of `tle2cuda_mma`. A descriptor here has 16 bits of address in units of 16 bytes.
 void tle2cuda_wgmma(
-    float* accumulators, unsigned columns, uint64_t a, const unsigned* a_registers, uint64_t b, unsigned is_accumulating,
-    unsigned is_a_transposed, unsigned is_b_transposed, unsigned type, int line);
+    void* accumulators, unsigned columns, unsigned sums_type, unsigned a_type, unsigned b_type, uint64_t a,
+    const unsigned* a_registers, uint64_t b, unsigned is_accumulating, unsigned is_a_transposed, unsigned is_b_transposed, int line);
+void tle2cuda_wgmma_fence(int line);
 void tle2cuda_wgmma_commit(int line);
 void tle2cuda_wgmma_wait(unsigned pending_groups, int line);
 

@@ -1,0 +1,42 @@
+"""Launches of kernels on NumPy arrays, run in the emulator several times under all detectors."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from tle2cuda.emulator import api, launch
+from tle2cuda.runtime.device import DEVICE_VARIABLE
+
+RUNS = (
+    launch.RunOptions("forward", delivery="late"),
+    launch.RunOptions("reverse", delivery="now"),
+    *(launch.RunOptions("random", seed, access_switch=switch, delivery="random") for seed, switch in ((1, 0), (2, 3))),
+)
+FEW_RUNS = (RUNS[1], RUNS[3])
+DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit")
+
+
+@contextmanager
+def watched_launches(runs: Sequence[launch.RunOptions] = RUNS) -> Iterator[list[str]]:
+    """Within it every launch runs once for each of `runs`, and must find nothing; gives the kernels' names.
+
+    The results are those of the last run. At the end something must have been launched.
+    """
+    launched: list[str] = []
+
+    def run(program: api.Program, ctas: Any, args: Any) -> None:
+        bound = launch.bind(program.contract, args, ctas)
+        for options in runs:
+            result = program.run(ctas, bound, dataclasses.replace(options, detect=DETECTORS))
+            assert not result.findings, f"{options.schedule} {options.seed}: {result.findings[0]}"
+        launch.write_back(bound, result.outputs)
+        launched.append(program.contract.kernel_name)
+
+    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: "emulator"}), mock.patch.object(api, "emulate_in_place", run):
+        yield launched
+    assert launched, "nothing was launched in the emulator"

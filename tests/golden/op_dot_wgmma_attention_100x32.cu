@@ -1,0 +1,407 @@
+// attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
+//
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
+//   launch    grid of CTAs, one for each program
+//   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp32 align 16, n i32,
+//             scale fp32
+//   constants BLOCK_M = 64, BLOCK_N = 32, D = 32
+
+#include <cuda_fp16.h>
+
+namespace {
+
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
+{
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
+    return result;
+}
+
+// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
+__device__ __forceinline__ float divide_approx(float a, float b)
+{
+    float quotient;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// A vector whose elements are all equal.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+{
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
+}
+
+// Positive infinity.
+__device__ __forceinline__ float infinity()
+{
+    return __int_as_float(0x7f800000);
+}
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
+template <int MASK, typename T>
+__device__ __forceinline__ T shuffle_xor(T value)
+{
+    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
+}
+
+// Reduce across the lanes of a warp that differ in the bits of MASK by a commutative function; all of them receive the
+// result. Called by whole warps.
+template <int MASK, typename T, typename Combine>
+__device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
+{
+    if constexpr (MASK != 0) {
+        value = combine(value, shuffle_xor<MASK & -MASK>(value));
+        value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
+    }
+    return value;
+}
+
+// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+{
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
+}
+
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
+        Bits bits;
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
+    }
+    return otherwise;
+}
+
+// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
+// eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
+// numbers move it by 16 bytes (PTX ISA, wgmma, "Matrix Descriptor Format").
+template <int SWIZZLE_BYTES>
+__device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigned leading_bytes, unsigned stride_bytes)
+{
+    constexpr Descriptor swizzle = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : 3;
+    return (swizzle << 62) | (static_cast<Descriptor>(stride_bytes >> 4) << 32) | (static_cast<Descriptor>(leading_bytes >> 4) << 16)
+         | ((shared_address(tile) & 0x3FFFF) >> 4);
+}
+
+// Orders what the warpgroup did with accumulators and operands before the next wgmma. Called by all of its threads (PTX ISA,
+// wgmma.fence; sm_90a).
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// sums[64, 32] += a[64, 16] @ b[16, 32] of one warpgroup: float16, a in rows along K, b in rows along K.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n32k16_f32_f16(
+    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+        "}, %16, %17, accumulate, 1, 1, 0, 0;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// sums[64, 32] += a[64, 16] @ b[16, 32] of one warpgroup: float16, a as fragments in registers, b in rows along N.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n32k16_f32_f16_a_registers_b_along_n(
+    Vector<float, 2>* sums, const unsigned (&a)[4], Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %21, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+        "}, {%16, %17, %18, %19}, %20, accumulate, 1, 1, 1;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
+// sm_90a).
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(512) __half query_tile[2048];     // operand of dot.py:111: [64, 32], rows in 16-byte chunks, swizzled
+    union {  // never alive at the same time
+        alignas(512) __half key_tile[1024];       // operand of dot.py:111: [32, 32], columns in 16-byte chunks, swizzled
+        alignas(512) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
+    };
+};
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(128)
+attention(const __half* __restrict__ q, const __half* __restrict__ k_,
+          const __half* __restrict__ v, float* out, const int n, const float scale)
+{
+    __shared__ Shared shared;
+    const int thread = threadIdx.x;
+
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    const int pid_x = blockIdx.x;
+    Vector<__half, 8> query[2];
+    const int d = thread % 4 * 8;
+
+    // tile [64, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 2, k < 8
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        const int rows = pid_x * 64 + thread / 4 + 32 * run;
+
+        // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < ...   dot.py:103
+        query[run] = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d, fill_vector<8>(__float2half(0.0f)));
+    }
+
+    // score = tl.dot(query, tl.trans(key)) * scale                                       dot.py:111
+    #pragma unroll
+    for (int run = 0; run < 2; ++run)
+        store_vector(&shared.query_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], query[run]);
+
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    float total[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run)
+        total[run] = 0.0f;
+    Vector<float, 2> acc[8];
+    #pragma unroll
+    for (int run = 0; run < 8; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            acc[run][k] = 0.0f;
+    float largest[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run)
+        largest[run] = -infinity();
+
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    const int d_2 = thread / 4;
+    const int d_3 = thread % 4 * 8;
+    for (int start = 0; start < n; start += 32) {
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        const int cols = start + d_2;
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        const int index = cols * 32;
+        const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_3, fill_vector<8>(__float2half(0.0f)));
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
+        const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_3, fill_vector<8>(__float2half(0.0f)));
+
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
+        store_vector(&shared.key_tile[(thread ^ (thread / 8 % 4)) * 8], key);
+        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the scratch `key_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the scratch `query_tile` and the scratch `key_tile` before it and after it
+        Vector<float, 2> product[8];
+        const Descriptor query_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<64>(shared.key_tile, 16, 512);  // rows along K
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 2; ++step)
+            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, key_first + 2 * step, step > 0);
+        wgmma_commit();
+        wgmma_wait<0>();
+        Vector<float, 2> score[8];
+
+        // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
+            const int d_4 = thread % 4 * 2 + run / 2 * 8;
+
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
+            const int cols_2 = start + d_4;
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const float score_2 = product[run][k] * scale;
+
+                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
+                score[run][k] = cols_2 + k < n ? score_2 : -infinity();
+            }
+        }
+
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:113
+        float score_max[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            score_max[run] = score[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                score_max[run] = fmaxf(score_max[run], score[run + k / 2 * 2][k % 2]);
+            score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
+        }
+        float now[2];
+        float share[2];
+
+        // tile [64]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            now[run] = fmaxf(largest[run], score_max[run]);
+
+            // share = tl.exp(largest - now)                                              dot.py:114
+            share[run] = __expf(largest[run] - now[run]);
+        }
+        Vector<float, 2> weight[8];
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            // weight = tl.exp(score - now[:, None])                                      dot.py:115
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) weight[run][k] = __expf(score[run][k] - now[run % 2]);
+        }
+        float product_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:116
+            product_2[run] = total[run] * share[run];
+        }
+
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:116
+        float weight_sum[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum[run] += weight[run + k / 2 * 2][k % 2];
+            weight_sum[run] = lanes_all_reduce<3>(weight_sum[run], [](float a, float b) { return a + b; });
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            total[run] = product_2[run] + weight_sum[run];
+        }
+        Vector<__half, 2> weight_2[8];
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                // acc = acc * share[:, None]                                             dot.py:117
+                acc[run][k] = acc[run][k] * share[run % 2];
+                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:118
+                weight_2[run][k] = __float2half(weight[run][k]);
+            }
+        }
+
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
+        store_vector(&shared.value_tile[(thread ^ (thread / 8 % 4)) * 8], value);
+        fence_async_proxy();  // shows what was written to the scratch `value_tile` to the tensor cores
+        __syncthreads();  // orders the stores to the scratch `value_tile` before the loads of it
+        const Descriptor value_first = wgmma_descriptor<64>(shared.value_tile, 2048, 512);  // rows along N
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 2; ++step) {
+            unsigned a_part[4];  // rows of this warp
+            #pragma unroll
+            for (int piece = 0; piece < 4; ++piece)
+                a_part[piece] = bit_cast<unsigned>(weight_2[4 * step + piece]);
+            wgmma_m64n32k16_f32_f16_a_registers_b_along_n(acc, a_part, value_first + 64 * step, true);
+        }
+        wgmma_commit();
+        wgmma_wait<0>();
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            largest[run] = now[run];
+    }
+    #pragma unroll
+    for (int run = 0; run < 8; ++run) {
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        Vector<float, 2> out_value;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) out_value[k] = divide_approx(acc[run][k], total[run % 2]);
+
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
+        const int rows = pid_x * 64 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
+        const int d_4 = thread % 4 * 2 + run / 2 * 8;
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        store_vector_if<uint2>(rows < n, out + rows * 32 + d_4, out_value);
+    }
+}

@@ -1,0 +1,75 @@
+"""A mixture of experts' layer against float64: in the interpreter, as emitted files in the emulator, and on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kernels.fused_moe import Tile, Tiles, choose_tiles, fused_moe, fused_moe_reference
+from tests.kernels.places import on
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+TOLERANCE = {np.dtype(np.float16): 4e-3, BF16: 3e-2}  # of the largest of the results; two of three products are rounded
+SMALL = Tiles(16, Tile(32, 32, 2, 4, 3), Tile(32, 32, 2, 4, 3))
+
+
+def problem(tokens: int, size: int, inner: int, experts: int, top_k: int, dtype: Any) -> list[np.ndarray]:
+    random = np.random.default_rng(tokens)
+    ids = np.stack([random.permutation(experts)[:top_k] for _ in range(tokens)]).astype(np.int32)
+    shapes = ((tokens, size), (experts, 2 * inner, size), (experts, size, inner))
+    x, w_gate_up, w_down = (random.standard_normal(shape) * shape[-1] ** -0.5 for shape in shapes)
+    weights = random.random((tokens, top_k), np.float32)
+    return [(x * size**0.5).astype(dtype), w_gate_up.astype(dtype), w_down.astype(dtype), weights, ids]
+
+
+def run(where: str, inputs: list[np.ndarray], tiles: Tiles | None) -> None:
+    arrays = [*inputs, np.full_like(inputs[0], 7)]
+    if where == "gpu":
+        import cupy
+
+        arrays = [cupy.asarray(x) for x in arrays]
+    with on(where):
+        result = fused_moe(*arrays, tiles=tiles)
+    actual = (result.get() if where == "gpu" else result).astype(np.float64)
+    expected = fused_moe_reference(*inputs)
+    limit = TOLERANCE[inputs[0].dtype] * float(np.abs(expected).max())
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dtype"), [((50, 40, 48, 8, 2), np.float16), ((1, 64, 32, 16, 8), BF16), ((33, 72, 40, 3, 3), np.float16)]
+)
+def test_fused_moe(sizes: tuple[int, int, int, int, int], dtype: Any) -> None:
+    run("interpreter", problem(*sizes, dtype), SMALL)
+
+
+def test_choices_that_are_no_expert_count_nothing() -> None:
+    inputs = problem(20, 32, 32, 4, 2, np.float16)
+    inputs[4][::3, 0], inputs[4][5] = -1, 4
+    run("interpreter", inputs, SMALL)
+
+
+def test_emitted_fused_moe() -> None:
+    run("emulator", problem(13, 40, 40, 4, 2, np.float16), SMALL)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("tokens", "dtype"), [(3, BF16), (300, np.float16), (2000, BF16)])
+def test_on_a_gpu(tokens: int, dtype: Any) -> None:
+    """One problem for each of the sizes that are chosen among."""
+    run("gpu", problem(tokens, 520, 264, 16, 4, dtype), None)
+
+
+def test_sizes_grow_with_the_slots() -> None:
+    assert [choose_tiles(slots, 64).block_m for slots in (8, 4096, 65536)] == [16, 64, 128]
+
+
+def test_wrong_shapes_are_refused() -> None:
+    x, w_gate_up, w_down, weights, ids = problem(4, 32, 32, 4, 2, np.float16)
+    with pytest.raises(ValueError, match=r"w_down must be \[4, 32, 32\]"):
+        fused_moe(x, w_gate_up, w_down[:, :16], weights, ids, x)
+    with pytest.raises(ValueError, match=r"must be \[4, K\]"):
+        fused_moe(x, w_gate_up, w_down, weights[:2], ids[:2], x)

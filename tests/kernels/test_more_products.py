@@ -1,0 +1,113 @@
+"""Grouped, persistent, few-row, float8 and scaled products against float64: interpreter, emulator, GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from kernels import decode_matmul, fp8_matmul, grouped_gemm, matmul_persistent, scaled_matmul
+from kernels.matmul import matmul_reference
+from tests.kernels.places import on
+
+BF16, FP8 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn)
+HERE = pytest.mark.parametrize("where", ["interpreter", "emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
+POISON = 7
+
+
+def check(actual: Any, expected: np.ndarray, tolerance: float) -> None:
+    found = (actual.get() if hasattr(actual, "get") else actual).astype(np.float64)
+    limit = tolerance * max(1.0, float(np.abs(expected).max(initial=0.0)))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=limit)
+
+
+def random(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@HERE
+@pytest.mark.parametrize("turned", [False, True])
+def test_grouped_gemm(where: str, turned: bool) -> None:
+    """Groups of no row, of one, and of several tiles; fewer CTAs than tiles."""
+    ends = np.cumsum([5, 0, 1, 47, 32]).astype(np.int32)
+    a, b = random((int(ends[-1]) + 3, 40), np.float16), random((5, 40, 50), np.float16, 1)
+    if turned:
+        b = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    out = np.full((a.shape[0], 50), POISON, np.float16)
+    tile = grouped_gemm.Tile(32, 32, 32, 2, 3)
+    with on(where) as there:
+        c = grouped_gemm.multiply_groups(there(a), there(b), there(out), there(ends), tile=tile, ctas=4)
+    check(c[: ends[-1]], grouped_gemm.grouped_reference(a, b, ends), 2e-3)
+    assert (c[ends[-1] :] == POISON).all()
+
+
+@HERE
+@pytest.mark.parametrize("turned", [False, True])
+def test_persistent_matmul(where: str, turned: bool) -> None:
+    a, b = random((70, 48), np.float16), random((48, 56), np.float16, 1)
+    b = np.asfortranarray(b) if turned else b
+    tile = matmul_persistent.Tile(32, 32, 16, 2, 2, 3)
+    with on(where) as there:
+        out = there(np.full((70, 56), POISON, np.float16))
+        c = matmul_persistent.multiply_persistent(there(a), there(b), out, tile=tile, ctas=2)
+    check(c, matmul_reference(a, b).astype(np.float64), 2e-3)
+
+
+@HERE
+@pytest.mark.parametrize(("rows", "parts"), [(1, 1), (16, 3), (33, 2), (70, 4)])
+def test_few_rows(where: str, rows: int, parts: int) -> None:
+    x, weights = random((rows, 200), BF16), random((72, 200), BF16, 1)
+    tile = decode_matmul.Tile(32, 32, 2, 3)
+    with on(where) as there:
+        x_there, weights_there = there(x), there(weights)
+        workspace = decode_matmul.new_workspace(x_there, 72, parts, tile)
+        for _ in range(2):  # tickets must be left as the next launch needs them
+            out = there(np.full((rows, 72), POISON, BF16))
+            decode_matmul.multiply_few_rows(x_there, weights_there, out, parts=parts, tile=tile, workspace=workspace)
+            check(out, matmul_reference(x, weights.T).astype(np.float64), 1e-2)
+
+
+@HERE
+@pytest.mark.parametrize("sizes", [(33, 40, 128), (65, 150, 304)])
+def test_fp8_matmul(where: str, sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b = random((m, k), FP8), random((n, k), FP8, 1)
+    steps = -(-k // 128)
+    scales = [np.random.default_rng(2).random(shape, np.float32) for shape in ((m, steps), (-(-n // 128), steps))]
+    tile = fp8_matmul.Tile(32, 32, 2, 2, 3)
+    with on(where) as there:
+        out = there(np.full((m, n), POISON, np.float32))
+        c = fp8_matmul.multiply_fp8(there(a), there(b), out, *map(there, scales), tile=tile)
+    check(c, fp8_matmul.fp8_matmul_reference(a, b, *scales), 1e-5)
+
+
+@HERE
+@pytest.mark.parametrize("formats", [("e4m3", "e2m1"), ("e2m1", "e5m2")])
+def test_scaled_matmul(where: str, formats: tuple[str, str]) -> None:
+    m, n, k = 37, 50, 96
+    rng = np.random.default_rng(3)
+    finite = rng.integers(0, 0x78, (2, max(m, n), k)).astype(np.uint8)  # neither infinite nor NaN in any of the formats
+    a, b = (bits[:, : k // (2 if name == "e2m1" else 1)] for bits, name in zip(finite, formats, strict=True))
+    a, b = np.ascontiguousarray(a[:m]), np.ascontiguousarray(b[:n])
+    a_scales, b_scales = (rng.integers(120, 130, (rows, k // 32)).astype(np.uint8) for rows in (m, n))
+    with on(where) as there:
+        out = there(np.full((m, n), POISON, np.float32))
+        arrays = map(there, (a, a_scales, b, b_scales))
+        c = scaled_matmul.multiply_scaled(*arrays, out, formats, (32, 32, 64), 2)
+    check(c, scaled_matmul.scaled_matmul_reference(a, a_scales, b, b_scales, formats), 1e-4)
+
+
+def test_wrong_shapes_are_refused() -> None:
+    half = np.zeros((4, 4), np.float16)
+    with pytest.raises(ValueError, match="cannot multiply"):
+        grouped_gemm.multiply_groups(half, half[None], half, np.zeros(2, np.int32))
+    with pytest.raises(ValueError, match="neighbours"):
+        matmul_persistent.multiply_persistent(half[:, ::2], half[:2], half)
+    with pytest.raises(ValueError, match="cannot multiply"):
+        decode_matmul.multiply_few_rows(half, half[:, :2], half)
+    with pytest.raises(ValueError, match="a_scales must be"):
+        fp8_matmul.multiply_fp8(half, half, half, half, half)
+    with pytest.raises(ValueError, match="b must be"):
+        scaled_matmul.multiply_scaled(np.zeros((4, 32), "u1"), *np.zeros((3, 4, 1), "u1"), half)

@@ -1,0 +1,361 @@
+"""What names mean across loops, branches and returns: the checks that rewritten functions make as they run.
+
+A compiled loop hands values of fixed types from one iteration to the next, and a name set on one path only has no value
+afterwards. Python knows neither rule, so the rewritten function asks here. What a path that is not taken would do stays
+unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tle2cuda.eager.aggregates import Aggregate
+from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.values import Tile, decay, describe, is_number, number_dtype, static_int
+from tle2cuda.errors import CompilationError, DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch, UnsupportedSyntax
+from tle2cuda.ir.types import BOOL
+
+Names = Mapping[str, Any]
+
+MOST_UNROLLED = 1 << 14
+
+
+class Counted:
+    """`range` in a kernel: a loop of the run time, whose variable is a scalar.
+
+    Args:
+        start: First value.
+        stop: Value that is not reached.
+        step: From one value to the next.
+        values: Makes the variable's values.
+    """
+
+    def __init__(self, start: Any, stop: Any, step: Any, values: Callable[[Any, Any, Any], Iterator[Tile]]) -> None:
+        self.bounds = (start, stop, step)
+        self._values = values
+
+    def __iter__(self) -> Iterator[Tile]:
+        return self._values(*self.bounds)
+
+    def constants(self) -> range:
+        """The values of a range that is known at compile time.
+
+        Raises:
+            ConstexprRequired: It is not.
+        """
+        names = ("start", "end", "step")
+        return range(*(static_int(bound, f"range: {name}") for name, bound in zip(names, self.bounds, strict=True)))
+
+
+def _parts(value: Any) -> tuple[Any, ...] | None:
+    if isinstance(value, tuple):
+        return value
+    return tuple(value._fields_.values()) if isinstance(value, Aggregate) else None
+
+
+def _make(value: Any) -> Any:
+    """What values made of parts, or of a block, must have in common."""
+    if isinstance(value, Aggregate):
+        return value._maker_
+    return type(value), getattr(value, "block", None), getattr(value, "block_shape", None)
+
+
+def _problem(name: str, before: Any, after: Any, where: str) -> CompilationError | None:
+    """How two values of a name differ in type; None when they do not."""
+    first, second = _parts(before), _parts(after)
+    if first is not None or second is not None:
+        if first is None or second is None or len(first) != len(second) or _make(before) != _make(after):
+            return CompilationError(where.format(name, _said(before), _said(after)))
+        pairs = (_problem(name, a, b, where) for a, b in zip(first, second, strict=True))
+        return next((problem for problem in pairs if problem is not None), None)
+    a, b = (decay(value) for value in (before, after))
+    if isinstance(a, Tile) and isinstance(b, Tile):
+        text = where.format(name, describe(a), describe(b))
+        if a.shape != b.shape:
+            return ShapeMismatch(text)
+        return None if a.dtype == b.dtype else DTypeMismatch(text)
+    if isinstance(a, Tile) or isinstance(b, Tile):
+        return CompilationError(where.format(name, _said(before), _said(after)))
+    same = a is b or _make(a) == _make(b) if hasattr(a, "block") or hasattr(a, "block_shape") else _same(a, b)
+    return None if same else CompilationError(where.format(name, _said(before), _said(after)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two things that are no numbers may stand for each other; objects of the run time may, by their class."""
+    if a is None or b is None or isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
+        return bool(a == b)
+    return type(a) is type(b)
+
+
+def _said(value: Any) -> str:
+    parts = _parts(value)
+    if parts is not None and isinstance(value, tuple):
+        return f"tuple ({', '.join(map(_said, parts))})"
+    return describe(value)
+
+
+# -- loops --------------------------------------------------------------------------------------------
+
+
+class Loop:
+    """A `for` or `while` that runs, and what its iterations hand on.
+
+    Args:
+        names: Names that an iteration hands to the next one, or to what follows.
+        fixed: Those of them that are annotated constants wherever the body assigns them.
+        known: The function's names before the loop.
+    """
+
+    def __init__(self, names: Sequence[str], fixed: Sequence[str], known: Names) -> None:
+        self.counted = True
+        self.fixed = frozenset(fixed)
+        self.before = {name: known[name] for name in names if name in known}
+        self.known = frozenset(known)
+
+    def carry(self, now: Names) -> None:
+        """Ends an iteration.
+
+        Raises:
+            CompilationError: A name has another type than before the loop.
+        """
+        if not self.counted:
+            return
+        where = "`{}` is {} before the loop and {} after an iteration"
+        for name, before in self.before.items():
+            after = now.get(name)
+            if after is before:
+                continue
+            if name in self.fixed and is_number(before) and before != after:
+                raise CompilationError(where.format(name, describe(before), describe(after)))
+            problem = _problem(name, before, after, where)
+            if problem is not None:
+                raise problem
+
+    def loses(self, name: str) -> bool:
+        """Whether a name has no value behind the loop: only the body assigns it."""
+        return self.counted and name not in self.known
+
+
+class For(Loop):
+    """``for target in iterable``.
+
+    Args:
+        iterable: What it goes over.
+        unpacks: The target is more than one name.
+        names: As of `Loop`.
+        fixed: As of `Loop`.
+        known: As of `Loop`.
+    """
+
+    def __init__(self, iterable: Any, unpacks: bool, names: Sequence[str], fixed: Sequence[str], known: Names) -> None:
+        super().__init__(names, fixed, known)
+        if isinstance(iterable, Tile):
+            raise InvalidType(
+                f"a kernel cannot iterate over {describe(iterable)}",
+                help="iterate over range, tl.range, tl.static_range or a tuple",
+            )
+        self.counted = isinstance(iterable, Counted)
+        if self.counted and unpacks:
+            raise UnsupportedSyntax("a loop over a range has one name as its target")
+        self.iterable = iterable
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.iterable)
+
+
+class While(Loop):
+    """``while condition``."""
+
+    def __init__(self, names: Sequence[str], fixed: Sequence[str], known: Names) -> None:
+        super().__init__(names, fixed, known)
+        self.is_first = True
+
+    def goes_on(self, condition: Any) -> Any:
+        """The condition, checked. Triton 3.6 tests bool alone, 3.9 integers too.
+
+        Raises:
+            CompilationError: It is always true.
+            DTypeMismatch: It is a tile, or of another dtype.
+        """
+        if not isinstance(condition, Tile):
+            if self.is_first and condition:
+                raise CompilationError(
+                    "the condition of this `while` is always true, so the loop never ends",
+                    help="test a value that the body assigns, or one that the condition loads",
+                )
+            return condition
+        self.is_first = False
+        if condition.is_pointer or condition.dtype is not BOOL:
+            if condition.is_pointer or not condition.dtype.is_int() or not reads_3_9():
+                allowed = "bool or an integer" if reads_3_9() else "bool"
+                raise DTypeMismatch(
+                    f"`while`: the condition must be {allowed}, got {describe(condition)}",
+                    help="compare it with something, such as x != 0",
+                )
+        return condition
+
+
+def leave(*loops: Any) -> None:
+    """A `return` inside of loops.
+
+    Raises:
+        UnsupportedSyntax: One of them is a loop of the run time.
+    """
+    if any(loop.counted for loop in loops):
+        raise UnsupportedSyntax(
+            "`return` inside a loop is not supported in a kernel",
+            help="use `while` with the condition for going on, or return behind the loop",
+        )
+
+
+def leave_by(test: Any, *loops: Any) -> Any:
+    """A condition in front of arms that return, inside of loops.
+
+    Raises:
+        UnsupportedSyntax: The condition is one of the run time, and so is a loop.
+    """
+    if isinstance(test, Tile):
+        leave(*loops)
+    return test
+
+
+def unrolled(iterable: Any) -> Any:
+    """What a comprehension goes over: constants.
+
+    Raises:
+        InvalidType: A tile.
+    """
+    if isinstance(iterable, Tile):
+        raise InvalidType(f"a kernel cannot iterate over {describe(iterable)}")
+    return iterable.constants() if isinstance(iterable, Counted) else iterable
+
+
+# -- branches -----------------------------------------------------------------------------------------
+
+
+def arms(test: Any, message: str, help: str) -> Any:
+    """A condition in front of arms that hold what is refused, whichever is taken.
+
+    Raises:
+        UnsupportedSyntax: The condition is one of the run time.
+    """
+    if isinstance(test, Tile):
+        raise UnsupportedSyntax(message, help=help)
+    return test
+
+
+def merged(test: Any, before: Names, now: Names, names: Mapping[str, str]) -> dict[str, Any] | None:
+    """The names behind an `if`, of those that its arms assign and what follows reads.
+
+    Args:
+        test: The condition.
+        before: The function's names in front of it.
+        now: Those at the end of the arm that was taken.
+        names: For each name where it is assigned: ``here``, ``there``, ``both``, or ``alike`` for both and equally.
+
+    Returns:
+        The values; names that are left out have none. None when the condition is a constant.
+
+    Raises:
+        CompilationError: A name has another type than on the other side.
+    """
+    if not isinstance(test, Tile):
+        return None
+    values = {}
+    for name, where in names.items():
+        if where not in ("both", "alike") and name not in before:
+            continue
+        if name not in now:
+            continue
+        value = now[name]
+        if where == "here":
+            problem = _problem(name, value, before[name], "`{}` is {} on one side of this `if` and {} on the other")
+            if problem is not None:
+                raise problem
+            if not (is_number(value) and is_number(before[name]) and value == before[name]):
+                value = _as_run_time(value)
+        elif where == "there" or where == "both":  # the other arm may give it another value
+            value = _as_run_time(value)
+        values[name] = value
+    return values
+
+
+def _as_run_time(value: Any) -> Any:
+    """A value that another one may stand in for: numbers are no constants then."""
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return tuple(_as_run_time(item) for item in value)
+    return decay(value)
+
+
+def side(test: Any, value: Any) -> Any:
+    """One side of a conditional expression, which is no constant where the run time decides."""
+    return _as_run_time(value) if isinstance(test, Tile) else value
+
+
+def result(value: Any, *tests: Any) -> Any:
+    """What a function returns, which is no constant where the run time decided that it is this."""
+    return _as_run_time(value) if any(isinstance(test, Tile) for test in tests) else value
+
+
+# -- refusals -----------------------------------------------------------------------------------------
+
+
+def refuse_in(loop: Loop, message: str, help: str) -> None:
+    """A loop whose body holds what kernels cannot contain, however often it runs.
+
+    Raises:
+        UnsupportedSyntax: It is a loop of the run time.
+    """
+    if loop.counted:
+        raise UnsupportedSyntax(message, help=help)
+
+
+def refuse(message: str, help: str) -> Any:
+    """What kernels cannot contain, reached.
+
+    Raises:
+        UnsupportedSyntax: Always.
+    """
+    raise UnsupportedSyntax(message, help=help)
+
+
+def refuse_raise(text: str) -> None:
+    """A `raise`, reached.
+
+    Raises:
+        CompilationError: Always.
+    """
+    raise CompilationError(
+        f"`raise` is reached while the kernel is compiled: {text}" if text else "`raise` is reached",
+        help="a `raise` is accepted only under a compile-time condition that is false",
+    )
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``owner.name = value``, in the `__init__` of an aggregate.
+
+    Raises:
+        UnsupportedSyntax: Something else.
+    """
+    if not isinstance(owner, Aggregate):
+        raise UnsupportedSyntax("assigning to an attribute is not supported in a kernel", help="assign to a name")
+    setattr(owner, name, value)
+
+
+def range_bound(x: Any, name: str, what: str) -> Any:
+    """A bound or step of a counted loop.
+
+    Raises:
+        InvalidType: It is no integer scalar.
+        InvalidArgument: A step of 0.
+    """
+    if isinstance(x, Tile):
+        fits = not x.shape and not x.is_pointer and x.dtype.is_int()
+    else:
+        fits = is_number(x) and number_dtype(x).is_int()
+    if not fits:
+        raise InvalidType(f"{what}: {name} must be an integer scalar, got {describe(x)}")
+    if name == "step" and not isinstance(x, Tile) and x == 0:
+        raise InvalidArgument(f"{what}: step must not be 0")
+    return x

@@ -1,0 +1,211 @@
+"""Matrix products by `wgmma` of warpgroups: operands in shared memory by descriptors, the left one perhaps in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tle2cuda.errors import InternalError
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.layout import (
+    DescriptorForm,
+    Layout,
+    descriptor_form,
+    f2,
+    format_index,
+    linear_terms,
+    mma_operand,
+    wgmma_columns,
+)
+from tle2cuda.layout.operands import UNIT_BYTES
+from tle2cuda.lowering.dot import real_loops
+from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
+from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.templates import write
+from tle2cuda.passes.dot_plan import operand_name
+
+TEMPLATE = "wgmma.cu.j2"
+_WARP_BITS = 2  # of the warps of a warpgroup
+_FRAGMENT_COLUMNS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptorView:
+    """The descriptor of an operand's first matrix.
+
+    Attributes:
+        name: Its variable.
+        address: Where the matrix begins.
+        swizzle_bytes: Of the operand's rows.
+        leading_bytes: From panel to panel.
+        stride_bytes: From eight rows to the next eight.
+        comment: What the numbers mean.
+    """
+
+    name: str
+    address: str
+    swizzle_bytes: int
+    leading_bytes: int
+    stride_bytes: int
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProductView:
+    """What `wgmma.cu.j2` shows.
+
+    Attributes:
+        descriptors: Of the operands in shared memory.
+        around: (index, count) of the loops over matrices and steps along K.
+        fragments: The left operand in registers, for each step.
+        blocks: (index, count) of the loops over blocks of rows and columns.
+        multiply: One instruction.
+        pending: How many groups of products may be in flight afterwards; None when more instructions follow.
+    """
+
+    descriptors: tuple[DescriptorView, ...]
+    around: tuple[tuple[str, int], ...]
+    fragments: tuple[FragmentsView, ...]
+    blocks: tuple[tuple[str, int], ...]
+    multiply: str
+    pending: int | None
+
+
+def emit_product(state: State, op: Op) -> None:
+    """Write a matrix product and bind its result."""
+    state.comment(op.span)
+    _Product(state, op).emit()
+
+
+class _Product(Product):
+    def __init__(self, state: State, op: Op) -> None:
+        super().__init__(state, op)
+        self.columns = wgmma_columns(self.layout)
+
+    def emit(self) -> None:
+        state = self.state
+        starts_from_0 = self._is_zero(self.op.operands[2])
+        registers, sums = self._storage(is_read=not starts_from_0)
+        sources = [self._source(side, sums) for side in (0, 1)]
+        names = [state.names.fresh(f"{self._operand_name(side)}_first") for side in (0, 1)]
+        with state.names.scope():
+            index = {name: state.names.fresh(name) for name in ("batch", "step", "row", "column", "piece")}
+            within = (self.columns // _FRAGMENT_COLUMNS).bit_length() - 1
+            blocks = self.sum_bits.step[within:]
+            operands = [self._operand(side, sources[side], names[side], index) for side in (0, 1)]
+            accumulates = f"{index['step']} > 0" if self.steps > 1 else "false"
+            text = ", ".join((self._block(sums, index, blocks), *(each.text for each in operands)))
+            helper = state.helper(self._helper(operands))
+            view = ProductView(
+                descriptors=tuple(each.descriptor for each in operands if each.descriptor is not None),
+                around=real_loops((index["batch"], 1 << len(self.sum_bits.batch)), (index["step"], self.steps)),
+                fragments=tuple(each.fragments for each in operands if each.fragments is not None),
+                blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
+                multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
+                pending=0,
+            )
+        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", "wgmma_wait"):
+            state.helper(used)
+        write(state.block, TEMPLATE, "product", view, self.op.span)
+        self._finish(registers, sums)
+        state.registers[self.result] = registers
+
+    def _is_zero(self, start: Value) -> bool:
+        """Whether sums start from nothing."""
+        maker = self.state.definitions.get(start)
+        while maker is not None and maker.name in ("splat", "convert_layout"):
+            maker = self.state.definitions.get(maker.operands[0])
+        return maker is not None and maker.name == "constant" and maker.attrs["value"] == 0
+
+    def _operand_name(self, side: int) -> str:
+        return operand_name(self.state.definitions, self._named(side)) or "ab"[side]
+
+    def _helper(self, operands: Sequence[_Operand]) -> str:
+        """Device helper of the instruction."""
+        types = self.instruction.name.removeprefix("wgmma_")
+        a, b = operands
+        types = types.removesuffix(f"_{types.split('_')[-1]}") if self._has_equal_types(types) else types
+        left = "_a_registers" if a.form is None else "" if a.form.is_along_k else "_a_along_m"
+        right = "" if b.form is None or b.form.is_along_k else "_b_along_n"
+        return f"wgmma_m64n{self.columns}k{self.instruction.k_extent}_{types}{left}{right}"
+
+    @staticmethod
+    def _has_equal_types(types: str) -> bool:
+        """Whether both operands are named and have one type."""
+        _, *operands = types.split("_")
+        return len(operands) == 2 and operands[0] == operands[1]
+
+    def _block(self, sums: Registers, index: dict[str, str], columns: Sequence[int]) -> str:
+        """The sums of one block of rows and columns."""
+        bits = ((index["batch"], self.sum_bits.batch), (index["row"], self.sum_bits.own), (index["column"], columns))
+        text = array_index(*((name, [1 << bit - 1 for bit in found]) for name, found in bits))
+        return f"&{sums.name}[{text}]" if text != "0" else sums.name
+
+    # ---- the operands -------------------------------------------------------------------------------------------------
+
+    def _operand(self, side: int, source: Registers | Value, name: str, index: dict[str, str]) -> _Operand:
+        """An operand as descriptor or fragments."""
+        whole = mma_operand(self.instruction, self.layout, self.depth, side, whole_fragments=True)
+        own_axis, k_axis = (self.rank - 2, self.rank - 1) if side == 0 else (self.rank - 1, self.rank - 2)
+        bits = self._sort_bits(whole, len(self.instruction.operand(side).registers), own_axis, k_axis)
+        if isinstance(source, Registers):
+            part = self.state.names.fresh(f"{self._operand_name(side)}_part")
+            view = self._from_registers(source, whole, bits, part, (index, "row"))
+            rows, words = 1 << len(bits.own), 1 << len(bits.words)
+            declaration = f"unsigned {part}{f'[{rows}]' if rows > 1 else ''}[{words}]"
+            text = f"{part}[{index['row']}]" if rows > 1 else part
+            return _Operand(text, None, None, FragmentsView(declaration, "rows of this warp", *view))
+        return self._by_descriptor(side, source, whole, bits, (name, index))
+
+    def _by_descriptor(
+        self, side: int, buffer: Value, whole: Layout, bits: Bits, named: tuple[str, dict[str, str]]
+    ) -> _Operand:
+        """An operand in shared memory."""
+        name, index = named
+        offsets = self._offsets(buffer)
+        form = descriptor_form(offsets, self.rank - 1 - side)
+        if form is None:
+            raise InternalError("no matrix descriptor names an operand as it lies", self.op.span)
+        size = offsets.element_bytes
+        flat = whole.flat_registers
+        own = bits.own if side == 0 else bits.own[(self.columns // _FRAGMENT_COLUMNS).bit_length() - 1 :]
+        counted = ((index["batch"], bits.batch), (index[("row", "column")[side]], own), (index["step"], bits.step))
+
+        def elements(images: Sequence[int]) -> list[int]:
+            return list(f2.compose(offsets.flat_images, images))
+
+        units = [(at, [x * size // UNIT_BYTES for x in elements([flat[bit] for bit in found])]) for at, found in counted]
+        moved = array_index(*units)
+        text = f"{name} + {moved}" if moved != "0" else name
+        groups = elements(whole.flat_warps[_WARP_BITS:])
+        view = DescriptorView(
+            name,
+            self._address_of(buffer, groups),
+            form.swizzle_bytes,
+            form.leading_bytes,
+            form.stride_bytes,
+            f"rows along {'K' if form.is_along_k else 'MN'[side]}",
+        )
+        return _Operand(text, form, view, None)
+
+    def _address_of(self, buffer: Value, groups: Sequence[int]) -> str:
+        """Where the first matrix of a warpgroup begins."""
+        text = self.state.buffers[buffer].text
+        if not any(groups):
+            return text
+        group = self.state.warpgroup()
+        place = format_index(linear_terms([("warpgroup", groups)]), {"warpgroup": group})
+        return f"&{text}[{place}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """What an instruction is passed, and what stands in front of it."""
+
+    text: str
+    form: DescriptorForm | None
+    descriptor: DescriptorView | None
+    fragments: FragmentsView | None
+
+
+__all__ = ["emit_product"]
