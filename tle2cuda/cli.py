@@ -141,6 +141,7 @@ def _add_compile(commands: Any) -> None:
         choices=("toolkit", "minimal"),
         help="use CUDA's own headers where they serve, or inline PTX that compiles faster",
     )
+    parser.add_argument("--debug", action="store_true", help="compile device assertions in, and checks of integer overflow")
     parser.add_argument("--line-info", action="store_true", help="keep lines for profilers and sanitizers")
     for name, what in (("cu", "the emitted CUDA"), ("ptx", "the PTX"), ("sass", "the SASS")):
         parser.add_argument(
@@ -239,6 +240,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         num_warps=options.num_warps,
         arch=options.arch,
         language=options.language,
+        debug=options.debug or None,
         dump_ir=_ALL_PASSES if options.dump_ir else None,
         **extra,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
-from tle2cuda.runtime.options import check_num_warps
+from tle2cuda.runtime.options import check_num_warps, wants_debug
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 
@@ -36,6 +36,7 @@ class EmittedKernel:
         ir_dumps: IR after each pass that was asked for, by the pass's name.
         kernel_ir: The IR that the text was written from.
         op_map: Lines of the text with the names of the operations of that IR they are written for, ascending.
+        traced: The IR before any pass.
     """
 
     source: str
@@ -44,6 +45,7 @@ class EmittedKernel:
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     kernel_ir: Kernel | None = None
     op_map: tuple[tuple[int, str], ...] = ()
+    traced: Kernel | None = None
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -110,6 +112,8 @@ def emit_specialized(
     cooperative: bool = False,
     language: str | None = None,
     max_registers: int | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> EmittedKernel:
     """Emit a kernel for types and constants that are settled already; see `emit`."""
     if headers not in HEADERS:
@@ -122,13 +126,15 @@ def emit_specialized(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
 
     final, dumps = pipeline.run(traced, dump_ir)
     lowered = lower(final, headers=headers, max_registers=max_registers)
-    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map, traced)
 
 
 def trace_specialized(
@@ -140,6 +146,8 @@ def trace_specialized(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> Kernel:
     """Trace a kernel into IR, before any pass.
 
@@ -160,6 +168,8 @@ def trace_specialized(
             cooperative=cooperative,
             language=level_of(fn, language),
             plain_globals=allows_plain_globals(),
+            debug=wants_debug(fn, debug),
+            sanitize_overflow=sanitize_overflow,
         )
     except RecursionError:
         raise UnsupportedSyntax(
@@ -182,6 +192,8 @@ def emit(
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> EmittedKernel:
     """Emit the CUDA file of a kernel. Needs no CUDA.
 
@@ -199,6 +211,8 @@ def emit(
         cooperative: Launch cooperatively although the kernel does not ask for it.
         language: Level of the language, ``3.6`` or ``3.9``; None takes the jit object's, then that of
             `TLE2CUDA_LANGUAGE`, then 3.6.
+        debug: Compile `tl.device_assert` and `assert` in; None takes the jit object's, then that of `TLE2CUDA_DEBUG`.
+        sanitize_overflow: With `debug`, assert that sums, differences and products of integers below 64 bits fit.
 
     Raises:
         CompilationError: The kernel is wrong.
@@ -218,6 +232,8 @@ def emit(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
 
 
@@ -235,6 +251,8 @@ def compile(
     cooperative: bool = False,
     options: Any = None,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> Any:
     """Compile a kernel to machine code. Needs CuPy and NVRTC, but no GPU.
 
@@ -250,6 +268,8 @@ def compile(
         cooperative: As for `emit`.
         options: `tle2cuda.runtime.CompileOptions` for the same architecture; None takes the defaults.
         language: As for `emit`.
+        debug: As for `emit`.
+        sanitize_overflow: As for `emit`.
 
     Returns:
         A `cupy.RawKernel` that is launched like any other, with `.source`, `.contract`, `.report`,
@@ -274,6 +294,8 @@ def compile(
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
     return build(emitted, options=options)
 

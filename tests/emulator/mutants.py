@@ -349,7 +349,11 @@ def _rows() -> Iterator[Mutant]:
         "vector guard of a load one too large",
         _swap("(y + offsets, n - offsets,", "(y + offsets, n - offsets + 1,"),
     )
-    yield Mutant("vector_add", "vectors one element aside", _swap("4 * thread + 512 * run;", "4 * thread + 512 * run + 1;"))
+    yield Mutant(
+        "vector_add",
+        "vectors one element aside",
+        _swap("4 * thread + 512 * run;", "4 * thread + 512 * run + 1;", nth=2, of=2),
+    )
 
 
 def _ring() -> Iterator[Mutant]:

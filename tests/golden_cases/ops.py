@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_ring_3_10",
     "tensor_segments",
     "tensor_corners",
+    "async_load_on_one_path_3",
     "order_mixed",
     "order_ring_4_41",
     "order_combine_add_bfloat16",
@@ -95,6 +96,7 @@ SHOWN = (
     "wrapping_hash_int32",
     "merged_pointers_1024_2",
     "early_return",
+    "checked_int32_1000",
     # Atomics.
     "atomic_add_i32_1000",
     "atomic_add_i32_30",

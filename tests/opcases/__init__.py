@@ -32,9 +32,11 @@ FAMILIES = (
     "inner_partitions",
     "tensor_copies",
     "tensor_order",
+    "async_loads",
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 

@@ -42,6 +42,9 @@ def added(kernel: Kernel, name: str, **attrs: object) -> list[Op]:
 LOOPS = {  # a loop, and what it stores where: whether a store must wait for the one before it
     ("for t in range(pid, n, tl.num_programs(0)):", "t * 8, 0"): False,
     ("for t in range(pid * 8, n, 8):", "t, 0"): False,
+    ("for t in range(n):", "(pid + t * tl.num_programs(0)) * 8, 0"): False,
+    ("for t in range(n):", "(pid + t * tl.num_programs(0)) * 4, 0"): True,
+    ("for t in range(n):", "(pid + t * tl.num_programs(0)) // n * 8, (pid + t * tl.num_programs(0)) % n * 32"): False,
     ("for t in range(pid * 8, n, 4):", "t, 0"): True,
     ("for t in range(n):", "t * 4, 0"): True,
     ("for t in range(n):", "8, t * 32"): False,

@@ -93,12 +93,11 @@ class BoxOrder:
 
     def _moves_on(self, offset: Sum, loop: Op, loops: frozenset[Op], extent: int, gap: int) -> bool:
         """Whether each iteration of a loop moves an offset by a multiple of no less than the extent of the box."""
-        moving = [value for value in offset.terms if self.forms.loops.get(value) is loop and value in self.forms.steps]
-        rest = [value for value in offset.terms if value not in moving]
-        if len(moving) != 1 or any(self.forms.loops_of(value) & loops for value in rest):
+        moving = [value for value in offset.terms if self.forms.loops_of(value) & loops]
+        known = self.forms.moving(moving[0]) if len(moving) == 1 else None
+        if known is None or known[0] is not loop or self.forms.loops_of(moving[0]) & loops != {loop}:
             return False
-        period = self._divisor(self.forms.steps[moving[0]]) * abs(offset.terms[moving[0]])
-        return period - abs(gap) >= extent
+        return self._divisor(known[1]) * abs(offset.terms[moving[0]]) - abs(gap) >= extent
 
     def _divisor(self, step: Sum) -> int:
         """What a step, which is not 0, is a multiple of."""
@@ -138,4 +137,5 @@ class BoxOrder:
         """Whether a number differs in every iteration of a loop."""
         form = self.forms.sum(number)
         moving = [value for value in form.terms if loop in self.forms.loops_of(value)]
-        return len(moving) == 1 and self.forms.loops.get(moving[0]) is loop and moving[0] in self.forms.steps
+        known = self.forms.moving(moving[0]) if len(moving) == 1 else None
+        return known is not None and known[0] is loop

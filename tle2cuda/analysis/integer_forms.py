@@ -52,7 +52,7 @@ class IntegerForms:
                 self.steps[op.regions[0].params[0]] = self.sum(op.operands[2])
                 for param, source in zip(op.regions[0].params[1:], op.regions[0].terminator.operands, strict=True):
                     step = self.sum(source).plus(Sum({param: 1}), -1)
-                    if isinstance(param.type, DType) and self._moves(step, op):
+                    if isinstance(param.type, DType) and self._is_step(step):
                         self.steps[param] = step
 
     def _scan(self, region: Region, loops: tuple[Op, ...]) -> None:
@@ -64,12 +64,38 @@ class IntegerForms:
                     self.loops.update(dict.fromkeys(each.params, op))
                 self._scan(each, inner)
 
-    def _moves(self, step: Sum, loop: Op) -> bool:
+    def moving(self, value: Value) -> tuple[Op, Sum] | None:
+        """The loop that moves a term of a sum on, and by how much, which is not 0; None when it is not that simple."""
+        if value in self.loops:
+            return (self.loops[value], self.steps[value]) if value in self.steps else None
+        op = self.definitions.get(value)
+        if op is None or op.name != "mul":
+            return None
+        for first, other in (op.operands, op.operands[::-1]):
+            form, factor = self.sum(first), self.sum(other)
+            known = [self.moving(term) for term in form.terms if self.loops_of(term)]
+            if len(known) != 1 or known[0] is None or self._varies(factor):
+                continue
+            (term,) = (term for term in form.terms if self.loops_of(term))
+            loop, step = known[0]
+            if not step.terms and self._is_count(factor):
+                return loop, factor.times(step.constant * form.terms[term])
+        return None
+
+    def _varies(self, value: Sum) -> bool:
+        return any(self.loops_of(term) for term in value.terms)
+
+    def _is_count(self, value: Sum) -> bool:
+        """Whether a sum is surely not 0: made of numbers of programs."""
+        made = (self.definitions.get(term) for term in value.terms)
+        is_made = all(op is not None and op.name == "num_programs" for op in made)
+        return is_made and bool(value.terms) and min(value.terms.values()) > 0 <= value.constant
+
+    def _is_step(self, step: Sum) -> bool:
         """Whether a step is the same in all iterations, and not 0."""
-        counts = [made for v in step.terms if (made := self.definitions.get(v)) is not None and made.name == "num_programs"]
-        if any(loop in self.loops_of(term) for term in step.terms) or len(counts) < len(step.terms):
-            return False
-        return min(step.terms.values()) > 0 <= step.constant if step.terms else step.constant != 0
+        if not step.terms:
+            return step.constant != 0
+        return self._is_count(step)
 
     def sum(self, value: Value) -> Sum:
         """The sum that a value is; of itself when nothing is known."""

@@ -386,6 +386,8 @@ def trace(
     cooperative: bool = False,
     language: str = DEFAULT_LEVEL,
     plain_globals: bool = False,
+    debug: bool = False,
+    sanitize_overflow: bool = True,
 ) -> Kernel:
     """Trace a Python function into a kernel.
 
@@ -399,6 +401,8 @@ def trace(
         cooperative: The launch asks for all CTAs to be resident.
         language: Level of the language (`tle2cuda.levels`).
         plain_globals: Numbers, strings and tuples of the kernel's module are constants without being marked so.
+        debug: Device assertions become operations.
+        sanitize_overflow: With `debug`, integer arithmetic is asserted not to overflow.
 
     Raises:
         CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
@@ -407,6 +411,7 @@ def trace(
     specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
     builder = TracingBuilder(num_warps, target, language)
     builder.cluster_dims = cluster_dims
+    builder.has_assertions, builder.checks_overflow = debug, debug and sanitize_overflow
     session = Session(builder, plain_globals)
     tracer = FunctionTracer(session, fn)
     span = tracer.source.definition_span()

@@ -88,6 +88,13 @@ _row(
     rules.check_compare,
     attrs={"predicate": choice("eq", "ne", "lt", "le", "gt", "ge")},
 )
+_row(
+    "fits",
+    "integers a, b of one type of at most 32 bits -> bool of their shape: whether their sum, ... fits in it",
+    (INTEGER,) * 2,
+    rules.check_fits,
+    attrs={"fn": choice("add", "sub", "mul")},
+)
 _row("select", "bool, a, b -> type of a and b; one shape", (BOOLEAN, VALUE, VALUE), rules.check_select)
 _row("math", "float (abs: any number) -> the same", (ARITHMETIC,), rules.check_math, attrs={"fn": TEXT})
 _row(

@@ -117,6 +117,13 @@ def check_compare(op: Op) -> None:
     _same_layout(op, (*op.operands, *op.results))
 
 
+def check_fits(op: Op) -> None:
+    """Integers of one type of at most 32 bits; the result holds bools."""
+    check_compare(op)
+    element = element_of(op.operands[0].type)
+    need(isinstance(element, DType) and element.bits <= 32, f"operands have at most 32 bits, got {element}")
+
+
 def check_select(op: Op) -> None:
     """Condition, both values and the result have one shape; values and result one type."""
     _same_shapes(op, op.operands)

@@ -2,7 +2,7 @@
 
 A load whose value does nothing but go into a slot between `acquire` and `commit` need not pass through registers, and the
 writer need not wait for it: readers do. What cp.async cannot copy, elements of less than 4 bytes that are no neighbours or
-bools, is loaded and stored.
+bools, is loaded and stored. Loads with `is_async` go through buffers of their own (`async_loads.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tle2cuda.ir.effects import READ, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import BOOL, GLOBAL, BufferType, DType, PointerType, element_of, shape_of
+from tle2cuda.passes import async_loads
 from tle2cuda.passes.plain_copies import expand
 from tle2cuda.targets import parse_target
 
@@ -34,6 +35,8 @@ def with_async_copies(kernel: Kernel) -> Kernel:
         pairs = _Pairs(kernel).found()
         if pairs:
             kernel = _Convert(pairs).kernel(kernel)
+    if any(op.name == "load" and op.attrs.get("is_async") for op in walk(kernel.body)):
+        kernel = async_loads.stage(kernel, _Pairs(kernel).wished())
     if not any(op.name == "cp_async" for op in walk(kernel.body)):
         return expand(kernel)
     chunks = Chunks(kernel)
@@ -52,12 +55,15 @@ class Chunks:
         """Bytes of each cp.async of a copy; 0 when there can be none."""
         type_ = buffer.type
         assert isinstance(type_, BufferType)
+        return self.bytes_to(pointers, type_, self.info[buffer].divisibility[0], mask)
+
+    def bytes_to(self, pointers: Value, type_: BufferType, aligned: int, mask: Value | None) -> int:
+        """The same, to any buffer of a type that is aligned to so many bytes."""
         size = type_.element.bytes
         if type_.element is BOOL:
             return 0  # in global memory any byte but 0 is true
         axis = len(type_.shape) - 1
         info = self.info[pointers]
-        aligned = self.info[buffer].divisibility[0]
         for chunk in CHUNK_BYTES:
             elems = chunk // size
             if elems <= 1:
@@ -136,6 +142,26 @@ class _Pairs:
                             accesses[slot] = accesses.get(slot, 0) + 1
             pairs += self._in(task.region, accesses)
         return pairs
+
+    def wished(self) -> list[Op]:
+        """Loads with `is_async` that cp.async can do."""
+        loops = [op for op in walk(self.kernel.body) if op.name == "for"]
+        of_products = {
+            inner
+            for loop in loops
+            if any(op.name == "dot" for op in walk(loop.regions[0]))
+            for inner in walk(loop.regions[0])
+        }  # whose operands have buffers of their own
+        loads = [op for op in walk(self.kernel.body) if op.name == "load" and op.attrs.get("is_async")]
+        loads = [load for load in loads if load not in of_products]
+        return [load for load in loads if self.uses.get(load.result) and self._is_plain(load) and self._fits(load)]
+
+    def _fits(self, load: Op) -> bool:
+        mask = load.operands[1] if load.attrs.get("has_mask") else None
+        type_ = async_loads.buffer_of(load)
+        pointee = element_of(load.operands[0].type)
+        is_same = isinstance(pointee, PointerType) and pointee.element is type_.element
+        return is_same and bool(self.chunks.bytes_to(load.operands[0], type_, CHUNK_BYTES[0], mask))
 
     def _in(self, region: Region, accesses: Mapping[Value | None, int]) -> list[_Pair]:
         found = []

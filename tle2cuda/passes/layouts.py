@@ -20,6 +20,7 @@ from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
+from tle2cuda.passes.repeats import Repeats
 from tle2cuda.passes.warp_count import with_useful_warps
 
 Place = Layout | tuple[SharedLayout, int] | None
@@ -53,6 +54,7 @@ class _Assign:
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
+        self.repeats: Repeats = Repeats(kernel, self.definitions, self.lazy, None if outer is None else outer.repeats)
         self.scopes: list[dict[tuple[Value, Place], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
@@ -149,8 +151,11 @@ class _Assign:
             new = self._clone(self.definitions[old], layout)
         else:
             new = self.now(old)
-            if new.type.layout == layout:  # type: ignore[union-attr]
+            own = new.type.layout  # type: ignore[union-attr]
+            if own == layout:
                 return new
+            if own is not None and self.repeats.worthwhile(old, own, layout):
+                return self._clone(self.definitions[old], layout)
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
             level = self._in_front_of_loops(new)
@@ -180,8 +185,8 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
-        if op.name in ("idiv", "rem"):
-            level = max(level, self.depth.get(old, 0))  # the divisor may be zero where this is not executed
+        if op.name in ("idiv", "rem", "load"):  # where this is not executed, the divisor may be zero, or the place outside
+            level = max(level, self.depth.get(old if old in self.lazy else self.now(old), 0))
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 

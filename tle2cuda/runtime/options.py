@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,9 +22,35 @@ OPTION_DEFAULTS: Mapping[str, Any] = {
     "launch_pdl": False,
     "enable_fp_fusion": True,
     "maxnreg": None,
-    "debug": False,
-    "sanitize_overflow": False,
+    "debug": None,
+    "sanitize_overflow": True,
 }
+
+_DEBUG_VARIABLES = ("TLE2CUDA_DEBUG", "TRITON_DEBUG")
+
+
+class DebugSetting:
+    """Whether kernels that do not say are compiled for debugging: what a script set, else the environment."""
+
+    chosen: bool | None = None
+
+    @classmethod
+    def default(cls) -> bool:
+        """The setting."""
+        if cls.chosen is not None:
+            return cls.chosen
+        return any(os.environ.get(name, "").lower() in ("1", "true", "on", "yes", "y") for name in _DEBUG_VARIABLES)
+
+
+def wants_debug(kernel: Any, asked: Any = None) -> bool:
+    """Whether device assertions are compiled in: the launch asks for it, or the jit object, or the environment.
+
+    Args:
+        kernel: A jit object, or a plain function.
+        asked: What the launch says; None leaves it to the jit object.
+    """
+    own = getattr(kernel, "debug", None) if asked is None else asked
+    return bool(own) or DebugSetting.default()
 
 
 def check_num_warps(num_warps: Any) -> int:
@@ -44,10 +71,24 @@ class LaunchOptions:
         kernel: Name for messages.
         options: What the launch gave.
         arch: Target architecture.
+        debug: Whether device assertions are compiled in when the launch does not say.
+
+    Attributes:
+        debug: Whether device assertions are compiled in.
+        sanitize_overflow: Whether integer arithmetic is asserted not to overflow, when they are.
     """
 
-    def __init__(self, kernel: str, options: Sequence[tuple[str, Any]] | Mapping[str, Any], arch: str) -> None:
+    def __init__(
+        self,
+        kernel: str,
+        options: Sequence[tuple[str, Any]] | Mapping[str, Any],
+        arch: str,
+        debug: bool | None = None,
+    ) -> None:
         values = {**OPTION_DEFAULTS, **dict(options)}
+        asked = values["debug"]
+        self.debug = bool(debug if asked is None else asked) or DebugSetting.default()
+        self.sanitize_overflow = bool(values["sanitize_overflow"])
         self.num_warps = check_num_warps(values["num_warps"])
         self.cooperative = bool(values["launch_cooperative_grid"])
         self.programmatic = bool(values["launch_pdl"])
