@@ -342,18 +342,14 @@ def _rows() -> Iterator[Mutant]:
     yield Mutant(
         "vector_add",
         "vector guard of the store one too large",
-        _swap("(out + offsets, n - offsets,", "(out + offsets, n - offsets + 1,"),
+        _swap("store_edge(out + offsets, n - offsets,", "store_edge(out + offsets, n - offsets + 1,"),
     )
     yield Mutant(
         "vector_add",
         "vector guard of a load one too large",
-        _swap("(y + offsets, n - offsets,", "(y + offsets, n - offsets + 1,"),
+        _swap("load_edge<4>(y + offsets, n - offsets,", "load_edge<4>(y + offsets, n - offsets + 1,"),
     )
-    yield Mutant(
-        "vector_add",
-        "vectors one element aside",
-        _swap("4 * thread + 512 * run;", "4 * thread + 512 * run + 1;", nth=2, of=2),
-    )
+    yield Mutant("vector_add", "vectors one element aside", _swap("4 * thread + 512 * run;", "4 * thread + 512 * run + 1;"))
 
 
 def _ring() -> Iterator[Mutant]:

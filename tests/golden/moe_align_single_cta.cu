@@ -32,42 +32,21 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
 {
+    if (valid >= N) return load_vector<N>(pointer);
+    Vector<T, N> result;
     #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
-}
-
-// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
-// access when all are valid, one by one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
-{
-    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) result[k] = pointer[k];
-    }
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
 }
 
@@ -123,6 +102,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int thread = threadIdx.x;
 
     Vector<int, 4> id[2];
+    Vector<bool, 4> is_routed[2];
 
     // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
     #pragma unroll
@@ -130,11 +110,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
         const int slot = 4 * thread + 2048 * run;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
-        id[run] = load_edge_nc_if<uint4, 4>(topk_ids + slot, numel - slot, -1);
-    }
-    Vector<bool, 4> is_routed[2];
-    #pragma unroll
-    for (int run = 0; run < 2; ++run) {
+        id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
         // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
         #pragma unroll
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;

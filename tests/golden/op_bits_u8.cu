@@ -7,15 +7,6 @@
 
 namespace {
 
-// The 4 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ unsigned load_bits_nc_if(bool condition, const unsigned* pointer, unsigned otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u32 %0, [%1];\n\t}"
-        : "+r"(otherwise)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -35,67 +26,77 @@ __device__ __forceinline__ Vector<T, N> fill_vector(T value)
     return result;
 }
 
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
+// An empty asm: to the compiler the register changes here, so that what is packed in it is taken apart only behind.
+__device__ __forceinline__ void keep_packed(unsigned& word) { asm("" : "+r"(word)); }
+
+// The 32-bit registers that N elements narrower than a register fill. Choosing between two vectors takes one move per
+// register here, where the compiler would take the elements apart first and move each.
+template <typename T, int N>
+struct alignas(alignof(Vector<T, N>)) Registers {
+    unsigned word[sizeof(T) * N / 4];
+
+    __device__ __forceinline__ void keep_whole()
+    {
+        #pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(word) / 4); ++i) keep_packed(word[i]);
     }
+};
+
+// Load N neighbours if a condition holds, else take `otherwise`; for elements narrower than a register.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_packed_if(bool condition, const T* pointer, Vector<T, N> otherwise)
+{
+    Registers<T, N> registers;
+    memcpy(&registers, &otherwise, sizeof(registers));
+    if (condition) registers = *reinterpret_cast<const Registers<T, N>*>(pointer);
+    registers.keep_whole();
+    memcpy(&otherwise, &registers, sizeof(registers));
     return otherwise;
 }
 
-// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
-// access when all are valid, one by one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one; for elements narrower than a register.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_narrow_edge(const T* pointer, Count valid, Other other)
 {
-    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
-    if (0 < valid && valid < N) {
+    Vector<T, N> edge = fill_vector<N>(static_cast<T>(other));
+    if (valid < N) {
         #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) result[k] = pointer[k];
+        for (int k = 0; k < N; ++k)
+            if (k < valid) edge[k] = pointer[k];
     }
-    return result;
+    return load_packed_if(valid >= N, pointer, edge);
 }
 
-// Store 4 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, unsigned* pointer, unsigned bits)
+// Store 4 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
 {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.u32 [%0], %2;\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits) : "memory");
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
 }
 
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
 template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
 {
     #pragma unroll
     for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
         Bits bits;
         memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
     }
 }
 
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
 template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
+    if (valid >= N) {
+        store_narrow<Bits>(pointer, value);
+        return;
     }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
 }
 
 }  // namespace
@@ -110,9 +111,9 @@ binary_kernel(const unsigned char* __restrict__ x, const unsigned char* __restri
     const int pid_x = blockIdx.x;
     const int i = pid_x * 512 + 4 * thread;
     // a = tl.load(x + i, mask=i < n, other=1)                                     elementwise.py:28
-    const Vector<unsigned char, 4> a = load_edge_nc_if<unsigned, 4>(x + i, n - i, 1);
+    const Vector<unsigned char, 4> a = load_narrow_edge<4>(x + i, n - i, 1);
     // b = tl.load(y + i, mask=i < n, other=1)                                     elementwise.py:29
-    const Vector<unsigned char, 4> b = load_edge_nc_if<unsigned, 4>(y + i, n - i, 1);
+    const Vector<unsigned char, 4> b = load_narrow_edge<4>(y + i, n - i, 1);
 
     // return ((a & b) | (a ^ 5)) ^ ~b                                            elementwise.py:123
     Vector<unsigned char, 4> out_value;
@@ -124,5 +125,5 @@ binary_kernel(const unsigned char* __restrict__ x, const unsigned char* __restri
     }
 
     // tl.store(out + i, FN(a, b), mask=i < n)                                     elementwise.py:30
-    store_edge_if<unsigned>(out + i, n - i, out_value);
+    store_narrow_edge<unsigned>(out + i, n - i, out_value);
 }

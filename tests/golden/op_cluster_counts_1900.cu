@@ -36,15 +36,6 @@ __device__ __forceinline__ void cluster_sync()
 // fence.acq_rel.gpu). __threadfence() is the dearer fence.sc.
 __device__ __forceinline__ void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-// The 8 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -54,43 +45,21 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
+{
+    if (valid >= N) return load_vector<N>(pointer);
     Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
-}
-
-// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
-// access when all are valid, one by one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
-{
-    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) result[k] = pointer[k];
-    }
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
 }
 
@@ -125,7 +94,7 @@ remote_counts(const int* __restrict__ x, int* out, int* ranks, const int n)
     const int at = pid_x * 256 + i;
 
     // key = tl.load(x + at, mask=at < n, other=0)                                 distributed.py:74
-    const Vector<int, 2> key = load_edge_nc_if<uint2, 2>(x + at, n - at, 0);
+    const Vector<int, 2> key = load_edge<2>(x + at, n - at, 0);
     Vector<int, 2> old;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {

@@ -25,15 +25,6 @@ __device__ __noinline__ void assertion_failed(const char* message, const char* f
     __trap();
 }
 
-// The 8 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint2 load_bits_nc_if(bool condition, const uint2* pointer, uint2 otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %3, 0;\n\t@p ld.global.nc.v2.u32 {%0, %1}, [%2];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -43,43 +34,21 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
+{
+    if (valid >= N) return load_vector<N>(pointer);
     Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
-}
-
-// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
-// access when all are valid, one by one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
-{
-    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) result[k] = pointer[k];
-    }
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
 }
 
@@ -91,37 +60,24 @@ __device__ __forceinline__ bool mul_fits(T a, T b)
     return static_cast<unsigned long long>(static_cast<T>(exact)) == exact;
 }
 
-// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
     #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
-    }
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
 }
 
 }  // namespace
@@ -155,12 +111,12 @@ hinted(const int* __restrict__ x, int* out, const int n)
     }
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:204
-    const Vector<int, 2> x_value = load_edge_nc_if<uint2, 2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
+    const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
     Vector<int, 2> out_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         if (!add_fits(x_value[k], 1)) assertion_failed("int32 overflow detected for operation add", "memory.py", 204);
         out_value[k] = x_value[k] + 1;
     }
-    store_edge_if<uint2>(out + start + 2 * thread, n - (start + 2 * thread), out_value);
+    store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);
 }

@@ -7,15 +7,6 @@
 
 namespace {
 
-// The 2 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ unsigned short load_bits_nc_if(bool condition, const unsigned short* pointer, unsigned short otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
-        : "+h"(otherwise)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
 // Load one byte of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
 // ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
 template <typename T, typename Other>
@@ -42,43 +33,21 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Load the first `valid` of N neighbours, `other` for the rest: one access when all are valid, else one by one.
+template <int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid, Other other)
+{
+    if (valid >= N) return load_vector<N>(pointer);
     Vector<T, N> result;
     #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
-}
-
-// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest (read-only data): one predicated
-// access when all are valid, one by one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count, typename Other>
-__device__ __forceinline__ Vector<T, N> load_edge_nc_if(const T* pointer, Count valid, Other other)
-{
-    Vector<T, N> result = load_vector_nc_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) result[k] = pointer[k];
-    }
+    for (int k = 0; k < N; ++k) result[k] = k < valid ? pointer[k] : static_cast<T>(other);
     return result;
 }
 
@@ -95,7 +64,7 @@ copy_where(const signed char* __restrict__ x, const unsigned char* __restrict__ 
     const int i = pid_x * 256 + 2 * thread;
 
     // ok = tl.load(keep + i, mask=i < n, other=0) != 0                                 memory.py:49
-    const Vector<unsigned char, 2> keep_value = load_edge_nc_if<unsigned short, 2>(keep + i, n - i, 0);
+    const Vector<unsigned char, 2> keep_value = load_edge<2>(keep + i, n - i, 0);
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         const bool ok = static_cast<int>(keep_value[k]) != 0;

@@ -189,7 +189,7 @@ def _use(name: str) -> str:
         word = {"4": "unsigned", "8": "uint2", "16": "uint4"}[match[1]]
         condition = "i[0] > 0, " if match[2] else ""
         return f"store_bits{match[2] or ''}({condition}reinterpret_cast<{word}*>(i), {word}{{}});"
-    if re.fullmatch(r"load_(vector|edge)(_nc)?_if|red_add_edge|store_narrow|store_(vector|edge)_if", name):
+    if re.fullmatch(r"load_(vector|edge)(_nc)?_if|red_add_edge|store_narrow(_edge)?|store_(vector|edge)_if", name):
         return ""  # a template that needs one of several overloads: see test_vectors_by_words and test_red_add_edge
     if match := re.fullmatch(r"red_add_vector_(\w+)", name):
         element = RED_ADD_ELEMENTS[match[1]]
@@ -278,10 +278,10 @@ def test_vectors_by_words(suffix):
 
 def test_vectors_are_stored_by_words():
     names = [f"store_bits{n}{suffix}" for n in (4, 8, 16) for suffix in ("", "_if")]
-    texts = "\n\n".join(helper_texts(["store_edge_if", "store_narrow", "store_vector_if", *names]))
+    texts = "\n\n".join(helper_texts(["store_edge_if", "store_narrow_edge", "store_vector_if", *names]))
     words = (("unsigned", 4), ("uint2", 8), ("uint4", 16), ("uint4", 32))
     uses = " ".join(
-        f"store_narrow<{word}>(c, Vector<signed char, {n}>{{}});"
+        f"store_narrow_edge<{word}>(c, c[0], Vector<signed char, {n}>{{}});"
         f"store_edge_if<{word}>(c, c[0], Vector<signed char, {n}>{{}});"
         f"store_vector_if<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}});"
         for word, n in words

@@ -41,15 +41,15 @@ def copy(x, out, n, FORM: tl.constexpr, N: tl.constexpr):
     ("form", "load", "store"),
     [
         ("none", "load_vector<4>(x + i)", "store_vector(out + i, x_value);"),
-        ("lt", "load_edge_nc_if<uint4, 4>(x + i, n - i, 1)", "store_edge_if<uint4>(out + i, n - i, x_value);"),
-        ("le", "load_edge_nc_if<uint4, 4>(x + i, n - i + 1, 0)", "store_edge_if<uint4>(out + i, n - i + 1, x_value);"),
-        ("gt", "load_edge_nc_if<uint4, 4>(x + i, n - i, 0)", "store_edge_if<uint4>(out + i, n - i, x_value);"),
+        ("lt", "load_edge<4>(x + i, n - i, 1)", "store_edge(out + i, n - i, x_value);"),
+        ("le", "load_edge<4>(x + i, n - i + 1, 0)", "store_edge(out + i, n - i + 1, x_value);"),
+        ("gt", "load_edge<4>(x + i, n - i, 0)", "store_edge(out + i, n - i, x_value);"),
         (
             "condition",
-            "load_edge_nc_if<uint4, 4>(x + i, n > 7 ? n - i : 0, 0)",
-            "store_edge_if<uint4>(out + i, n > 7 ? n - i : 0, x_value);",
+            "load_edge<4>(x + i, n > 7 ? n - i : 0, 0)",
+            "if (n > 7) store_edge(out + i, n - i, x_value);",
         ),
-        ("two", "load_vector<4>(x + i)", "store_edge_if<uint4>(out + i, min(n - i, n - (i + 4)), x_value);"),
+        ("two", "load_vector<4>(x + i)", "store_edge(out + i, min(n - i, n - (i + 4)), x_value);"),
     ],
 )
 def test_vector_accesses_and_their_guards(form, load, store):

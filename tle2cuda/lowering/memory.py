@@ -225,7 +225,8 @@ class MemoryEmitter:
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
         if guard.bounds:
             valid = self._valid(guard, conditions)
-            if (name := predicated_load(self.state, op, vec, edge=True)) is not None:
+            name = predicated_load(self.state, op, vec, edge=True) if self.state.is_in_loop else None
+            if name is not None:
                 return C(f"{name}({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
             name = self.state.helper(f"load_{'narrow_' if self._is_narrow(access) else ''}edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
@@ -288,18 +289,21 @@ class MemoryEmitter:
         if owner is not None:
             conditions.insert(0, owner)
         form = "store_edge" if guard.bounds else "store_by_helper"
-        by_words = self._goes_by_words(op)
-        if conditions and form == "store_by_helper" and by_words:
+        if conditions and form == "store_by_helper" and self._goes_by_words(op):
             form = "store_if"
-        counted = conditions if by_words else []
+        is_counted = form == "store_edge" and self._is_predicated_edge(op)
         return StoreView(
             form=form,
-            condition="" if guard.bounds and by_words else _text(all_of(conditions)),
+            condition="" if is_counted else _text(all_of(conditions)),
             value=value,
             function=self._vector_writer(op, form),
             address=address.text,
-            valid=self._valid(guard, counted).text if guard.bounds else "",
+            valid=self._valid(guard, conditions if is_counted else []).text if guard.bounds else "",
         )
+
+    def _is_predicated_edge(self, op: Op) -> bool:
+        """Whether a store up to an edge branches only where the edge lies within its vector: in loops, where it pays."""
+        return self.state.is_in_loop and self._goes_by_words(op)
 
     def _goes_by_words(self, op: Op) -> bool:
         """Whether a vector may be stored as words of global memory, which the compiler leaves whole."""
@@ -321,11 +325,14 @@ class MemoryEmitter:
         cache = "" if helper is None else helper.removeprefix("store")
         if cache:
             self.state.helper(f"store{cache}")
-        if self._goes_by_words(op) and (form != "store_by_helper" or self._is_narrow(access_of(op))):
+        is_predicated = form == "store_if" or (is_edge and self._is_predicated_edge(op))
+        if self._goes_by_words(op) and (is_predicated or self._is_narrow(access_of(op))):
             word = min(MAX_ACCESS_BYTES, self.ev.vec * pointee(op.operands[0]).bytes)
-            suffix = "" if form == "store_by_helper" else "_if"
-            self.state.helper(f"store_bits{word}{suffix}")
-            name = {"store_if": "store_vector_if", "store_edge": "store_edge_if"}.get(form, "store_narrow")
+            self.state.helper(f"store_bits{word}{'_if' if is_predicated else ''}")
+            if is_predicated:
+                name = "store_edge_if" if is_edge else "store_vector_if"
+            else:
+                name = "store_narrow_edge" if is_edge else "store_narrow"
             return f"{self.state.helper(name)}<{_WORDS[word]}>"
         return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
 

@@ -6,8 +6,8 @@ Each region becomes one loop over the registers of a thread. An operation joins 
 - it touches shared memory that the group touches, one of them writing (a barrier may have to stand between);
 - it reads global memory that the group may have written, or writes through addresses other than those the group reads,
   so that the loop could store one element before another one is loaded;
-- it uses what the group loads in vectors up to an edge: the branch of the edge would keep the next vector's load behind
-  what is computed of this one.
+- it uses what the group loads in vectors up to an edge, in a loop: the branch of the edge would keep the next vector's load
+  behind what is computed of this one.
 
 Index tiles and other lazy values stay outside; when they are made from values of the group they go along with it.
 """
@@ -56,6 +56,7 @@ class _Fuse:
         self.roots = Roots(kernel)
         self.uses = uses_of(kernel.body)
         self.definitions = definitions(kernel.body)
+        self.loops = 0  # that enclose the region
 
     def region(self, region: Region) -> Region:
         out: list[Op] = []
@@ -81,7 +82,9 @@ class _Fuse:
                 out.append(op)
             else:
                 self._flush(group, out)
+                self.loops += op.name in ("for", "while")
                 regions = tuple(self.region(r) for r in op.regions)
+                self.loops -= op.name in ("for", "while")
                 out.append(replace(op, regions=regions) if regions else op)
         return Region(region.params, tuple(out))
 
@@ -152,7 +155,7 @@ class _Fuse:
             return False
         if any(v in group.defined and v.type.layout != group.layout for v in op.operands):  # type: ignore[union-attr]
             return False
-        if any(self._has_edge(v) for v in op.operands if v in group.defined):
+        if self.loops and any(self._has_edge(v) for v in op.operands if v in group.defined):
             return False
         if op.name not in _MEMORY:
             return True

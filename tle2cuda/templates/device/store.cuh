@@ -119,6 +119,20 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
         store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
     }
 }
+// defines: store_narrow_edge
+// needs: store_narrow
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_narrow<Bits>(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
 // defines: store_edge_if
 // needs: store_vector_if
 // Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
