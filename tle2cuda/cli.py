@@ -135,6 +135,9 @@ def _add_compile(commands: Any) -> None:
     )
     parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
     parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
+    parser.add_argument(
+        "--num-stages", type=int, default=3, metavar="N", help="iterations of loads in flight in loops (default: 3)"
+    )
     parser.add_argument("--language", choices=LEVELS, help="read the kernel by the rules of this Triton (default: 3.6)")
     parser.add_argument(
         "--headers",
@@ -238,6 +241,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         signature=options.signature,
         constants=constants,
         num_warps=options.num_warps,
+        num_stages=options.num_stages,
         arch=options.arch,
         language=options.language,
         debug=options.debug or None,
@@ -328,6 +332,8 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.grid is not None and options.inputs is None:
         raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
     parse_target(options.arch)
+    if options.num_stages < 1:
+        raise ArgumentError(f"--num-stages is 1 or more, got {options.num_stages}")
     warps = options.num_warps
     if not 1 <= warps <= 32 or warps & (warps - 1):
         raise ArgumentError(f"--num-warps is a power of two between 1 and 32, got {warps}")
