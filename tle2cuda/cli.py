@@ -144,7 +144,7 @@ def _add_compile(commands: Any) -> None:
         choices=("toolkit", "minimal"),
         help="use CUDA's own headers where they serve, or inline PTX that compiles faster",
     )
-    parser.add_argument("--debug", action="store_true", help="compile device assertions in, and checks of integer overflow")
+    _add_debug(parser)
     parser.add_argument("--line-info", action="store_true", help="keep lines for profilers and sanitizers")
     for name, what in (("cu", "the emitted CUDA"), ("ptx", "the PTX"), ("sass", "the SASS")):
         parser.add_argument(
@@ -180,6 +180,10 @@ def _add_compile(commands: Any) -> None:
     parser.add_argument("--grid", metavar="N[,N[,N]]", help="grid of that run, as kernel[grid] counts it")
 
 
+def _add_debug(parser: Any) -> None:
+    parser.add_argument("--debug", action="store_true", help="compile device assertions in, and checks of integer overflow")
+
+
 def _add_run(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
@@ -193,6 +197,7 @@ def _add_run(commands: Any) -> None:
         help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
         "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
+    _add_debug(parser)
     parser.add_argument(
         "--dump-cu",
         metavar="FOLDER",
@@ -206,7 +211,7 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on, options.dump_cu)
+    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug)
 
 
 def _compile(options: argparse.Namespace) -> int:

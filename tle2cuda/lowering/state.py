@@ -220,7 +220,7 @@ class State:
         """
         if self.warp:
             first = self.task.first_warp // WARPGROUP_WARPS
-            return f"({self.warp} / {WARPGROUP_WARPS} - {first})" if first else f"{self.warp} / {WARPGROUP_WARPS}"
+            return f"({self.warp} / {WARPGROUP_WARPS}{f' - {first}' if first else ''})"
         self.uses_warpgroup = True
         return "warpgroup"
 

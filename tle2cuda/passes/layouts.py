@@ -20,7 +20,7 @@ from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, sort_layo
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
-from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
+from tle2cuda.passes.mma_layouts import place_product, place_warpgroups, without_idle_buffers
 from tle2cuda.passes.repeats import Repeats
 from tle2cuda.passes.warp_count import with_useful_warps
 
@@ -422,6 +422,13 @@ class _Assign:
         layout = self.choice.layout_for(op.results[0])
         a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
         self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)
+
+    def visit_wgmma(self, op: Op) -> None:
+        place_warpgroups(self, op)
+
+    def visit_wgmma_wait(self, op: Op) -> None:
+        layout = self.natural(op.operands[0]) or self.choice.layout_for(op.results[0])
+        self.rebuild(op, (self.want(op.operands[0], layout),), layout)
 
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))

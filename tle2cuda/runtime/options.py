@@ -26,7 +26,8 @@ OPTION_DEFAULTS: Mapping[str, Any] = {
     "sanitize_overflow": True,
 }
 
-_DEBUG_VARIABLES = ("TLE2CUDA_DEBUG", "TRITON_DEBUG")
+DEBUG_VARIABLE = "TLE2CUDA_DEBUG"
+_DEBUG_VARIABLES = (DEBUG_VARIABLE, "TRITON_DEBUG")
 
 
 class DebugSetting:
