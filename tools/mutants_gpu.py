@@ -39,7 +39,7 @@ import numpy as np
 
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.runtime.contract import Dim3
-from tools.launching import EXIT_MACHINE, workers
+from tools.launching import EXIT_MACHINE, encoded, memory_of, workers
 from tools.mutants_verdict import Ours, Verdict, judge, ours_of
 from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records, refusal
 
@@ -130,8 +130,9 @@ def _poisoned(args: Mapping[str, Any]) -> tuple[str, ...]:
     """Arrays of which every byte is the same poison."""
     names = []
     for name, value in args.items():
-        if isinstance(value, np.ndarray) and value.size:
-            raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        array = memory_of(value)
+        if array is not None and array.size:
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             if raw[0] in POISON_BYTES and (raw == raw[0]).all():
                 names.append(name)
     return tuple(names)
@@ -141,8 +142,6 @@ def compile_one(source: str, contract: Any) -> bytes | str:
     """Machine code; or why there is none."""
     from tle2cuda.runtime.build import build_artifact
 
-    if any(spec.kind == "tensor_map" for spec in contract.args):
-        return "not launched: the launcher encodes no tensor maps, the emulator does"
     try:
         return build_artifact(EmittedKernel(source, contract, ())).cubin
     except Exception as error:
@@ -189,12 +188,13 @@ def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping
     try:
         for spec in contract.args:
             value = args[spec.name]
-            if isinstance(value, np.ndarray):
-                raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            array = memory_of(value)
+            if array is not None:
+                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 pointers.append(runtime.malloc(max(raw.size, 1)))
                 if spec.name not in unset and raw.size:
                     runtime.memcpy(pointers[-1], raw.ctypes.data, raw.size, runtime.memcpyHostToDevice)
-                value = pointers[-1]
+                value = encoded(value, spec.dtype, pointers[-1]) if spec.kind == "tensor_map" else pointers[-1]
             values.append(value)
         Launcher(contract, cubin).launch(ctas, values, 0)
         runtime.deviceSynchronize()
