@@ -1,6 +1,6 @@
 """compute-sanitizer's verdict on the planted faults of tests/emulator/mutants.py, beside that of the emulator's detectors.
 
-    python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART] [--limit-s 200]
+    python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART ...] [--limit-s 200]
     python tools/mutants_gpu.py --dry-run              without a GPU: compiles everything and prints the plan
 
 Every faulty kernel, and every unchanged one as a control, is launched once under memcheck, racecheck, synccheck and
@@ -94,12 +94,12 @@ class Theirs:
 # ---- what there is to launch ----------------------------------------------------------------------------------------
 
 
-def candidates(only: str = "") -> list[Candidate]:
-    """The unchanged kernels, then all faults whose name contains `only`, with the kernels they are made from."""
+def candidates(*only: str) -> list[Candidate]:
+    """The unchanged kernels, then all faults whose name contains one of `only`, with the kernels they are made from."""
     from tests.emulator.mutants import mutants
     from tests.emulator.subjects import subject
 
-    chosen = [mutant for mutant in mutants() if only in mutant.id]
+    chosen = [mutant for mutant in mutants() if not only or any(part in mutant.id for part in only)]
     found: list[Candidate] = []
 
     def add(title: str, name: str, emitted: EmittedKernel, for_gpu: EmittedKernel | None, **more: Any) -> None:
@@ -430,7 +430,7 @@ def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="PART", help="mutants whose name contains this")
+    parser.add_argument("--only", nargs="*", default=(), metavar="PART", help="mutants whose name contains one of these")
     parser.add_argument("--dry-run", action="store_true", help="compile, print the plan, launch nothing")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
@@ -448,7 +448,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if why:
             print(f"mutants_gpu.py: {why}; --dry-run needs neither GPU nor tool", file=sys.stderr)
             return EXIT_MACHINE
-    chosen = candidates(options.only)
+    chosen = candidates(*options.only)
     if not chosen:
         parser.error(f"no mutant's name contains {options.only!r}")
     if options.dry_run:
