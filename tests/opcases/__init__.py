@@ -25,6 +25,8 @@ FAMILIES = (
     "inline_asm",
     "dot",
     "dot_warpgroups",
+    "tle_wgmma",
+    "pipelined",
     "block_pointers",
     "descriptors",
     "async_pipes",

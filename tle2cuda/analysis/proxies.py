@@ -145,7 +145,7 @@ class _Proxies:
         self.own = uses_of_task(hazards.task, hazards.memory.roots)
         self.others = hazards.memory.others[hazards.task.region]
         self.accesses = [a for a in hazards.accesses if a.effect.kind in (READ, WRITE, ATOMIC) and self.concerns(a)]
-        self.engines = [a for a in self.accesses if a.effect.proxy == "async"]
+        self.engines = [a for a in self.accesses if a.effect.proxy == "async" and not is_product(a.effect)]
         generic = [a for a in self.accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
         self.writes = _mask(a for a in generic if a.effect.kind != READ)
         self.loads = _mask(a for a in generic if a.effect.kind == READ)
@@ -363,7 +363,7 @@ class _Flow:
             state = state._replace(unfenced=state.unfenced | self.proxies.writes << 2 * self.hazards.count)
         for step in item.steps:
             state = state.behind_barrier() if step is None else self.step(step, place, state)
-        if op.name == "cp_async_wait":
+        if op.name == "cp_async_wait" or (op.name == "pipe_wait" and op.attrs.get("pending") is not None):
             landed = state.flying
             return state._replace(unfenced=state.unfenced | landed, flying=landed if op.attrs["pending"] else 0)
         kept = ~item.clears
@@ -391,6 +391,8 @@ class _Flow:
 
     def tell(self, op: Op, place: Position, state: _State) -> None:
         """Other tasks are told that they may use what this one did."""
+        if self.hazards.is_in_groups(op):
+            return  # both ends are in this task
         unfenced, reads = self.proxies.told(op)
         self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
         self.note(place, NEEDS_COPIES, state.flying & unfenced)
@@ -423,12 +425,16 @@ class _Shared(_Proxies):
 
     def _of_engines(self) -> tuple[int, int]:
         copies = _mask(a for a in self.accesses if a.effect.op.name == "cp_async")
-        return copies, _mask(a for a in self.engines if a.effect.kind == READ and not is_product(a.effect))
+        return copies, _mask(a for a in self.engines if a.effect.kind == READ)
 
     def _asks(self, generic: Sequence_[Access]) -> bool:
-        if not self.engines and not (self.others.through_async and (self.writes | self.loads)):
+        has_products = any(is_product(a.effect) for a in self.accesses)
+        if not self.engines and not has_products and not (self.others.through_async and (self.writes | self.loads)):
             return False
-        overlap = self.hazards.memory.may_overlap
+
+        def overlap(a: Access, b: Access) -> bool:
+            return self.hazards.memory.may_overlap(a, b, is_stale=True)
+
         for b in self.accesses:
             if b.effect.proxy == "async":
                 before = self.writes if b.effect.kind == READ else self.writes | self.loads

@@ -14,7 +14,7 @@ from typing import Any
 
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import Type
-from tle2cuda.targets import WARP_THREADS, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, WARP_THREADS, parse_target
 
 WARPGROUP_WARPS = 4
 REGISTER_FILE = 65536  # 32-bit registers of a multiprocessor
@@ -109,6 +109,8 @@ class Kernel:
         body: Region without parameters, ended by an empty `yield`.
         constants: Constexpr parameters, name to Python object, in signature order.
         num_warps: Warps of one CTA.
+        num_stages: Iterations of loads that loops with matrix products have in flight, unless they say so themselves.
+        most_stages: Stages that any ring of a pipelined loop may have, where more did not fit; None for no limit.
         cluster_dims: CTAs of one cluster along x, y, z.
         cooperative: True when a grid barrier needs every CTA resident.
         target: Architecture such as ``sm_90a``.
@@ -120,6 +122,8 @@ class Kernel:
     body: Region
     constants: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     num_warps: int = 4
+    num_stages: int = DEFAULT_STAGES
+    most_stages: int | None = None
     cluster_dims: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     target: str = "sm_90a"

@@ -220,6 +220,30 @@ _row(
         "instruction": maybe(TEXT),
     },
 )
+_row(
+    "wgmma",
+    "a [M, K], b [K, N], accumulator [M, N] -> type of the accumulator, in flight; b a buffer, a maybe",
+    (TILE_OR_BUFFER, BUFFER, TILE),
+    rules.check_wgmma,
+    attrs={
+        "trans_a": FLAG,
+        "trans_b": FLAG,
+        "input_precision": choice(*INPUT_PRECISIONS),
+        "max_num_imprecise_acc": maybe(INT),
+        "instruction": maybe(TEXT),
+    },
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
+    "wgmma_wait",
+    "product -> the same; at most `pending` groups of products are in flight behind it",
+    (TILE,),
+    rules.check_wgmma_wait,
+    attrs={"pending": NATURAL},
+    reads_memory=True,
+    **_EFFECT,
+)
 _row("to_shared", "tile, buffer of its shape -> ; fills the buffer", (TILE, BUFFER), rules.check_to_shared, **_EFFECT)
 _row(
     "histogram",
@@ -292,6 +316,7 @@ _row(
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
+        "is_ring": maybe(FLAG),
         "staging": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
@@ -303,7 +328,8 @@ _row(
     rules.check_buffer_view,
     variadic=I32_SCALAR,
     attrs={
-        "kind": choice("slot", "subslice", "reshape", "alias"),
+        "kind": choice("slot", "subslice", "reshape", "alias", "trans"),
+        "perm": maybe(INTS),
         "start": maybe(INT),
         "dim": maybe(INT),
         "offset_bytes": maybe(INT),
@@ -388,7 +414,7 @@ _row(
     (BOOL_SCALAR,),
     rules.check_if,
     regions=2,
-    attrs={"is_substitute": maybe(FLAG)},
+    attrs={"is_guard": maybe(FLAG), "is_substitute": maybe(FLAG)},
 )
 _row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
 _row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)

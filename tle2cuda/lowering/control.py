@@ -60,7 +60,7 @@ class ForView:
     lower: str
     goes_on: str
     advance: str
-    unroll: int
+    unroll: int | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,8 @@ def _update_tile(state: State, region: Region, param: Value, value: Value) -> No
         _update_tile(state, region, param, start)
 
 
-_WRITES_IN_PLACE = frozenset(("fused", "dot"))
+_PRODUCTS = {"dot": 2, "wgmma": 2, "wgmma_wait": 0}  # and the operand whose registers they may take over
+_WRITES_IN_PLACE = frozenset(("fused", *_PRODUCTS))
 
 
 def write_into(state: State, region: Region, value: Value, registers: Registers) -> None:
@@ -285,9 +286,9 @@ def write_into(state: State, region: Region, value: Value, registers: Registers)
 
 def _private_start(state: State, op: Op) -> Value | None:
     """What a product adds to, if it lies as the product does and nothing else reads it."""
-    if op.name != "dot":
+    if op.name not in _PRODUCTS:
         return None
-    start = op.operands[2]
+    start = op.operands[_PRODUCTS[op.name]]
     return start if state.use_count(start) == 1 and state.layout(start) == state.layout(op.results[0]) else None
 
 
@@ -331,7 +332,7 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
         top = _top_level(region, reader)
         if top is None or position[top] > position[maker]:
             return False
-    if maker.name == "dot":
+    if maker.name in _PRODUCTS:
         return True  # it reads what it needs before it writes
     inner_ops = list(maker.regions[0].body)
     inner = dict(zip(maker.results, maker.regions[0].terminator.operands, strict=True))[value]
@@ -406,10 +407,19 @@ def _arm(state: State, region: Region, op: Op) -> Block:
         if is_tile(result) and maker is not None and maker.name in _WRITES_IN_PLACE:
             if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
                 write_into(state, region, value, state.registers[result])
-    with state.nested() as body:
+    # A guard of copies that go ahead stands in a loop: what does not change there may be computed in front of both.
+    with state.nested(is_loop=bool(op.attrs.get("is_guard"))) as body:
         emit_ops(state, region.body)
         assign_all(state, list(op.results), list(region.terminator.operands))
     return body
+
+
+def _product_to_take_over(state: State, param: Value, init: Value) -> Registers | None:
+    """The registers of a product that a loop goes on with and nothing else reads: it may be in flight."""
+    maker, held = state.definitions.get(init), state.registers.get(init)
+    if maker is None or maker.name not in _PRODUCTS or held is None or held.layout != state.layout(param):
+        return None
+    return held if state.use_count(init) == 1 and state.levels.get(init, 0) >= state.level else None
 
 
 def start_variable(state: State, param: Value, init: Value, following: Value) -> None:
@@ -422,14 +432,21 @@ def start_variable(state: State, param: Value, init: Value, following: Value) ->
             state.levels[param] = state.level + 1
         return
     if isinstance(param.type, TileType):
-        registers = state.new_registers(param, init.name or "carried")
-        if registers.runs == registers.vec == 1:
+        taken = _product_to_take_over(state, param, init)
+        registers = taken or state.new_registers(param, init.name or "carried")
+        if taken is not None:
+            pass
+        elif registers.runs == registers.vec == 1:
             start = Evaluator(state, registers.layout, 1).c(init).text
             statements.started(state.block, state.variable_type(param), registers.name, start, param.span)
         else:
             state.declare_registers(registers, param, param.span)
             assign_tile(state, registers, init)
         state.registers[param] = registers
+        state.levels[param] = state.level + 1
+        return
+    if _goes_on(state, init):
+        state.scalars[param] = state.scalars[init]
         state.levels[param] = state.level + 1
         return
     name = state.names.fresh(param.name or init.name or "carried")
@@ -441,6 +458,13 @@ def start_variable(state: State, param: Value, init: Value, following: Value) ->
     statements.started(state.block, state.variable_type(param), name, text, param.span)
     state.scalars[param] = C(name)
     state.levels[param] = state.level + 1  # it changes from step to step of the loop
+
+
+def _goes_on(state: State, init: Value) -> bool:
+    """Whether a loop may go on with the variable of one in front of it, which nothing else reads."""
+    made = state.definitions.get(init)
+    is_result = made is not None and made.name == "for" and init in state.scalars
+    return is_result and state.use_count(init) == 1 and state.levels.get(init) == state.level
 
 
 def emit_for(state: State, op: Op) -> None:
@@ -469,7 +493,7 @@ def emit_for(state: State, op: Op) -> None:
             lower=lower_text,
             goes_on=f"{name} {'>' if descends else '<'} {upper_text.at(RELATIONAL)}",
             advance=_advance(state, name, step, step_value),
-            unroll=op.attrs.get("unroll") or 0,
+            unroll="" if op.attrs.get("role") == "prologue" else op.attrs.get("unroll"),
         )
         update_in_place(state, region, carried, region.terminator.operands)
         with state.nested(is_loop=True) as body:

@@ -277,6 +277,8 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
         cluster = f", clusters of {kernel.cluster_dims}"
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
+    if kernel.most_stages is not None:
+        lines.append(f"stages    at most {kernel.most_stages} in a pipelined loop: more do not fit into shared memory")
     lines.append(f"launch    {_launch(kernel, contract)}")
     for number, site in enumerate((*kernel.specialisations, *kernel.divisions)):
         lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))

@@ -172,8 +172,10 @@ class LayoutChoice:
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":
             self._union([op.operands[0], op.results[0]])
-        elif op.name == "dot":
+        elif op.name in ("dot", "wgmma"):
             self._union([op.operands[2], op.results[0]])
+        elif op.name == "wgmma_wait":
+            self._union([*op.operands, *op.results])
         elif op.name == "for":
             region = op.regions[0]
             for init, param, result, out in zip(
@@ -223,7 +225,7 @@ class LayoutChoice:
             if op.operands[0] not in self.lazy:
                 self._component(op.operands[0]).scan_axes.append(axis)
             self._component(op.results[0]).scan_axes.append(axis)
-        elif op.name == "dot":
+        elif op.name in ("dot", "wgmma"):
             self._component(op.results[0]).products.append(op)
         elif op.name == "sort":
             if op.operands[0] not in self.lazy:
@@ -469,7 +471,7 @@ class LayoutChoice:
     @cached_property
     def _has_reduced_products(self) -> bool:
         """Whether rows of some product are reduced, as in attention: all products then keep their rows in warps."""
-        products = {self._root(op.results[0]) for op in walk(self.kernel.body) if op.name == "dot"}
+        products = {self._root(op.results[0]) for op in walk(self.kernel.body) if op.name in ("dot", "wgmma")}
         for op in walk(self.kernel.body):
             if op.name == "reduce" and op.attrs["axis"] == len(op.operands[0].type.shape) - 1:  # type: ignore[union-attr]
                 if any(self._root(v) in products for v in self._behind_lazy(op.operands)):

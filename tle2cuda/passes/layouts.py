@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.shared_operands import SharedOperands
 from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
 from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -19,7 +20,7 @@ from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layo
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
-from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
+from tle2cuda.passes.mma_layouts import place_product, place_warpgroups, without_idle_buffers
 from tle2cuda.passes.repeats import Repeats
 from tle2cuda.passes.warp_count import with_useful_warps
 
@@ -53,6 +54,7 @@ class _Assign:
         self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
+        self.shared_operands = SharedOperands(kernel)
         self.uses = uses_of(kernel.body)
         self.repeats: Repeats = Repeats(kernel, self.definitions, self.lazy, None if outer is None else outer.repeats)
         self.scopes: list[dict[tuple[Value, Place], Value]] = []
@@ -421,6 +423,13 @@ class _Assign:
         layout = self.choice.layout_for(op.results[0])
         a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
         self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)
+
+    def visit_wgmma(self, op: Op) -> None:
+        place_warpgroups(self, op)
+
+    def visit_wgmma_wait(self, op: Op) -> None:
+        layout = self.natural(op.operands[0]) or self.choice.layout_for(op.results[0])
+        self.rebuild(op, (self.want(op.operands[0], layout),), layout)
 
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))

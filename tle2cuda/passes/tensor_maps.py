@@ -64,7 +64,7 @@ class _Description:
 def run(kernel: Kernel) -> Kernel:
     """Give every tensor copy its tensor map, or replace it."""
     copies = _copies(kernel)
-    if not copies:
+    if not copies and not any(op.name == "wgmma" for op in walk(kernel.body)):
         return kernel
     planned = _Planner(kernel, copies)
     rewritten = _Rewrite(kernel, planned).run()
@@ -107,6 +107,8 @@ class _Planner:
             plain = [op for op in copies if self._describe(op) is not None]
             self.swizzles = swizzles.choose(kernel, (*plain, *self.changed.found), self.views)
             self.changed.clear()
+        operands = swizzles.of_operands(kernel, self.views)
+        self.swizzles = {**self.swizzles, **operands}
         for op in copies:
             described = self._describe(op) if has_tma else None
             if described is not None:
@@ -123,7 +125,7 @@ class _Planner:
             alloc
             for op in (*self.found, *self.changed.found)
             for alloc in self.views.allocations(tensor_copy(op).buffer) or ()
-        }
+        }.union(operands)
 
     def by_value(self, engines: Collection[Op]) -> list[Staged]:
         """The staged tiles that the engine leaves alone."""
