@@ -163,6 +163,26 @@ def test_unknown_attributes_say_who_serves(installed: Any) -> None:
         triton.frobnicate  # noqa: B018
 
 
+def test_names_beside_the_language_itself(installed: Any) -> None:
+    import triton.language.semantic
+    import triton.testing
+    from triton.backends.driver import GPUDriver
+    from triton.language.core import item, must_use_result
+    from triton.language.extra.cuda.gdc import gdc_wait
+    from triton.language.extra.cuda.utils import convert_custom_float8_sm80, globaltimer
+    from triton.language.random import N_ROUNDS_DEFAULT
+    from triton.language.standard import _argmax_combine_tie_break_left, _compare_and_swap, sort_impl
+
+    assert triton.testing.runtime is triton.runtime and triton.testing.tl is triton.language
+    assert issubclass(triton.language.semantic.IncompatibleTypeErrorImpl, TypeError)
+    assert isinstance(triton.runtime.driver.active, GPUDriver)
+    assert all(map(callable, (item, must_use_result, gdc_wait, convert_custom_float8_sm80, globaltimer)))
+    assert all(map(callable, (_argmax_combine_tie_break_left, _compare_and_swap, sort_impl)))
+    assert N_ROUNDS_DEFAULT.value == 10
+    assert {"load", "sum", "_sum_combine"} <= set(dir(triton.language.standard)) and "compile" in dir(triton)
+    assert {"load", "constexpr", "float32"} <= set(dir(triton.language.core))
+
+
 def test_every_alias_exists() -> None:
     assert all(served_name(name) for name in triton_imports._ALIASES if name != "triton.language.random")
 

@@ -123,8 +123,8 @@ def test_arguments_of_other_types(value: Any, kind: str) -> None:
 
 
 def test_dtypes_of_other_vendors() -> None:
-    with pytest.raises(ArgumentError, match=r"unknown type 'fp8e4b15' in the signature entry '\*fp8e4b15'"):
-        tle2cuda.emit(first, "*fp8e4b15, i32")
+    with pytest.raises(ArgumentError, match=r"unknown type 'fp8e4b8' in the signature entry '\*fp8e4b8'"):
+        tle2cuda.emit(first, "*fp8e4b8, i32")
 
 
 def test_page_has_no_row_twice() -> None:

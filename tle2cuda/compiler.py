@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
-from tle2cuda.runtime.options import check_num_warps
+from tle2cuda.runtime.options import check_num_stages, check_num_warps, wants_debug
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
-from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.ir.nodes import Kernel
@@ -36,6 +36,7 @@ class EmittedKernel:
         ir_dumps: IR after each pass that was asked for, by the pass's name.
         kernel_ir: The IR that the text was written from.
         op_map: Lines of the text with the names of the operations of that IR they are written for, ascending.
+        traced: The IR before any pass.
     """
 
     source: str
@@ -44,6 +45,7 @@ class EmittedKernel:
     ir_dumps: Mapping[str, str] = field(default_factory=dict)
     kernel_ir: Kernel | None = None
     op_map: tuple[tuple[int, str], ...] = ()
+    traced: Kernel | None = None
 
 
 def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -103,6 +105,7 @@ def emit_specialized(
     specialization: Specialization,
     *,
     num_warps: int = 4,
+    num_stages: int = DEFAULT_STAGES,
     arch: str = DEFAULT_TARGET,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
@@ -110,6 +113,8 @@ def emit_specialized(
     cooperative: bool = False,
     language: str | None = None,
     max_registers: int | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> EmittedKernel:
     """Emit a kernel for types and constants that are settled already; see `emit`."""
     if headers not in HEADERS:
@@ -118,17 +123,20 @@ def emit_specialized(
         fn,
         specialization,
         num_warps=num_warps,
+        num_stages=num_stages,
         arch=arch,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
 
     final, dumps = pipeline.run(traced, dump_ir)
     lowered = lower(final, headers=headers, max_registers=max_registers)
-    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map)
+    return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map, traced)
 
 
 def trace_specialized(
@@ -136,10 +144,13 @@ def trace_specialized(
     specialization: Specialization,
     *,
     num_warps: int = 4,
+    num_stages: int = DEFAULT_STAGES,
     arch: str = DEFAULT_TARGET,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> Kernel:
     """Trace a kernel into IR, before any pass.
 
@@ -156,10 +167,13 @@ def trace_specialized(
             specialization.constants_dict(),
             check_num_warps(num_warps),
             parse_target(arch).name,
+            num_stages=check_num_stages(num_stages),
             cluster_dims=cluster_dims,
             cooperative=cooperative,
             language=level_of(fn, language),
             plain_globals=allows_plain_globals(),
+            debug=wants_debug(fn, debug),
+            sanitize_overflow=sanitize_overflow,
         )
     except RecursionError:
         raise UnsupportedSyntax(
@@ -177,11 +191,14 @@ def emit(
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
     *,
+    num_stages: int = DEFAULT_STAGES,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> EmittedKernel:
     """Emit the CUDA file of a kernel. Needs no CUDA.
 
@@ -192,6 +209,7 @@ def emit(
         constants: Values of constexpr parameters by name.
         num_warps: Warps of one CTA, a power of two.
         arch: Target architecture.
+        num_stages: Iterations of loads in flight in loops with matrix products that do not say so themselves.
         headers: ``minimal`` prefers small inline helpers, ``toolkit`` the toolkit's own headers.
         dump_ir: Names of passes after which to keep the IR as text; ``trace`` is the IR before all of
             them, ``all`` keeps every one.
@@ -199,6 +217,8 @@ def emit(
         cooperative: Launch cooperatively although the kernel does not ask for it.
         language: Level of the language, ``3.6`` or ``3.9``; None takes the jit object's, then that of
             `TLE2CUDA_LANGUAGE`, then 3.6.
+        debug: Compile `tl.device_assert` and `assert` in; None takes the jit object's, then that of `TLE2CUDA_DEBUG`.
+        sanitize_overflow: With `debug`, assert that sums, differences and products of integers below 64 bits fit.
 
     Raises:
         CompilationError: The kernel is wrong.
@@ -212,12 +232,15 @@ def emit(
         fn,
         specialization,
         num_warps=num_warps,
+        num_stages=num_stages,
         arch=arch,
         headers=headers,
         dump_ir=dump_ir,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
 
 
@@ -229,12 +252,15 @@ def compile(
     num_warps: int = 4,
     arch: str | None = None,
     *,
+    num_stages: int = DEFAULT_STAGES,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     options: Any = None,
     language: str | None = None,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
 ) -> Any:
     """Compile a kernel to machine code. Needs CuPy and NVRTC, but no GPU.
 
@@ -244,12 +270,15 @@ def compile(
         constants: Values of constexpr parameters by name.
         num_warps: Warps of one CTA.
         arch: Target architecture; None takes that of the current GPU, or ``sm_90a`` without one.
+        num_stages: As for `emit`.
         headers: As for `emit`.
         dump_ir: As for `emit`.
         cluster_dims: As for `emit`.
         cooperative: As for `emit`.
         options: `tle2cuda.runtime.CompileOptions` for the same architecture; None takes the defaults.
         language: As for `emit`.
+        debug: As for `emit`.
+        sanitize_overflow: As for `emit`.
 
     Returns:
         A `cupy.RawKernel` that is launched like any other, with `.source`, `.contract`, `.report`,
@@ -271,9 +300,12 @@ def compile(
         arch or current_arch(),
         headers=headers,
         dump_ir=dump_ir,
+        num_stages=num_stages,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,
+        debug=debug,
+        sanitize_overflow=sanitize_overflow,
     )
     return build(emitted, options=options)
 

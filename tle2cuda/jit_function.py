@@ -73,7 +73,7 @@ class JitFunction(KernelInterface[Any]):
         do_not_specialize_on_alignment: Parameters whose divisibility by 16 is ignored.
         noinline: Accepted for compatibility; device functions are always inlined.
         language: Level of the language that a kernel and what it calls are read by; None leaves it to the environment.
-        debug: Accepted for compatibility.
+        debug: Compile device assertions in, and checks of integer overflow, unless a launch says `debug=False`.
         launch_metadata: Function from grid, metadata and arguments to what launch hooks learn.
         pre_run_hooks: Functions that are called with the arguments before every launch.
     """
@@ -253,7 +253,7 @@ class JitFunction(KernelInterface[Any]):
             launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
             return launch.compiled if isinstance(launch, GPULaunch) else launch
         if bound.device == HOST:
-            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
+            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET, self.debug))
             launch.prepare()
             return launch
         compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
@@ -283,15 +283,18 @@ class JitFunction(KernelInterface[Any]):
 
         arch = arch or current_arch(device)
         name = self.fn.__name__
-        settings = options if isinstance(options, LaunchOptions) else LaunchOptions(name, options, arch)
+        settings = options if isinstance(options, LaunchOptions) else LaunchOptions(name, options, arch, self.debug)
         emitted = emit_specialized(
             self,
             specialization,
             num_warps=settings.num_warps,
+            num_stages=settings.num_stages,
             arch=arch,
             cluster_dims=settings.cluster_dims,
             cooperative=settings.cooperative,
             max_registers=settings.max_registers,
+            debug=settings.debug,
+            sanitize_overflow=settings.sanitize_overflow,
         )
         if settings.programmatic:
             emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))
@@ -457,7 +460,7 @@ class JitFunction(KernelInterface[Any]):
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> GPULaunch | HostLaunch:
         chosen = chosen_device()
         if bound.device in (HOST, None) and (bound.device == HOST or chosen in HOST_DEVICES or not _has_gpu()):
-            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET))
+            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET, self.debug))
             launch.prepare()
             return launch
         if chosen in HOST_DEVICES:
@@ -538,7 +541,7 @@ def jit(
         do_not_specialize: Names or indices of integer parameters that stay run-time values even when they are
             1, and whose divisibility by 16 is ignored.
         do_not_specialize_on_alignment: Names or indices of parameters whose divisibility by 16 is ignored.
-        debug: Accepted for compatibility.
+        debug: Compile device assertions in, and checks of integer overflow, unless a launch says `debug=False`.
         noinline: Accepted for compatibility; functions are always inlined.
         language: Level of the language that the kernel is read by, ``3.6`` or ``3.9``: that of Triton. The functions
             that it calls are read by the same. None takes `TLE2CUDA_LANGUAGE`, else 3.6.

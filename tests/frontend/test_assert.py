@@ -35,7 +35,7 @@ def test_an_assertion_that_is_known_to_fail(device: str, monkeypatch: pytest.Mon
 
 def test_it_is_emitted() -> None:
     with pytest.warns(KernelWarning):
-        text = tle2cuda.emit(checked, "*i32, i32, 32").source
+        text = tle2cuda.emit(checked, "*i32, i32, 32", debug=True).source
     assert "B is 32" in text
 
 
@@ -48,7 +48,7 @@ def told(out, n):
 
 def test_run_time_values_in_text_become_their_types() -> None:
     with pytest.warns(KernelWarning) as warned:
-        text = tle2cuda.emit(told, "*i32, i32").source
+        text = tle2cuda.emit(told, "*i32, i32", debug=True).source
     said = "an f-string is made at compile time: `n` becomes 'scalar i32', its type; tl.device_print prints run-time values"
     assert [str(w.message) for w in warned] == [said, said]
     assert '"n = scalar i32"' in text

@@ -1,6 +1,6 @@
 // broadcast_data.cu: emitted by tle2cuda from memory.py:278 (broadcast_data). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 256 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, y *i32 align 16, out *i32 align 16
 //   constants M = 16, N = 64
@@ -65,28 +65,17 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
-// Shared memory of one CTA.
-struct Shared {
-    alignas(16) int exchange[64];             // scratch of memory.py:283
-};
-static_assert(sizeof(Shared) <= 256, "the launch contract gives the CTA this much shared memory");
-
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
 broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
 {
-    __shared__ Shared shared;
     const int thread = threadIdx.x;
 
     // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
     const int r = thread % 16;
     // column = tl.load(x + r)                                                         memory.py:281
     const int column = x[r];
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
-    const int c = thread % 64;
-    // row = tl.load(y + c)                                                            memory.py:282
-    const int row = y[c];
 
     // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:283
     int tile_source;
@@ -94,13 +83,11 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     int column_converted[2];
     column_converted[0] = shuffle_from(tile_source, thread / 16);
     column_converted[1] = shuffle_from(tile_source, thread / 16 + 8);
-    if (thread < 64) shared.exchange[thread % 64] = row;
-    __syncthreads();  // the whole tile is in shared memory
-    Vector<int, 4> row_converted;
-    const Vector<int, 4> unpacked = load_vector<4>(&shared.exchange[thread % 16 * 4]);
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) row_converted[k] = unpacked[k];
 
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
+    const int c = thread % 16 * 4;
+    // row = tl.load(y + c)                                                            memory.py:282
+    const Vector<int, 4> row = load_vector<4>(y + c);
     // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
     const int c_2 = thread % 16 * 4;
 
@@ -109,7 +96,7 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     for (int run = 0; run < 2; ++run) {
         Vector<int, 4> packed;
         #pragma unroll
-        for (int k = 0; k < 4; ++k) packed[k] = add_wrapping(mul_wrapping(column_converted[run], row_converted[k]), column_converted[run]);
+        for (int k = 0; k < 4; ++k) packed[k] = add_wrapping(mul_wrapping(column_converted[run], row[k]), column_converted[run]);
 
         // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:280
         const int r_2 = thread / 16 + 8 * run;

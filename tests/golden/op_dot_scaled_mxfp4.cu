@@ -1,6 +1,6 @@
 // scaled_product.cu: emitted by tle2cuda from dot.py:150 (scaled_product). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6272 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *u8 align 16, a_scale *u8 align 16, b *u8 align 16, b_scale *u8 align 16,
 //             out *fp32 align 16
@@ -104,14 +104,10 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    union {  // never alive at the same time
-        alignas(16) __nv_bfloat16 exchange[64];   // scratch of dot.py:168
-        alignas(128) __nv_bfloat16 a_tile[2048];  // operand of dot.py:168: [32, 64], rows in 16-byte chunks, swizzled
-    };
-    alignas(16) unsigned char exchange_2[64];  // scratch of dot.py:168
+    alignas(128) __nv_bfloat16 a_tile[2048];  // operand of dot.py:168: [32, 64], rows in 16-byte chunks, swizzled
     alignas(128) __nv_bfloat16 b_tile[1024];  // operand of dot.py:168: [64, 16], columns in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 6272, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -132,14 +128,10 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:158
     const int cols = thread % 4 * 4;
     const Vector<unsigned char, 4> y = load_vector<4>(b + rows_3 * 16 + cols);
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:157
-    const int rows_4 = thread / 2 % 32;
+    const int cols_2 = thread / 2 % 16;
+
     // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:159
     const int groups = thread % 2;
-    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:162
-    const unsigned char xs = *(a_scale + rows_4 * 2 + groups);
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:158
-    const int cols_2 = thread / 2 % 16;
     // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:165
     const unsigned char ys = *(b_scale + cols_2 * 2 + groups);
 
@@ -177,34 +169,35 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         const __half value_7 = bit_cast<__half>(static_cast<unsigned short>(shifted_9 | shifted_10));
         value_8[k] = __float2bfloat16(__half2float(value_7 * __float2half(16384.0f)));
     }
+
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:157
+    const int rows_4 = thread / 4;
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:159
+    const int groups_2 = thread / 2 % 2;
+    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:162
+    const unsigned char xs = *(a_scale + rows_4 * 2 + groups_2);
+
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:168
     const unsigned short shifted_11 = static_cast<unsigned short>(static_cast<unsigned short>(xs) << 7);
     const __nv_bfloat16 value_9 = bit_cast<__nv_bfloat16>(shifted_11);
-    if (thread < 64) shared.exchange[thread % 64] = value_9;
-    __syncthreads();  // the whole tile is in shared memory
-    __nv_bfloat16 converted = shared.exchange[thread / 2];
     Vector<__nv_bfloat16, 16> product;
     #pragma unroll
     for (int k = 0; k < 16; ++k) {
-        product[k] = (k % 2 == 0 ? value_2[k / 2] : value_4[k / 2]) * converted;
+        product[k] = (k % 2 == 0 ? value_2[k / 2] : value_4[k / 2]) * value_9;
     }
     const bool flag = xs == 255;
-    if (thread < 64) shared.exchange_2[thread % 64] = flag;
-    __syncthreads();  // the whole tile is in shared memory
-    bool converted_2 = shared.exchange_2[thread / 2] != 0;
     Vector<__nv_bfloat16, 16> chosen;
     #pragma unroll
-    for (int k = 0; k < 16; ++k) {
-        chosen[k] = converted_2 ? __float2bfloat16(quiet_nan()) : product[k];
-    }
+    for (int k = 0; k < 16; ++k) chosen[k] = flag ? __float2bfloat16(quiet_nan()) : product[k];
     const unsigned short shifted_12 = static_cast<unsigned short>(static_cast<unsigned short>(ys) << 7);
     const __nv_bfloat16 value_10 = bit_cast<__nv_bfloat16>(shifted_12);
     __nv_bfloat16 tile_source;
     tile_source = value_10;
-    Vector<__nv_bfloat16, 4> converted_3;
-    converted_3[0] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64);
-    converted_3[1] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 2);
-    converted_3[2] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 4);
-    converted_3[3] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 6);
+    Vector<__nv_bfloat16, 4> converted;
+    converted[0] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64);
+    converted[1] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 2);
+    converted[2] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 4);
+    converted[3] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 6);
     Vector<__nv_bfloat16, 2> product_2[4];
 
     // tile [64, 16]: row = thread / 4 * 2 + k, column = thread % 4 * 4 + run;  run < 4, k < 2
@@ -212,23 +205,23 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            product_2[run][k] = (k == 0 ? value_6[run] : value_8[run]) * converted_3[run];
+            product_2[run][k] = (k == 0 ? value_6[run] : value_8[run]) * converted[run];
         }
     }
     const bool flag_2 = ys == 255;
     bool tile_source_2;
     tile_source_2 = flag_2;
-    Vector<bool, 4> converted_4;
-    converted_4[0] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64);
-    converted_4[1] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 2);
-    converted_4[2] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 4);
-    converted_4[3] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 6);
+    Vector<bool, 4> converted_2;
+    converted_2[0] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64);
+    converted_2[1] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 2);
+    converted_2[2] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 4);
+    converted_2[3] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 6);
     Vector<__nv_bfloat16, 2> chosen_2[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            chosen_2[run][k] = converted_4[run] ? __float2bfloat16(quiet_nan()) : product_2[run][k];
+            chosen_2[run][k] = converted_2[run] ? __float2bfloat16(quiet_nan()) : product_2[run][k];
         }
     }
     #pragma unroll

@@ -7,6 +7,14 @@
 
 namespace {
 
+// Whether `a + b` fits in T, an integer of at most 32 bits: computed in 64, it survives the conversion to T.
+template <typename T>
+__device__ __forceinline__ bool add_fits(T a, T b)
+{
+    const auto exact = static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b);
+    return static_cast<unsigned long long>(static_cast<T>(exact)) == exact;
+}
+
 // Say which tl.device_assert failed, where, and end the launch with an error. Called by one thread for itself.
 __device__ __noinline__ void assertion_failed(const char* message, const char* file, int line)
 {
@@ -44,6 +52,14 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     return result;
 }
 
+// Whether `a * b` fits in T, an integer of at most 32 bits: computed in 64, it survives the conversion to T.
+template <typename T>
+__device__ __forceinline__ bool mul_fits(T a, T b)
+{
+    const auto exact = static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b);
+    return static_cast<unsigned long long>(static_cast<T>(exact)) == exact;
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -73,20 +89,34 @@ hinted(const int* __restrict__ x, int* out, const int n)
 
     // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:199
     const int pid_x = blockIdx.x;
+    if (!mul_fits(pid_x, 256)) assertion_failed("int32 overflow detected for operation mul", "memory.py", 199);
     const int start = pid_x * 256;
-    // tl.device_assert(n >= 0, "no negative length")                                  memory.py:201
-    if (n < 0) assertion_failed("no negative length", "memory.py", 201);
 
-    // tl.device_assert(i >= 0)                                                        memory.py:202
+    // tile [256]: element = thread + 128 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        if (start + thread + 128 * run < 0) assertion_failed("", "memory.py", 202);
+        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
+        const int index = thread + 128 * run;
+        if (!add_fits(start, index)) assertion_failed("int32 overflow detected for operation add", "memory.py", 200);
+    }
+
+    // tl.device_assert(n >= 0, "no negative length")                                  memory.py:201
+    if (n < 0) assertion_failed("no negative length", "memory.py", 201);
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
+        const int index = thread + 128 * run;
+        // tl.device_assert(i >= 0)                                                    memory.py:202
+        if (start + index < 0) assertion_failed("", "memory.py", 202);
     }
 
     // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:204
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
     Vector<int, 2> out_value;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) out_value[k] = x_value[k] + 1;
+    for (int k = 0; k < 2; ++k) {
+        if (!add_fits(x_value[k], 1)) assertion_failed("int32 overflow detected for operation add", "memory.py", 204);
+        out_value[k] = x_value[k] + 1;
+    }
     store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);
 }

@@ -97,6 +97,7 @@ SHOWN = (
     "wrapping_hash_int32",
     "merged_pointers_1024_2",
     "early_return",
+    "checked_int32_1000",
     # Atomics.
     "atomic_add_i32_1000",
     "atomic_add_i32_30",
@@ -130,6 +131,7 @@ SHOWN = (
     "tiles_of_rows_tensor_2_7_3_4_60",
     "accumulated_7",
     "returns_early",
+    "divided_2_1_1_5",
     "barriers_by_phases_2",
     "barriers_by_names_4",
     "cp_async_groups_float16_1000_8_2",

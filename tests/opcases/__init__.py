@@ -25,11 +25,13 @@ FAMILIES = (
     "inline_asm",
     "dot",
     "dot_warpgroups",
+    "pipelined",
     "block_pointers",
     "descriptors",
     "async_pipes",
     "async_partitions",
     "inner_partitions",
+    "divided_partitions",
     "tensor_copies",
     "tensor_order",
     "async_loads",
@@ -37,6 +39,7 @@ FAMILIES = (
     "asynchrony",
     "newer",
     "wrapping",
+    "debug_builds",
 )
 
 

@@ -193,7 +193,7 @@ def program_index(out):
     tl.store(out + at, x + 100 * y + 10000 * z + 1000000 * tl.num_programs(2))
 
 
-@tle2cuda.jit
+@tle2cuda.jit(debug=True)
 def hinted(x, out, n, BLOCK: tl.constexpr):
     tl.assume(n != 77)
     start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)

@@ -57,6 +57,36 @@ def by_the_rules(x, y, out, wide, n, M: tl.constexpr, N: tl.constexpr):
     tl.store(wide + N + M + cols, (half > 0.3).to(tl.float32))
 
 
+@tle2cuda.jit(language="3.9")
+def short_stores(x, out, flags, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i)
+    tl.atomic_store(out + i, value, mask=i < n, scope="sys")
+    tl.atomic_store(flags + tl.program_id(0), n)
+    (out + BLOCK).atomic_store(tl.sum(value, 0), sem="relaxed")
+    for scope in tl.static_range(3):  # a lock that is free, and one that is not
+        reach: tl.constexpr = ("cta", "gpu", "sys")[scope]
+        tl.atomic_cas(flags + 1 + scope, n, 3, scope=reach)
+        tl.atomic_cas(flags + 4 + scope, 0, 3, scope=reach)
+
+
+def _register_short_stores() -> None:
+    for dtype in (np.int16, np.uint16, np.float16, BF16):
+
+        def make(rng: np.random.Generator, dtype: Any = dtype) -> Inputs:
+            x = rng.integers(-4, 4, 64).astype(np.int16).astype(dtype)
+            return {"x": x, "out": poison(65, dtype), "flags": np.full(7, 50, np.int16), "n": 50}
+
+        def expect(inputs: Inputs) -> dict[str, Array]:
+            out = inputs["out"].copy()
+            out[:50] = inputs["x"][:50]
+            out[64] = inputs["x"].astype(np.float64).sum() if inputs["x"].dtype.kind not in "iu" else inputs["x"].sum()
+            return {"out": out, "flags": np.array([50, 3, 3, 3, 50, 50, 50], np.int16)}
+
+        case = OpCase(f"atomic_store_{np.dtype(dtype).name}", "newer", short_stores, (1,), make, expect, {"BLOCK": 64}, 2)
+        add_case(case)
+
+
 def _register_copies() -> None:
     for dtype in (np.int32, np.uint64, np.float32, np.float64, np.int64):
         name = np.dtype(dtype).name
@@ -131,5 +161,6 @@ def _register_rules() -> None:
 
 
 _register_copies()
+_register_short_stores()
 _register_rules()
 _register_waiting()

@@ -7,7 +7,10 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
+from tests.ops.harness import tracing
 from tle2cuda.errors import KernelError
+from tle2cuda.language.extra.cuda import convert_custom_float8_sm70, convert_custom_float8_sm80
+from tle2cuda.runtime.mocks import reinterpret
 
 DEVICES = ["interpreter", "eager", "emulator"]
 
@@ -84,6 +87,43 @@ def test_rounding(device: str, dtype: type, monkeypatch: pytest.MonkeyPatch) -> 
     ]
     assert got == want
     assert out[10] == 0x80
+
+
+@tle2cuda.jit
+def by_name(x, out, back, n, N: tl.constexpr):
+    """Through memory of such numbers, and by the functions that Triton's users call."""
+    i = tl.arange(0, N)
+    value = tl.load(x + i, mask=i < n, other=0.5)
+    tl.static_assert(x.dtype.element_ty == tl.float8e4b15)
+    tl.store(out + i, convert_custom_float8_sm80(value, tl.float32))
+    half = convert_custom_float8_sm70(value, tl.float16)
+    tl.store(back + i, half, mask=i < n)
+    tl.store(back + N + i, convert_custom_float8_sm80(half.to(tl.float32) * 2, tl.float8e4b15))
+    tl.store(back + 2 * N, 0.3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_pointers_and_functions(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    codes = np.random.default_rng(3).permutation(256).astype(np.uint8)[:128]
+    out, back = np.zeros(128, np.float32), np.zeros(257, np.uint8)
+    x, target = (reinterpret(array, tl.float8e4b15) for array in (codes, back))
+    by_name[(1,)](x, out, target, 100, N=128)
+    values = np.array([value_of(int(byte)) for byte in codes], np.float32)
+    values[100:] = 0.5
+    np.testing.assert_array_equal(out, values)
+    np.testing.assert_array_equal(back[:100], codes[:100])
+    assert (back[100:128] == 0).all()
+    twice = np.array([value_of(int(byte)) for byte in back[128:256]])
+    np.testing.assert_array_equal(twice, np.clip(2 * values, -1.875, 1.875))
+    assert value_of(int(back[256])) == 0.3125
+
+
+def test_functions_refuse_other_dtypes() -> None:
+    with tracing() as trace, pytest.raises(KernelError, match="takes float16, float32 or float8e4b15, got tile bf16"):
+        convert_custom_float8_sm80(trace.symbol(tl.bfloat16, (8,)), tl.float8e4b15)
+    with tracing() as trace, pytest.raises(KernelError, match="becomes float16 or float32, not bfloat16"):
+        convert_custom_float8_sm70(trace.symbol(tl.float16, (8,)).to(tl.float8e4b15), tl.bfloat16)
 
 
 def test_it_only_converts() -> None:

@@ -100,3 +100,60 @@ def test_constants() -> None:
     assert tl.target_info.is_cuda()
     assert (tl.constexpr(3).logical_and(0)).value == 0
     assert (tl.constexpr(0).logical_or(5)).value == 5
+
+
+@tle2cuda.jit
+def private_functions(x, out, N: tl.constexpr, L: tl.constexpr):
+    """Functions of Triton's own library that kernels import, though their names begin with an underscore."""
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    cube = v.reshape([2] * L)
+    tl.store(out + i, tl.standard._compare_and_swap(cube, 0, 2).reshape([N]))
+    tl.store(out + N + i, tl.standard._compare_and_swap(cube, 1, 0).reshape([N]))
+    tl.store(out + 2 * N + i, tl.standard._bitonic_merge(v, 2, 2, L))
+    tl.store(out + 3 * N + i, tl.standard._bitonic_merge_hypercube(cube, L, 0).reshape([N]))
+    tl.store(out + 4 * N + i, tl.standard._bitonic_merge(v.reshape([2, N // 2]), 2, 2, L - 1).reshape([N]))
+    tl.store(out + 5 * N + i, tl.standard.sort_impl(v, None, 0, 1))
+    value, index = tl.reduce((v, i), 0, tl.standard._argmax_combine_tie_break_left)
+    least, _ = tl.reduce((v, i), 0, tl.standard._argmin_combine_tie_break_fast)
+    tl.store(out + 6 * N, value)
+    tl.store(out + 6 * N + 1, index)
+    tl.store(out + 6 * N + 2, least)
+    tl.store(out + 6 * N + 3, tl.reduce(v, 0, tl.standard._elementwise_max))
+    tl.store(out + 6 * N + 4 + tl.arange(0, 4), tl.standard.sort_impl(v, 4, 0, True))
+    tl.store(out + 6 * N + 8, tl.core.item(tl.full((1, 1), N, tl.int32)))
+
+
+_NUMBERS = [-20, -46, -43, -49, 35, 13, 1, -24, -33, 31, 14, 41, 47, 22, 0, 10]
+# As Triton 3.6 computes them in its interpreter.
+_COMPUTED = [
+    [-20, -46, -43, -49, 35, 13, 1, -24, -33, 22, 0, 10, 47, 31, 14, 41],
+    [-20, -46, -43, -49, 35, 13, 1, -24, 31, -33, 41, 14, 47, 22, 10, 0],
+    [-49, -43, -46, -20, 35, 13, 1, -24, -33, 31, 14, 41, 47, 22, 10, 0],
+    [-49, -43, -46, -33, -24, 0, 13, 35, -20, 10, 1, 22, 14, 31, 41, 47],
+    [-49, -43, -46, -20, 35, 13, 1, -24, -33, 31, 14, 41, 47, 22, 10, 0],
+    [47, 41, 35, 31, 22, 14, 13, 10, 1, 0, -20, -24, -33, -43, -46, -49],
+    [47, 12, -49, 47, 47, 41, 35, 31, 16, 0, 0, 0, 0, 0, 0, 0],
+]
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+def test_private_functions_of_the_library(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    out = np.zeros(16 * 7, np.int32)
+    private_functions[(1,)](np.array(_NUMBERS, np.int32), out, N=16, L=4)
+    assert out.reshape(7, 16).tolist() == _COMPUTED
+
+
+def test_types_of_the_library() -> None:
+    standard = tl.standard
+    assert [standard._pick_sum_dtype(t, None) for t in (tl.int8, tl.uint16, tl.int64, tl.float16)] == [
+        *(tl.int32, tl.uint32, tl.int64),
+        None,
+    ]
+    assert standard._pick_sum_dtype(tl.int8, tl.float32) is tl.float32
+    assert (standard._get_flip_dim(None, (2, 4)), standard._get_flip_dim(-2, (2, 4))) == (1, 0)
+    assert standard._get_int_dtype(16, False) is tl.uint16
+    assert tl.random.N_ROUNDS_DEFAULT.value == 10
+    with pytest.raises(NotSupported, match="builds Triton's own IR"):
+        tl.semantic.TritonSemantic()

@@ -116,7 +116,7 @@ WRONG = [
         "*fp23, *fp32, i32, 1024",
         None,
         "`x`: unknown type 'fp23' in the signature entry '*fp23'\n"
-        "  types: i1, i8, i16, i32, i64, u8, u16, u32, u64, fp16, bf16, fp32, fp64, fp8e4nv, fp8e5, "
+        "  types: i1, i8, i16, i32, i64, u8, u16, u32, u64, fp16, bf16, fp32, fp64, fp8e4nv, fp8e5, fp8e4b15, "
         "and * before any for a pointer\n"
         "  help: did you mean `fp32`?",
     ),

@@ -37,13 +37,17 @@ _WIDEN_AFTER = 3  # rounds of a loop after which a range that still grows become
 _MAX_ROUNDS = 256  # every round lowers a power of two, widens or stops: never reached
 
 
-def axis_info(kernel: Kernel) -> Mapping[Value, AxisInfo]:
+def axis_info(kernel: Kernel, ranges: Mapping[Value, tuple[int, int]] | None = None) -> Mapping[Value, AxisInfo]:
     """Analyse a kernel.
 
     Every scalar and tile has an entry; for floats only `constancy` says anything. A buffer's entry holds the
     divisibility of its first byte's address.
+
+    Args:
+        kernel: The kernel.
+        ranges: Least and greatest values that are known from elsewhere, as those of one launch are.
     """
-    return _Analysis(kernel).run()
+    return _Analysis(kernel, ranges or {}).run()
 
 
 def vector_elems(
@@ -69,8 +73,9 @@ def vector_elems(
 
 
 class _Analysis:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, ranges: Mapping[Value, tuple[int, int]]) -> None:
         self.kernel = kernel
+        self.ranges = ranges
         self.info: dict[Value, AxisInfo] = {}
         self.definitions = definitions(kernel.body)
         self.facts = _facts(kernel, self.definitions)
@@ -86,6 +91,9 @@ class _Analysis:
     def set(self, value: Value, info: AxisInfo) -> None:
         for fact in self.facts.get(value, ()):
             info = fact.refine(info, value)
+        known = self.ranges.get(value)
+        if known is not None and info.lo is not None:
+            info = domain.with_range(info, *known)
         self.info[value] = info
 
     def get(self, value: Value) -> AxisInfo:

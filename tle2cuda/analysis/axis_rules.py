@@ -338,6 +338,23 @@ def _cmp(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
     return replace(info, constancy=tuple(runs))
 
 
+@_rule("fits")
+def _fits(op: Op, operands: Sequence[AxisInfo], kernel: Kernel) -> AxisInfo:
+    a, b = operands
+    info = replace(unknown(op.result.type), constancy=tuple(both_constant(a, b)))
+    limits = type_bounds(op.operands[0].type)
+    if not ints(a, b) or limits is None:
+        return info
+    (a_lo, a_hi), (b_lo, b_hi) = range_of(a), range_of(b)
+    products = [x * y for x in (a_lo, a_hi) for y in (b_lo, b_hi)]
+    low, high = {
+        "add": (a_lo + b_lo, a_hi + b_hi),
+        "sub": (a_lo - b_hi, a_hi - b_lo),
+        "mul": (min(products), max(products)),
+    }[op.attrs["fn"]]
+    return constant(True, op.result.type) if limits[0] <= low and high <= limits[1] else info
+
+
 def _decide(predicate: str, a_lo: int, a_hi: int, b_lo: int, b_hi: int) -> bool | None:
     if predicate in ("gt", "ge"):
         mirrored = "lt" if predicate == "gt" else "le"

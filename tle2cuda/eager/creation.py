@@ -21,6 +21,7 @@ from tle2cuda.eager.values import (
     static_int,
     static_shape,
     to_tile,
+    without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir.types import I32
@@ -50,7 +51,8 @@ def full(shape: Any, value: Any, dtype: Any) -> Tile:
         if scalar.shape:
             raise InvalidType(f"tl.full: value must be a scalar, got {describe(scalar)}")
         scalar = cast(scalar, element)
-    return Tile(np.full(dims, scalar.data), element, None)
+    exact = None if scalar.exact is None else np.full(dims, scalar.exact)
+    return Tile(np.full(dims, scalar.data), element, exact)
 
 
 def _wrapped(number: int, element: Any) -> Tile:
@@ -187,7 +189,10 @@ def join(a: Any, b: Any) -> Tile:
         raise DTypeMismatch(f"tl.join: the tiles hold {describe(x)} and {describe(y)}", help="convert one of them")
     x, y = x.stretched(shape), y.stretched(shape)
     region = x.region if x.region is y.region else None
-    return Tile(np.stack([x.data, y.data], axis=-1), x.dtype, None, region)
+    exact = None
+    if x.exact is not None or y.exact is not None:
+        exact = np.stack([without_width(x), without_width(y)], axis=-1)
+    return Tile(np.stack([x.data, y.data], axis=-1), x.dtype, exact, region)
 
 
 @method
@@ -220,5 +225,13 @@ def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> Ti
         raise DTypeMismatch(f"tl.cat: the tiles hold {describe(a)} and {describe(b)}", help="convert one of them")
     if a.shape != b.shape:
         raise ShapeMismatch(f"tl.cat: the tiles differ in shape, {list(a.shape)} and {list(b.shape)}")
-    axis = static_axis(dim or 0, len(a.shape), "tl.cat")
-    return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype)
+    return behind(a, b, static_axis(dim or 0, len(a.shape), "tl.cat"))
+
+
+def behind(a: Tile, b: Tile, axis: int) -> Tile:
+    """Two tiles of one dtype, one behind the other along an axis."""
+    exact = None
+    if a.exact is not None or b.exact is not None:
+        exact = np.concatenate([without_width(a), without_width(b)], axis=axis)
+    region = a.region if a.region is b.region else None
+    return Tile(np.concatenate([a.data, b.data], axis=axis), a.dtype, exact, region)

@@ -14,6 +14,7 @@ from tle2cuda.eager.operators import (
     compute,
     divide_floats,
     floor_divide,
+    follow,
     fused,
     mul_operator,
     pair,
@@ -22,7 +23,7 @@ from tle2cuda.eager.operators import (
     sub_operator,
     to_dtype,
 )
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.program import reads_3_9, unchecked
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -32,6 +33,8 @@ from tle2cuda.eager.values import (
     number_as,
     numeric,
     to_tile,
+    watched,
+    without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.types import BOOL, F32, F64, DType
@@ -55,7 +58,7 @@ def where(condition: Any, x: Any, y: Any) -> Tile:
     common_shape("tl.where", chosen, a, b)
     exact = None
     if a.exact is not None or b.exact is not None:
-        exact = np.where(chosen.data, *((v.data if v.exact is None else v.exact) for v in (a, b)))
+        exact = np.where(chosen.data, without_width(a), without_width(b))
     return Tile(np.where(chosen.data, a.data, b.data), dtype, exact, region)
 
 
@@ -94,7 +97,10 @@ def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
     if dtype.name == "bfloat16" and not reads_3_9():
         a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
     common_shape(what, a, b)
-    return Tile(extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan, what)), dtype)
+    data = extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan, what))
+    if dtype.kind == "uint" and dtype.bits == 64:  # beyond what 64 bits with a sign hold
+        return Tile(data, dtype)
+    return follow(np.minimum if kind == "min" else np.maximum, data, dtype, a, b)
 
 
 @method
@@ -128,17 +134,17 @@ def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) ->
 
 def add(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.add`."""
-    return add_operator(to_tile(x), y)
+    return add_operator(to_tile(x), y) if sanitize_overflow else unchecked(add_operator, to_tile(x), y)
 
 
 def sub(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.sub`."""
-    return sub_operator(to_tile(x), y)
+    return sub_operator(to_tile(x), y) if sanitize_overflow else unchecked(sub_operator, to_tile(x), y)
 
 
 def mul(x: Any, y: Any, sanitize_overflow: Any = True) -> Any:
     """`tl.mul`."""
-    return mul_operator(to_tile(x), y)
+    return mul_operator(to_tile(x), y) if sanitize_overflow else unchecked(mul_operator, to_tile(x), y)
 
 
 @method
@@ -278,7 +284,9 @@ def abs(x: Any) -> Tile:
     value = numeric(x, "tl.abs")
     if value.dtype.is_int_unsigned():
         return value
-    return Tile(np.abs(value.data), value.dtype)
+    if not value.dtype.is_int() or (value.dtype.bits == 64 and value.exact is None):
+        return Tile(np.abs(value.data), value.dtype)
+    return watched(np.abs(value.data), value.dtype, np.abs(without_width(value)))
 
 
 Tile.operators["abs"] = abs

@@ -40,6 +40,8 @@ from tle2cuda.eager.values import (
     numeric,
     static_int,
     to_tile,
+    watched,
+    without_width,
 )
 from tle2cuda.errors import (
     ConstexprRequired,
@@ -84,14 +86,22 @@ def _map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
         raise NotSupported("tl.map_elementwise: pack must be 1", help="let the function take one element of each argument")
     tiles = [to_tile(x, "tl.map_elementwise") for x in args]
     shape = common_shape("tl.map_elementwise", *tiles)
-    flat = [tile.stretched(shape).data.reshape(-1) for tile in tiles]
-    results = [scalar_fn(*(Tile(v, t.dtype) for v, t in zip(each, tiles, strict=True))) for each in zip(*flat, strict=True)]
+    flat = [tile.stretched(shape).reshaped((-1,)) for tile in tiles]
+
+    def element(tile: Tile, at: int) -> Tile:
+        return tile.rearranged(lambda array: array[at])
+
+    results = [scalar_fn(*(element(tile, at) for tile in flat)) for at in builtins.range(int(np.prod(shape)))]
     several = isinstance(results[0], tuple)
     rows = [result if several else (result,) for result in results]
     made = []
     for column in zip(*rows, strict=True):
         parts = [to_tile(value, "tl.map_elementwise") for value in column]
-        made.append(Tile(np.array([part.data for part in parts]).reshape(shape), parts[0].dtype))
+        data = np.array([part.data for part in parts]).reshape(shape)
+        exact = None
+        if any(part.exact is not None for part in parts):
+            exact = np.array([without_width(part) for part in parts]).reshape(shape)
+        made.append(Tile(data, parts[0].dtype, exact))
     return tuple(made) if several else made[0]
 
 
@@ -198,8 +208,9 @@ def _values_between(start: Any, stop: Any, by: Any) -> Iterator[Tile]:
     if isinstance(by, Tile) and int(by) <= 0:
         raise InvalidArgument(f"range: a step that only the run time knows must be positive, got {int(by)}")
     kind = VALUES[dtype]
-    for i in builtins.range(int(start), int(stop), int(by)):
-        yield Tile(np.array(i, kind), dtype)
+    first, stride = (int(without_width(to_tile(bound))) for bound in (start, by))
+    for rounds, i in enumerate(builtins.range(int(start), int(stop), int(by))):
+        yield watched(np.array(i, kind), dtype, first + rounds * stride)
 
 
 def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Any:
@@ -347,7 +358,7 @@ _TL: dict[str, Any] = {
     **newer.FUNCTIONS,
     **{name: getattr(creation, name) for name in (
         *("arange", "full", "zeros", "zeros_like", "broadcast", "broadcast_to", "expand_dims", "reshape", "view"),
-        *("ravel", "permute", "trans", "flip", "join", "split", "interleave", "cat"),
+        *("ravel", "permute", "item", "trans", "flip", "join", "split", "interleave", "cat"),
     )},
     **{name: getattr(elementwise, name) for name in (
         *("where", "minimum", "maximum", "clamp", "add", "sub", "mul", "cdiv", "fma", "fdiv", "div_rn", "umulhi"),
@@ -382,6 +393,8 @@ _TL: dict[str, Any] = {
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
     "condition": _condition,
     "map_elementwise": _map_elementwise,
+    "convert_custom_float8_sm70": operators.convert_custom_float8,
+    "convert_custom_float8_sm80": operators.convert_custom_float8,
     "globaltimer": inline_asm.globaltimer,
     "smid": inline_asm.smid,
     "num_warps": lambda: constexpr(current().launch.num_warps),

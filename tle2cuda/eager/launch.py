@@ -35,6 +35,7 @@ def run(
     cluster_dims: Dim3 | None = None,
     num_warps: int = 4,
     language: str = DEFAULT_LEVEL,
+    checks_overflow: bool = False,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
 
@@ -46,6 +47,7 @@ def run(
         cluster_dims: Cluster shape asked for by the launch.
         num_warps: Warps of a CTA, which kernels may ask for.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
+        checks_overflow: Integer arithmetic of fewer than 64 bits that overflows is an error.
 
     Raises:
         KernelError: The kernel is at fault; the traceback ends in the user's line.
@@ -73,7 +75,7 @@ def run(
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
-    launch = Launch(extents, cluster, memory, num_warps, language)
+    launch = Launch(extents, cluster, memory, num_warps, language, checks_overflow)
     function = session.function(fn)
 
     def run_program(program: Program) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tle2cuda.eager.checks import choice
 from tle2cuda.eager.numbers import MEMORY, VALUES, Array, from_bits, round_to, to_bits
-from tle2cuda.eager.operators import cast
+from tle2cuda.eager.operators import Coded, cast, encoded
 from tle2cuda.eager.program import current
 from tle2cuda.eager.values import Tile, describe, is_number, method, to_tile
 from tle2cuda.errors import (
@@ -23,7 +23,7 @@ from tle2cuda.errors import (
     OutOfBounds,
     ShapeMismatch,
 )
-from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, DType
+from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, U8, DType
 from tle2cuda.ops.values import pointer_type
 
 
@@ -253,6 +253,11 @@ _STORE_CACHES = ("", ".wb", ".cg", ".cs", ".wt")
 _EVICTIONS = ("", "evict_first", "evict_last")
 
 
+def _to_bytes(pointer: Tile) -> Tile:
+    """Pointers to float8e4b15 as pointers to the bytes."""
+    return Tile(pointer.data, pointer_type(U8), pointer.exact, pointer.region)
+
+
 def _refuse_block_options(boundary_check: Any, padding_option: Any, what: str) -> None:
     for name, value in (("boundary_check", boundary_check), ("padding_option", padding_option)):
         if value not in ((), [], None, ""):
@@ -284,6 +289,10 @@ def load(
     choice(eviction_policy, _EVICTIONS, f"{what}: eviction_policy")
     address = _pointer(pointer, what)
     _refuse_block_options(boundary_check, padding_option, what)
+    if _pointee(address) is F8E4B15:
+        filled = None if other is None else Tile(encoded(other), U8)
+        loaded: Any = Coded(load(_to_bytes(address), mask, filled).data)
+        return loaded  # type: ignore[no-any-return]  # it converts to a tile, and does nothing else
     if other is not None and mask is None:
         raise InvalidArgument(f"{what}: other is given without mask", help="give mask= too, or leave other out")
     condition = _mask(mask, what)
@@ -359,6 +368,8 @@ def store(
     choice(eviction_policy, _EVICTIONS, f"{what}: eviction_policy")
     address = _pointer(pointer, what)
     _refuse_block_options(boundary_check, "", what)
+    if _pointee(address) is F8E4B15:
+        address, value = _to_bytes(address), Tile(encoded(value), U8)
     dtype = _pointee(address)
     shape = address.data.shape
     values = _value(value, dtype, shape, "value", what)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager.numbers import MEMORY, VALUES, Array, convert, from_bits, round_to, to_bits, wide_dtype
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.program import checks_overflow, current, reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     common_shape,
@@ -19,9 +19,12 @@ from tle2cuda.eager.values import (
     number_dtype,
     numeric,
     to_tile,
+    watched,
+    without_width,
 )
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
+from tle2cuda.errors import DeviceAssertFailed, DTypeMismatch, InvalidArgument, InvalidType
 from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, I64, U8, U64, DType
+from tle2cuda.ops.overflow import overflow_message
 from tle2cuda.ops.values import pointer_type
 
 # -- promotion ----------------------------------------------------------------------------------------
@@ -107,7 +110,8 @@ def to_dtype(x: Tile, dtype: DType, toward_zero: bool = False) -> Tile:
     if x.dtype is dtype:
         return x
     assert isinstance(x.dtype, DType)
-    exact = x.exact if x.exact is not None and dtype.kind == "int" and dtype.bits >= x.dtype.bits else None
+    keeps = dtype.is_int() and not dtype.is_bool() and dtype.bits >= x.dtype.bits
+    exact = x.exact if keeps else None
     return Tile(convert(x.data, x.dtype, dtype, toward_zero), dtype, exact)
 
 
@@ -135,6 +139,14 @@ class Coded:
         return to_dtype(Tile((sign * value).astype(np.float16), F16), dtype)
 
 
+def encoded(x: Any) -> Array:
+    """Bytes of a float8e4b15, or of numbers as such: float32 is cut off to float16 first, as in Triton."""
+    if isinstance(x, Coded):
+        return x.data
+    value = to_tile(x, "tl.cast")
+    return _encoded(to_dtype(value, F16, toward_zero=value.dtype is F32).data)
+
+
 def _encoded(x: Array) -> Array:
     """float16 to the nearest float8e4b15, halves away from zero, at most 1.875."""
     size = np.minimum(np.where(np.isnan(x), np.inf, np.abs(x.astype(np.float64))), 1.875)
@@ -151,7 +163,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         return input.to(dtype, fp_downcast_rounding, bitcast)
     x = to_tile(input, "tl.cast")
     if dtype is F8E4B15:
-        return Coded(x.data.astype(np.uint8) if bitcast else _encoded(to_dtype(x, F16).data))
+        return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
     if isinstance(dtype, str):
         dtype = DType(dtype)
     if isinstance(dtype, pointer_type) or x.is_pointer:
@@ -160,13 +172,28 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         raise InvalidArgument(f"tl.cast: expected a dtype, got {dtype!r}")
     if bitcast:
         return _bitcast(x, dtype)
-    if fp_downcast_rounding is not None:
+    if fp_downcast_rounding is not None and x.dtype is not dtype:
         narrows = x.dtype.is_floating() and dtype.is_floating() and x.dtype.bits > dtype.bits
         if fp_downcast_rounding not in ("rtne", "rtz") or not narrows:
             raise InvalidArgument(
                 "tl.cast: fp_downcast_rounding is 'rtne' or 'rtz', and applies only from a float to a narrower float"
             )
     return to_dtype(x, dtype, fp_downcast_rounding == "rtz")
+
+
+def convert_custom_float8(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
+    """`tl.extra.cuda.convert_custom_float8_sm70` and `sm80`."""
+    what = "tl.extra.cuda.convert_custom_float8"
+    if isinstance(arg, Coded):
+        if dst_ty not in (F16, F32):
+            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {dst_ty}")
+        return arg.to(dst_ty)
+    value = to_tile(arg, what)
+    if value.dtype not in (F16, F32):
+        raise DTypeMismatch(f"{what} takes float16, float32 or float8e4b15, got {describe(value)}")
+    if fp_downcast_rounding not in (None, "rtne"):
+        raise InvalidArgument(f"{what}: fp_downcast_rounding must be 'rtne'")
+    return Coded(encoded(value))
 
 
 def to(self: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any = False) -> Any:
@@ -195,10 +222,10 @@ def _cast_pointer(x: Tile, dtype: Any) -> Tile:
                 raise DTypeMismatch(f"cast: {describe(x)} cannot become a pointer to another address space")
             return Tile(x.data, dtype, x.exact, x.region)
         if x.dtype.is_int():
-            return Tile(x.data.astype(np.int64), dtype)
+            return Tile(x.data.astype(np.int64), dtype, x.exact)
         raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to a pointer")
     if dtype is I64 or dtype is U64:
-        return Tile(x.data.astype(VALUES[dtype]), dtype)
+        return Tile(x.data.astype(VALUES[dtype]), dtype, x.exact)
     if dtype is BOOL:
         return Tile(x.data != 0, BOOL)
     raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to {dtype}")
@@ -229,23 +256,21 @@ def compute(symbol: str, a: Tile, b: Tile, dtype: DType) -> Tile:
         return Tile(round_to(wide, dtype), dtype)
     if dtype is BOOL:  # modulo 2
         return Tile((np.logical_and if symbol == "*" else np.logical_xor)(a.data, b.data), BOOL)
-    if dtype.kind == "uint":
+    if dtype.bits == 64 and a.exact is None and b.exact is None:
         return Tile(function(a.data, b.data), dtype)
-    return _signed(function, a, b, dtype)
-
-
-def _signed(function: Callable[..., Any], a: Tile, b: Tile, dtype: DType) -> Tile:
-    """Wraps, and remembers what 64-bit arithmetic would have given when that differs."""
-    if dtype is I64 and a.exact is None and b.exact is None:
-        return Tile(function(a.data, b.data), dtype)
-    x = a.data if a.exact is None else a.exact
-    y = b.data if b.exact is None else b.exact
-    wide = np.asarray(function(x.astype(np.int64), y.astype(np.int64)))
+    wide = np.asarray(function(without_width(a), without_width(b)))
     if a.exact is None and b.exact is None:
         result = wide.astype(VALUES[dtype])
     else:
         result = np.asarray(function(a.data, b.data))
-    return Tile(result, dtype, wide if (result != wide).any() else None)
+    return watched(result, dtype, wide)
+
+
+def follow(function: Callable[..., Any], data: Any, dtype: DType, *operands: Tile) -> Tile:
+    """A result that cannot wrap by itself, of operands that may have: `function` of what they would be without a width."""
+    if all(x.exact is None for x in operands):
+        return Tile(data, dtype)
+    return watched(data, dtype, function(*map(without_width, operands)))
 
 
 def _move(pointer: Tile, offset: Any, sign: int) -> Tile:
@@ -257,20 +282,14 @@ def _move(pointer: Tile, offset: Any, sign: int) -> Tile:
         raise DTypeMismatch(f"a pointer moves by whole elements, got {describe(steps)}", help="convert it, x.to(tl.int32)")
     assert isinstance(pointer.dtype, pointer_type)
     size = pointer.dtype.element_ty.bytes
-    moved = steps.data
-    if sign < 0 and steps.dtype.bits < 64 and not steps.dtype.is_bool():
-        moved = (np.zeros_like(moved) - moved).astype(moved.dtype)  # the negation wraps in the offset's own type
-        sign = 1
+    if sign < 0:  # the negation wraps in the offset's own type
+        steps = steps if steps.dtype.is_bool() else compute("-", number_as(0, steps.dtype), steps, steps.dtype)
+        sign = -1 if steps.dtype.is_bool() else 1
     common_shape("`+`", pointer, steps)
-    data = pointer.data + sign * size * moved.astype(np.int64)
+    data = pointer.data + sign * size * steps.data.astype(np.int64)
     if steps.exact is None and pointer.exact is None:
         return Tile(data, pointer.dtype, None, pointer.region)
-    from_base = pointer.data if pointer.exact is None else pointer.exact
-    by = steps.data.astype(np.int64) if steps.exact is None else steps.exact
-    if steps.data is not moved:
-        by = -by
-    exact = np.asarray(from_base + sign * size * by)
-    return Tile(data, pointer.dtype, exact if (exact != data).any() else None, pointer.region)
+    return watched(data, pointer.dtype, without_width(pointer) + sign * size * without_width(steps), pointer.region)
 
 
 def _is_pointer(x: Any) -> bool:
@@ -286,7 +305,7 @@ def add_operator(a: Any, b: Any) -> Any:
         return _move(b, a, 1)
     if isinstance(a, tuple) or isinstance(b, tuple):
         return NotImplemented
-    return compute("+", *pair(a, b, "`+`"))
+    return _computed("+", *pair(a, b, "`+`"))
 
 
 @_operator("sub")
@@ -294,20 +313,53 @@ def sub_operator(a: Any, b: Any) -> Any:
     """``a - b``."""
     if _is_pointer(a):
         return _move(a, -b, 1) if is_number(b) else _move(a, b, -1)
-    return compute("-", *pair(a, b, "`-`"))
+    return _computed("-", *pair(a, b, "`-`"))
 
 
 @_operator("mul")
 def mul_operator(a: Any, b: Any) -> Any:
     """``a * b``."""
-    return compute("*", *pair(a, b, "`*`"))
+    return _computed("*", *pair(a, b, "`*`"))
 
 
 @_operator("neg")
 def negate(a: Any) -> Any:
     """``0 - a``."""
     x = numeric(a, "unary `-`")
-    return compute("-", number_as(0, x.dtype), x, x.dtype)
+    return _computed("-", number_as(0, x.dtype), x, x.dtype)
+
+
+_CHECKED = {"+": "add", "-": "sub", "*": "mul"}
+
+
+def _computed(symbol: str, a: Tile, b: Tile, dtype: DType) -> Tile:
+    """`compute`, which in debug launches must not overflow."""
+    if checks_overflow() and may_overflow(dtype):
+        exact = _INTEGER_OPERATIONS[symbol](a.data.astype(np.int64), b.data.astype(np.int64))
+        check_fits(exact, dtype, _CHECKED[symbol])
+    return compute(symbol, a, b, dtype)
+
+
+def may_overflow(dtype: DType) -> bool:
+    """Whether arithmetic of a dtype is checked in debug launches."""
+    return dtype.is_int() and not dtype.is_bool() and dtype.bits < 64
+
+
+def check_fits(exact: Any, dtype: DType, name: str) -> None:
+    """Refuse what was computed in 64 bits and does not fit in a dtype.
+
+    Raises:
+        DeviceAssertFailed: It does not.
+    """
+    limits = np.iinfo(VALUES[dtype])
+    wide = np.asarray(exact)
+    failed = (wide < limits.min) | (wide > limits.max)
+    if failed.any():
+        facts = list(current().facts())
+        if failed.ndim:
+            first = [int(i) for i in np.argwhere(failed)[0]]
+            facts.insert(0, f"the first of {int(failed.sum())} failing elements is {first}")
+        raise DeviceAssertFailed(f"tl.device_assert failed: {overflow_message(dtype, name)}", facts=facts)
 
 
 @_operator("pow")
@@ -353,7 +405,11 @@ def floor_divide(a: Any, b: Any) -> Any:
     common_shape("`//`", x, y)
     if dtype is BOOL:
         return Tile(np.broadcast_to(x.data, np.broadcast_shapes(x.shape, y.shape)), BOOL)
-    return Tile(_truncated_quotient(x.data, y.data), dtype)
+    result = _truncated_quotient(x.data, y.data)
+    if dtype.kind == "uint" or (dtype is I64 and x.exact is None and y.exact is None):
+        return Tile(result, dtype)  # of unsigned numbers it takes the upper part, as hashes do
+    wide, by = without_width(x), without_width(y)
+    return watched(result, dtype, np.where(by == 0, result, _truncated_quotient(wide, by)))
 
 
 @_operator("mod")
@@ -420,10 +476,11 @@ def _bitwise(name: str, symbol: str, function: Callable[..., Any]) -> None:
     @_operator(name)
     def apply(a: Any, b: Any) -> Any:
         x, y, dtype = _integers(a, b, symbol)
-        return Tile(function(x.data, y.data), dtype)
+        data = function(x.data, y.data)
+        return Tile(data, dtype) if name == "and" else follow(function, data, dtype, x, y)
 
 
-_bitwise("and", "&", np.bitwise_and)
+_bitwise("and", "&", np.bitwise_and)  # takes a part of a number, so that one that wrapped is not followed
 _bitwise("or", "|", np.bitwise_or)
 _bitwise("xor", "^", np.bitwise_xor)
 
@@ -443,10 +500,12 @@ def shift_left(a: Any, b: Any) -> Any:
         raise DTypeMismatch("`<<` does not work on bool", help="convert it, x.to(tl.int32)")
     amount, inside = _amounts(x, y, dtype)
     result = np.where(inside, np.left_shift(x.data, amount), np.zeros_like(x.data))
-    if dtype.kind != "int":
+    if dtype.bits == 64 and x.exact is None:
         return Tile(result, dtype)
-    exact = np.where(inside, np.left_shift((x.data if x.exact is None else x.exact).astype(np.int64), amount), 0)
-    return Tile(result, dtype, exact if dtype is not I64 and (exact != result).any() else None)
+    by = without_width(y)
+    is_defined = (by >= 0) & (by < 64)
+    exact = np.where(is_defined, np.left_shift(without_width(x), np.where(is_defined, by, 0)), 0)
+    return watched(result, dtype, exact)
 
 
 @_operator("rshift")
@@ -460,7 +519,9 @@ def shift_right(a: Any, b: Any) -> Any:
     if own.kind == "int":
         signed = x.data.view(f"i{x.data.dtype.itemsize}")
         shifted = np.right_shift(signed, np.where(inside, amount, dtype.bits - 1).astype(signed.dtype))
-        return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
+        result = np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape)
+        by = np.where((amount >= 0) & (amount < 64), amount, 63)
+        return follow(lambda wide: np.right_shift(wide, by), result, dtype, x)
     unsigned = x.data.view(f"u{x.data.dtype.itemsize}")
     shifted = np.where(inside, np.right_shift(unsigned, amount.astype(unsigned.dtype)), np.zeros_like(unsigned))
     return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
@@ -472,7 +533,10 @@ def invert(a: Any) -> Any:
     x = numeric(a, "`~`")
     if not x.dtype.is_int():
         raise DTypeMismatch(f"`~` takes integers or bool, got {describe(x)}")
-    return Tile(np.invert(x.data), x.dtype)
+    ones = -1 if x.dtype.kind == "int" else (1 << x.dtype.bits) - 1
+    if x.dtype.bits == 64:
+        ones = -1
+    return follow(lambda wide: wide ^ ones, np.invert(x.data), x.dtype, x)
 
 
 # -- comparison ---------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tle2cuda.errors import Deadlock, LaunchError
 from tle2cuda.levels import DEFAULT_LEVEL
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
     from tle2cuda.eager.partitions import Partitions
     from tle2cuda.eager.values import Tile
+
+_Result = TypeVar("_Result")
 
 _POLLS_BEFORE_GIVING_WAY = 256
 
@@ -99,7 +102,9 @@ class Launch:
         memory: Memory,
         num_warps: int = 4,
         language: str = DEFAULT_LEVEL,
+        checks_overflow: bool = False,
     ) -> None:
+        self.checks_overflow = checks_overflow
         self.num_warps = num_warps
         self.language = language
         self.grid = grid
@@ -132,6 +137,24 @@ def reads_3_9() -> bool:
     """Whether the kernel that this thread runs is read by the rules of Triton 3.9, not 3.6."""
     program: Program | None = getattr(_local, "program", None)
     return program is not None and program.launch.language == "3.9"
+
+
+def checks_overflow() -> bool:
+    """Whether integer arithmetic of the kernel that this thread runs must not overflow."""
+    program: Program | None = getattr(_local, "program", None)
+    return program is not None and program.launch.checks_overflow
+
+
+def unchecked(function: Callable[..., _Result], *args: Any) -> _Result:
+    """Calls a function whose integer arithmetic may overflow."""
+    program: Program | None = getattr(_local, "program", None)
+    if program is None or not program.launch.checks_overflow:
+        return function(*args)
+    program.launch.checks_overflow = False  # programs take turns, and none gives way meanwhile
+    try:
+        return function(*args)
+    finally:
+        program.launch.checks_overflow = True
 
 
 def enter(program: Program | None) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager.checks import only_in_3_9
+from tle2cuda.eager.creation import behind
 from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
 from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES, Array, round_to
-from tle2cuda.eager.operators import sub_operator, to_dtype
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.operators import check_fits, follow, may_overflow, sub_operator, to_dtype
+from tle2cuda.eager.program import checks_overflow, reads_3_9
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
@@ -24,9 +25,11 @@ from tle2cuda.eager.values import (
     static_axis,
     static_int,
     to_tile,
+    watched,
+    without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
-from tle2cuda.ir.types import BF16, BOOL, F32, I32, U32, DType
+from tle2cuda.ir.types import BF16, BOOL, F32, I32, I64, U32, DType
 
 
 def _tile(input: Any, what: str) -> Tile:
@@ -61,6 +64,23 @@ def _summed_dtype(dtype: DType) -> DType:
     return dtype
 
 
+def watched_fold(fold: Callable[..., Any], data: Any, x: Tile, axis: int, checked: str = "") -> Tile:
+    """A fold of a tile along an axis, which remembers what it would be without a width.
+
+    Args:
+        fold: The fold, of an array along an axis.
+        data: What it gives.
+        x: The tile.
+        axis: The axis.
+        checked: What is done that must not overflow in debug launches; empty: it cannot.
+    """
+    if not x.dtype.is_int() or x.dtype.is_bool() or (x.dtype.bits == 64 and x.exact is None):
+        return Tile(data, x.dtype)
+    if checked and checks_overflow() and may_overflow(x.dtype):
+        check_fits(fold(x.data.astype(np.int64), axis=axis), x.dtype, checked)
+    return watched(data, x.dtype, fold(without_width(x), axis=axis))
+
+
 def _sum_array(data: Array, dtype: DType, axis: int) -> Array:
     """Sums in a dtype at least as wide, rounded once."""
     if dtype.is_floating() and dtype.bits < 64:
@@ -75,7 +95,7 @@ def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None)
     target = _summed_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.sum")
     wide = F32 if target.is_fp8() else target
     flat, position = _flatten(to_dtype(x, wide), axis, "tl.sum")
-    result = Tile(_sum_array(flat.data, wide, position), wide)
+    result = watched_fold(np.add.reduce, _sum_array(flat.data, wide, position), flat, position, "add")
     return _kept([to_dtype(result, target)], x.shape, axis, keep_dims)[0]
 
 
@@ -97,7 +117,9 @@ def _extreme(kind: str, input: Any, axis: Any, indices: Any, tie_left: Any, keep
     while data.shape[position] > 1:
         halves = np.split(data, 2, position)
         data = extremum(kind, halves[0], halves[1], dtype)
-    return _kept([Tile(data.squeeze(position), dtype)], x.shape, axis, keep_dims)[0]
+    fold = (np.maximum if kind == "max" else np.minimum).reduce
+    result = watched_fold(fold, data.squeeze(position), flat, position)
+    return _kept([result], x.shape, axis, keep_dims)[0]
 
 
 def _with_index(kind: str, x: Tile, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[Tile, Tile]:
@@ -113,7 +135,8 @@ def _with_index(kind: str, x: Tile, axis: Any, tie_left: bool, keep_dims: Any, w
     extent = data.shape[position]
     where = hits.argmax(position) if tie_left else extent - 1 - np.flip(hits, position).argmax(position)
     picked = np.take_along_axis(data, np.expand_dims(where, position), position).squeeze(position)
-    results = [Tile(picked, flat.dtype), Tile(where.astype(np.int32), I32)]
+    fold = (np.maximum if kind == "max" else np.minimum).reduce
+    results = [watched_fold(fold, picked, flat, position), Tile(where.astype(np.int32), I32)]
     largest, index = _kept(results, x.shape, axis, keep_dims)
     return largest, index
 
@@ -208,7 +231,7 @@ def _inputs(input: Any, what: str) -> list[Tile]:
 
 def _slices(tiles: Sequence[Tile], axis: int, part: slice) -> list[Tile]:
     index = (slice(None),) * axis + (part,)
-    return [Tile(x.data[index], x.dtype) for x in tiles]
+    return [x.rearranged(lambda array: array[index]) for x in tiles]
 
 
 @method
@@ -224,7 +247,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: Any = False) -> An
         left = _slices(tiles, position, slice(0, None, 2))
         right = _slices(tiles, position, slice(1, None, 2))
         tiles = list(combine(left, right))
-    results = _kept([Tile(x.data.squeeze(position), x.dtype) for x in tiles], shape, axis, keep_dims)
+    results = _kept([x.rearranged(lambda array: array.squeeze(position)) for x in tiles], shape, axis, keep_dims)
     return results if isinstance(input, (tuple, list)) else results[0]
 
 
@@ -235,30 +258,33 @@ def associative_scan(input: Any, axis: Any, combine_fn: Any, reverse: Any = Fals
     position = static_axis(axis, len(tiles[0].shape), "tl.associative_scan")
     combine = _combiner(combine_fn, tiles, "tl.associative_scan")
     if reverse:
-        tiles = [Tile(np.flip(x.data, position), x.dtype) for x in tiles]
+        tiles = [x.rearranged(lambda array: np.flip(array, position)) for x in tiles]
     extent, distance = tiles[0].shape[position], 1
     while distance < extent:
         earlier = _slices(tiles, position, slice(0, extent - distance))
         later = _slices(tiles, position, slice(distance, extent))
         first = _slices(tiles, position, slice(0, distance))
         combined = combine(earlier, later)
-        tiles = [
-            Tile(np.concatenate([head.data, rest.data], position), head.dtype)
-            for head, rest in zip(first, combined, strict=True)
-        ]
+        tiles = [behind(head, rest, position) for head, rest in zip(first, combined, strict=True)]
         distance *= 2
     if reverse:
-        tiles = [Tile(np.flip(x.data, position), x.dtype) for x in tiles]
+        tiles = [x.rearranged(lambda array: np.flip(array, position)) for x in tiles]
     return tuple(tiles) if isinstance(input, (tuple, list)) else tiles[0]
 
 
-def _scanned(function: Any, x: Tile, axis: int, reverse: Any) -> Tile:
+def _scanned(function: Any, x: Tile, axis: int, reverse: Any, checked: str = "") -> Tile:
     data = np.flip(x.data, axis) if reverse else x.data
     if x.dtype.is_floating():
         result = round_to(function.accumulate(data.astype(np.float64), axis=axis), x.dtype)
     else:
         result = function.accumulate(data, axis=axis, dtype=data.dtype)
-    return Tile(np.flip(result, axis) if reverse else result, x.dtype)
+    result = np.flip(result, axis) if reverse else result
+
+    def exact(wide: Array, axis: int) -> Array:
+        found: Array = function.accumulate(np.flip(wide, axis) if reverse else wide, axis=axis)
+        return np.flip(found, axis) if reverse else found
+
+    return watched_fold(exact, result, x, axis, checked)
 
 
 def _scan_dtype(dtype: DType) -> DType:
@@ -272,7 +298,7 @@ def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -
     target = _scan_dtype(x.dtype) if dtype is None else as_dtype(dtype, "tl.cumsum")
     wide = F32 if target.is_fp8() else target
     position = static_axis(axis, len(x.shape), "tl.cumsum")
-    return to_dtype(_scanned(np.add, to_dtype(x, wide), position, reverse), target)
+    return to_dtype(_scanned(np.add, to_dtype(x, wide), position, reverse, "add"), target)
 
 
 @method
@@ -285,7 +311,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> Tile:
         wide = to_dtype(x, F32)
     elif x.dtype is BOOL:
         wide = to_dtype(x, I32)
-    result = _scanned(np.multiply, wide, position, reverse)
+    result = _scanned(np.multiply, wide, position, reverse, "mul")
     return to_dtype(result, x.dtype) if x.dtype.is_fp8() else result
 
 
@@ -302,10 +328,10 @@ def exclusive_cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any
         raise InvalidArgument(f"tle.cumsum: only axis=0 is possible for a rank-1 tile, got axis={axis}")
     wide = F32 if target.is_fp8() else target
     inclusive = _scanned(np.add, to_dtype(x, wide), 0, reverse)
-    data = inclusive.data[::-1] if reverse else inclusive.data
-    before = np.concatenate([np.zeros(1, data.dtype), data[:-1]])
-    total = Tile(np.asarray(data[-1]), wide)
-    return to_dtype(Tile(before[::-1] if reverse else before, wide), target), to_dtype(total, target)
+    step = -1 if reverse else 1
+    before = inclusive.rearranged(lambda sums: np.concatenate([np.zeros(1, sums.dtype), sums[::step][:-1]])[::step])
+    total = inclusive.rearranged(lambda sums: np.asarray(sums[::step][-1]))
+    return to_dtype(before, target), to_dtype(total, target)
 
 
 @method
@@ -339,7 +365,7 @@ def _ordered(x: Tile, axis: int, descending: Any) -> Array:
         places = np.lexsort((~np.signbit(wide), np.where(is_nan, 0.0, wide), is_nan), axis=axis)
         data = np.take_along_axis(data, places, axis)
     else:
-        data = np.sort(data, axis=axis)
+        return _sorted(data, axis, descending)
     return np.flip(data, axis) if descending else data
 
 
@@ -347,7 +373,16 @@ def _ordered(x: Tile, axis: int, descending: Any) -> Array:
 def sort(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     """`tl.sort`."""
     value, axis = _along(x, dim, "tl.sort")
-    return Tile(_ordered(value, axis, descending), value.dtype)
+    return _in_order(value, axis, descending)
+
+
+def _in_order(x: Tile, axis: int, descending: Any) -> Tile:
+    return follow(lambda wide: _sorted(wide, axis, descending), _ordered(x, axis, descending), x.dtype, x)
+
+
+def _sorted(integers: Array, axis: int, descending: Any) -> Array:
+    ordered = np.sort(integers, axis=axis)
+    return np.flip(ordered, axis) if descending else ordered
 
 
 @method
@@ -360,13 +395,21 @@ def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> Tile:
     extent = value.shape[axis]
     if not 1 <= count <= extent or count & (count - 1):
         raise InvalidArgument(f"tl.topk: k = {count} is no power of two from 1 to {extent}, the extent of axis {axis}")
-    return Tile(np.take(_ordered(value, axis, descending is None or descending), range(count), axis), value.dtype)
+    ordered = _in_order(value, axis, descending is None or descending)
+    return ordered.rearranged(lambda array: np.take(array, range(count), axis))
 
 
 @method
 def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
     """`tl.bitonic_merge`: what lies half the extent apart is put in order, then a quarter of it, and so on."""
     value, axis = _along(x, dim, "tl.bitonic_merge")
+    merged = _merged(value, axis, descending)
+    if value.exact is None:
+        return Tile(merged, value.dtype)
+    return watched(merged, value.dtype, _merged(Tile(value.exact, I64), axis, descending))
+
+
+def _merged(value: Tile, axis: int, descending: Any) -> Array:
     data = np.array(np.moveaxis(value.data, axis, 0))
     distance = len(data) // 2
     while distance:
@@ -375,7 +418,7 @@ def bitonic_merge(x: Any, dim: Any = None, descending: Any = False) -> Tile:
                 pair = np.stack([data[place], data[place + distance]])
                 data[[place, place + distance]] = _ordered(Tile(pair, value.dtype), 0, descending)
         distance //= 2
-    return Tile(np.moveaxis(data, 0, axis), value.dtype)
+    return np.moveaxis(data, 0, axis)
 
 
 @method
@@ -399,7 +442,7 @@ def gather(src: Any, index: Any, axis: Any) -> Tile:
         raise InvalidArgument(
             f"tl.gather: an index of {int(places.data[outside][0])} is outside axis {position} of {extent}"
         )
-    return Tile(np.take_along_axis(x.data, places.data.astype(np.int64), position), x.dtype)
+    return x.rearranged(lambda array: np.take_along_axis(array, places.data.astype(np.int64), position))
 
 
 @method

@@ -12,7 +12,18 @@ from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import floor_divide, remainder, to_dtype
 from tle2cuda.eager.partitions import complete_copy
 from tle2cuda.eager.program import Program, current
-from tle2cuda.eager.values import Tile, as_dtype, describe, method, number_as, static_int, static_shape, to_tile
+from tle2cuda.eager.values import (
+    Tile,
+    as_dtype,
+    describe,
+    method,
+    number_as,
+    static_int,
+    static_shape,
+    to_tile,
+    watched,
+    without_width,
+)
 from tle2cuda.errors import (
     InvalidArgument,
     InvalidType,
@@ -206,7 +217,11 @@ def local_ptr(buffer: Any, indices: Any = None, shape: Any = None) -> Tile:
     if len({tile.shape for tile in tiles}) > 1:
         shapes = " and ".join(str(list(tile.shape)) for tile in tiles)
         raise InvalidArgument(f"local_ptr indices must have identical shapes, got {shapes}")
-    return Tile(base + _offsets_at(offsets, tiles), dtype, None, buffer.region)
+    found = base + _offsets_at(offsets, [tile.data for tile in tiles])
+    if all(tile.exact is None for tile in tiles):
+        return Tile(found, dtype, None, buffer.region)
+    exact = base + _offsets_at(offsets, [without_width(tile) for tile in tiles])
+    return watched(found, dtype, exact, buffer.region)
 
 
 def _index(entry: Any, position: int) -> Tile:
@@ -216,18 +231,18 @@ def _index(entry: Any, position: int) -> Tile:
     return to_dtype(value, I32)
 
 
-def _offsets_at(offsets: Array, tiles: list[Tile]) -> Array:
+def _offsets_at(offsets: Array, indices: list[Array]) -> Array:
     """Byte offsets of elements; indices beyond an axis go on at its stride, where the access is refused."""
-    clipped, beyond = [], np.zeros(tiles[0].shape, np.int64)
-    for axis, tile in enumerate(tiles):
+    clipped, beyond = [], np.zeros(indices[0].shape, np.int64)
+    for axis, index in enumerate(indices):
         extent = offsets.shape[axis]
-        inside = np.clip(tile.data, 0, extent - 1)
+        inside = np.clip(index, 0, extent - 1)
         start = (0,) * offsets.ndim
         if extent > 1:
             step = int(offsets[(0,) * axis + (1,) + (0,) * (offsets.ndim - axis - 1)] - offsets[start])
         else:
             step = offsets.size * 8
-        beyond = beyond + (tile.data.astype(np.int64) - inside) * step
+        beyond = beyond + (index.astype(np.int64) - inside) * step
         clipped.append(inside)
     return np.asarray(offsets[tuple(clipped)] + beyond, np.int64)
 
@@ -337,7 +352,11 @@ def insert_tile(x: Any, tile: Any, index: Any) -> Tile:
     slices = _tile_slices(value.shape, part.shape, index, "insert_tile")
     data = np.array(value.data)
     data[slices] = part.data
-    return Tile(data, value.dtype, None, value.region if value.region is part.region else None)
+    exact = None
+    if value.exact is not None or part.exact is not None:
+        exact = np.array(without_width(value))
+        exact[slices] = without_width(part)
+    return Tile(data, value.dtype, exact, value.region if value.region is part.region else None)
 
 
 # -- programs together --------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,16 @@ from tle2cuda.eager.checks import choice, gone_in_3_9
 from tle2cuda.eager.memory import ATOMICS, load, store
 from tle2cuda.eager.numbers import Array, round_to
 from tle2cuda.eager.operators import cast, compute
-from tle2cuda.eager.values import Tile, as_dtype, describe, numeric, static_int, to_tile
+from tle2cuda.eager.values import (
+    Tile,
+    as_dtype,
+    describe,
+    numeric,
+    static_int,
+    to_tile,
+    watched,
+    without_width,
+)
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I32, I64, U8, DType
 from tle2cuda.ops.values import pointer_type
@@ -36,16 +45,18 @@ def dot(
     rules.dot_options(a, input_precision, allow_tf32, max_num_imprecise_acc, "tl.dot")
     result = rules.dot_result(a.dtype, out_dtype, "tl.dot")
     if result is I32:
-        product = np.matmul(a.data.astype(np.int64), b.data.astype(np.int64)).astype(np.int32)
+        wide = np.matmul(without_width(a), without_width(b))
+        whole = watched(np.matmul(a.data.astype(np.int64), b.data.astype(np.int64)).astype(np.int32), I32, wide)
+        product = whole.data
     else:
         product = round_to(
             np.matmul(a.data.astype(np.float64), b.data.astype(np.float64)), F64 if acc is not None else result
         )
     if acc is None:
-        return Tile(product, result)
+        return whole if result is I32 else Tile(product, result)
     start = rules.accumulator(acc, result, product.shape, "tl.dot")
     if result is I32:
-        return compute("+", Tile(product, I32), start, I32)
+        return compute("+", whole, start, I32)
     return Tile(round_to(product + start.data.astype(np.float64), result), result)
 
 
@@ -124,19 +135,54 @@ def _spread(extent_index: int, rank: int, values: Array) -> Array:
     return values.reshape(tuple(-1 if axis == extent_index else 1 for axis in range(rank)))
 
 
-def _addressed(base: Tile, strides: list[int], offsets: list[int], block: tuple[int, ...]) -> tuple[Tile, list[Array]]:
-    """Pointers to the elements of a block, and their coordinates along each axis."""
+class _Number(NamedTuple):
+    """An offset or a stride, and what it would be without a width."""
+
+    value: int
+    exact: int
+
+
+def _numbers(given: Any) -> list[_Number]:
+    tiles = [to_tile(x) for x in given]
+    return [_Number(int(x), int(without_width(x)) if x.exact is not None else int(x)) for x in tiles]
+
+
+def _coordinates(offsets: list[int], block: tuple[int, ...]) -> list[Array]:
     rank = len(block)
-    coordinates = [
+    return [
         offset + _spread(axis, rank, np.arange(extent))
         for axis, (offset, extent) in enumerate(zip(offsets, block, strict=True))
     ]
-    linear = np.zeros((1,) * rank, np.int64)
+
+
+def _linear(coordinates: list[Array], strides: list[int], block: tuple[int, ...]) -> Array:
+    linear = np.zeros((1,) * len(block), np.int64)
     for coordinate, stride in zip(coordinates, strides, strict=True):
         linear = linear + coordinate * stride
+    return np.broadcast_to(linear, block)
+
+
+def _at(base: Tile, places: Array, exact: Array | None) -> Tile:
+    """Pointers to elements counted from the base, and to where they would lie had nothing wrapped."""
     assert isinstance(base.dtype, pointer_type)
-    data = base.data + np.broadcast_to(linear, block) * base.dtype.element_ty.bytes
-    return Tile(data, base.dtype, None, base.region), coordinates
+    size = base.dtype.element_ty.bytes
+    data = base.data + places * size
+    if exact is None and base.exact is None:
+        return Tile(data, base.dtype, None, base.region)
+    return watched(data, base.dtype, without_width(base) + (places if exact is None else exact) * size, base.region)
+
+
+def _addressed(
+    base: Tile, strides: list[_Number], offsets: list[_Number], block: tuple[int, ...]
+) -> tuple[Tile, list[Array]]:
+    """Pointers to the elements of a block, and their coordinates along each axis."""
+    coordinates = _coordinates([offset.value for offset in offsets], block)
+    places = _linear(coordinates, [stride.value for stride in strides], block)
+    exact = None
+    if any(number.value != number.exact for number in (*strides, *offsets)):
+        would_be = _coordinates([offset.exact for offset in offsets], block)
+        exact = _linear(would_be, [stride.exact for stride in strides], block)
+    return _at(base, places, exact), coordinates
 
 
 def _inside(coordinates: list[Array], shape: list[int], axes: Any, block: tuple[int, ...]) -> Tile:
@@ -150,7 +196,7 @@ class BlockPointer:
     """`tl.make_block_ptr`: a value."""
 
     def __init__(
-        self, base: Tile, shape: list[int], strides: list[int], offsets: list[int], block: tuple[int, ...]
+        self, base: Tile, shape: list[int], strides: list[_Number], offsets: list[_Number], block: tuple[int, ...]
     ) -> None:
         self.base, self.lengths, self.strides, self.offsets, self.block = base, shape, strides, offsets, block
 
@@ -165,11 +211,15 @@ class BlockPointer:
         return self.base.dtype
 
     def __repr__(self) -> str:
-        return f"block pointer {self.base!r} shape {self.lengths} offsets {self.offsets} block {list(self.block)}"
+        offsets = [offset.value for offset in self.offsets]
+        return f"block pointer {self.base!r} shape {self.lengths} offsets {offsets} block {list(self.block)}"
 
     def advance(self, offsets: Any) -> BlockPointer:
         """With offsets added."""
-        moved = [_int32(a + int(b)) for a, b in zip(self.offsets, offsets, strict=True)]
+        moved = [
+            _Number(_int32(a.value + b.value), a.exact + b.exact)
+            for a, b in zip(self.offsets, _numbers(offsets), strict=True)
+        ]
         return BlockPointer(self.base, self.lengths, self.strides, moved, self.block)
 
     def _access(self, boundary_check: Any, what: str) -> tuple[Tile, Tile | None]:
@@ -206,10 +256,11 @@ def make_block_ptr(base: Any, shape: Any, strides: Any, offsets: Any, block_shap
     if not pointer.is_pointer or pointer.shape:
         raise InvalidType(f"tl.make_block_ptr: base must be a scalar pointer, got {describe(pointer)}")
     block = tuple(static_int(extent, "tl.make_block_ptr: block_shape") for extent in block_shape)
-    lists = [[int(x) for x in values] for values in (shape, strides, offsets)]
-    if any(len(values) != len(block) for values in lists):
+    lengths = [int(x) for x in shape]
+    steps, first = _numbers(strides), _numbers(offsets)
+    if any(len(values) != len(block) for values in (lengths, steps, first)):
         raise InvalidArgument("tl.make_block_ptr: shape, strides, offsets and block_shape must have one rank")
-    return BlockPointer(pointer, lists[0], lists[1], lists[2], block)
+    return BlockPointer(pointer, lengths, steps, first, block)
 
 
 def advance(base: Any, offsets: Any) -> BlockPointer:
@@ -240,9 +291,7 @@ class Descriptor:
 
     def _access(self, offsets: Any, what: str = "a tensor descriptor") -> tuple[Tile, Tile]:
         rules.descriptor_offsets(offsets, len(self.block_shape), what)
-        pointers, coordinates = _addressed(
-            self.base, [int(s) for s in self.strides], [int(o) for o in offsets], self.block_shape
-        )
+        pointers, coordinates = _addressed(self.base, _numbers(self.strides), _numbers(offsets), self.block_shape)
         return pointers, _inside(coordinates, [int(n) for n in self.shape], range(len(self.shape)), self.block_shape)
 
     def load(self, offsets: Any) -> Tile:
@@ -285,12 +334,14 @@ class Descriptor:
         raise AttributeError(f"a tensor descriptor has no attribute {name!r}")
 
     def _rows(self, x_offsets: Any, y_offset: Any) -> tuple[Tile, Tile]:
-        rows = to_tile(x_offsets).data.astype(np.int64)[:, None]
-        columns = int(y_offset) + np.arange(self.block_shape[-1])[None, :]
-        linear = rows * int(self.strides[0]) + columns * int(self.strides[1])
+        places, (first,), strides = to_tile(x_offsets), _numbers([y_offset]), _numbers(self.strides)
+        rows = places.data.astype(np.int64)[:, None]
+        counted = np.arange(self.block_shape[-1])[None, :]
+        columns = first.value + counted
         known = (rows >= 0) & (rows < int(self.shape[0])) & (columns >= 0) & (columns < int(self.shape[1]))
-        data = self.base.data + linear * self.dtype.bytes
-        return Tile(data, self.base.dtype, None, self.base.region), Tile(known, BOOL)
+        linear = rows * strides[0].value + columns * strides[1].value
+        exact = without_width(places)[:, None] * strides[0].exact + (first.exact + counted) * strides[1].exact
+        return _at(self.base, linear, exact), Tile(known, BOOL)
 
 
 def make_tensor_descriptor(

@@ -167,6 +167,21 @@ class Tile:
         return self.rearranged(lambda array: np.broadcast_to(array, shape))
 
 
+def without_width(x: Tile) -> Array:
+    """What integers would be had none of them wrapped, in 64 bits; of pointers, where they would point."""
+    return x.data.astype(np.int64) if x.exact is None else x.exact
+
+
+def watched(data: Any, dtype: DType | pointer_type, exact: Any, region: Any = None) -> Tile:
+    """A value that remembers what it would be without a width, where that differs; numbers that are no integers do not."""
+    made = Tile(data, dtype, None, region)
+    if isinstance(dtype, pointer_type) or (dtype.is_int() and not dtype.is_bool()):
+        wide = np.asarray(exact)
+        if (wide != made.data.astype(np.int64)).any():
+            made.exact = wide
+    return made
+
+
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def forward(self: Tile, other: Any) -> Any:
         return Tile.operators[name](self, other)

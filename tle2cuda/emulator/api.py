@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public, trace_specialized
+from tle2cuda.analysis.wrapped_offsets import offsets_that_may_wrap
+from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
 from tle2cuda.emulator import launch, spread
 from tle2cuda.emulator.locate import Locator
+from tle2cuda.emulator.offsets import Verdict, check_offsets
 from tle2cuda.emulator.results import Emulation, EmulationRun, Finding
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
-from tle2cuda.ir.nodes import walk
+from tle2cuda.ir.nodes import Kernel, walk
 from tle2cuda.runtime.args import BoundArguments, picker, specialize
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.descriptor import TensorDescriptor
@@ -47,6 +51,8 @@ def emulate(
     headers: str = "toolkit",
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
+    debug: bool | None = None,
+    sanitize_overflow: bool = True,
     stall_s: float = 30.0,
     limit_s: float = 1800.0,
 ) -> Emulation:
@@ -56,6 +62,9 @@ def emulate(
     collective and repeated volatile load. `forward` lets the first thread that can go on run as far as it can,
     `reverse` the last, `random` any. What can never go on is a finding, not a hang. Ranges of a large grid whose CTAs
     share nothing run side by side, unless the schedule is random or something is to be detected.
+
+    An access through an offset that wrapped in 32 bits is a finding, too: where the numbers of a launch leave room for
+    that, the kernel is interpreted beside the emulation.
 
     Args:
         kernel: An emitted or compiled kernel; or a jit object, which is specialised for the arguments and emitted.
@@ -70,7 +79,7 @@ def emulate(
             memory, also that of other CTAs), ``alignment`` (misaligned accesses), ``exit`` (accesses to the shared
             memory of a CTA that may have exited), ``counters`` (sectors, vector widths, bank conflicts, contention,
             barriers, by line: `Counters`). And, not among ``all``, as the kernel is compiled anew for it, ``offsets``
-            (arithmetic that wraps in 32 bits on its way to a pointer).
+            (where an offset wrapped, and which numbers made it: an access through one is a finding without it, too).
         uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
         delivery: When an asynchronous copy reads and writes: ``late`` (once something waits for it and nothing else can
@@ -81,6 +90,8 @@ def emulate(
         headers: ``toolkit`` or ``minimal``.
         cluster_dims: Cluster shape.
         cooperative: Launch cooperatively although the kernel does not ask for it.
+        debug: Compile device assertions in; None takes the jit object's, then that of `TLE2CUDA_DEBUG`.
+        sanitize_overflow: With `debug`, assert that sums, differences and products of integers below 64 bits fit.
         stall_s: Processor time after which a thread that runs alone is in an endless loop.
         limit_s: Processor time after which a run that has not ended is in an endless loop in which threads meet.
 
@@ -96,7 +107,6 @@ def emulate(
         >>> tle2cuda.emulate(add, 4, {"x": x, "y": y, "out": out, "n": n, "BLOCK": 256}).check().outputs["out"]
     """
     detectors = _check_options(schedule, detect)
-    offset_lines: frozenset[tuple[str, int]] | None = None
     if delivery is None:
         delivery = DELIVERIES[schedule]
     elif delivery not in DELIVERIES.values():
@@ -104,40 +114,68 @@ def emulate(
     if isinstance(kernel, EmittedKernel) or (hasattr(kernel, "source") and hasattr(kernel, "contract")):
         emitted, ctas, values = kernel, _grid_of_ctas(kernel.contract, grid), args
     else:
-        emitted, values = _emit(kernel, args, num_warps, arch, headers, cluster_dims, cooperative)
+        options = {
+            "num_warps": num_warps,
+            "arch": arch,
+            "headers": headers,
+            "cluster_dims": cluster_dims,
+            "cooperative": cooperative,
+            "debug": debug,
+            "sanitize_overflow": sanitize_overflow,
+        }
+        emitted, values = _emit(kernel, args, options)
         ctas = emitted.contract.launch_grid(grid)
-        if OFFSETS in detectors:
-            offset_lines = _offset_lines(kernel, args, num_warps, arch, cluster_dims, cooperative)
+    traced: Kernel | None = getattr(emitted, "traced", None)
+    offset_lines = _offset_lines(traced) if OFFSETS in detectors and traced is not None else None
     if OFFSETS in detectors and offset_lines is None:
         raise ArgumentError(
             "detect='offsets' needs the kernel itself, to tell offsets from other numbers that wrap",
-            help="pass the jit function instead of the emitted kernel",
+            help="pass the jit function, or what emit returns, instead of the compiled kernel",
         )
     start = time.perf_counter()
     program = Program(emitted, offset_lines)
+    program.build()
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
-    options = [
+    verdict = check_offsets(traced, ctas, values, bound)
+    runs_asked = [
         launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s, delivery)
         for one in _checked_seeds(seed, seeds)
     ]
-    with ThreadPoolExecutor(min(len(options), os.cpu_count() or 1)) as pool:
-        runs = tuple(pool.map(lambda one: program.run(ctas, bound, one), options))
+    with ThreadPoolExecutor(min(len(runs_asked), os.cpu_count() or 1)) as pool:
+        runs = tuple(pool.map(lambda one: _judged(program, program.run(ctas, bound, one), verdict), runs_asked))
     return Emulation(runs, emitted.source, compile_s)
+
+
+def _judged(program: Program, run: EmulationRun, verdict: Verdict) -> EmulationRun:
+    """A run with what is known of wrapped offsets: arithmetic that wraps is at fault only where an access uses it."""
+    findings = run.findings
+    if verdict.is_known and verdict.error is None:
+        findings = tuple(finding for finding in findings if finding.kind != "wrapped")
+    elif verdict.error is not None and not any(finding.kind == "wrapped" for finding in findings):
+        error = verdict.error
+        place = program.locator.locate_span(error.span) if error.span is not None else None
+        made = Finding("wrapped", error.message, place, error.facts, schedule=run.schedule, seed=run.seed)
+        findings = (*findings, made)
+    return replace(run, findings=findings)
 
 
 def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
     """Run a kernel as a launch does: results go into the arrays, what it prints to standard output, faults raise.
 
     Args:
-        program: The compiled emulation.
+        program: The kernel; it is compiled when it has not been, behind the check of its offsets.
         ctas: The grid in CTAs.
         args: Values of the run-time arguments in order.
 
     Raises:
         EmulationError: The kernel is at fault.
+        OffsetOverflow: It uses an offset that wrapped in 32 bits.
     """
     bound = launch.bind(program.contract, args, ctas)
+    verdict = check_offsets(program.traced, ctas, args, bound)
+    if verdict.error is not None:
+        raise verdict.error
     result = program.run(ctas, bound, launch.RunOptions())
     sys.stdout.write(result.printed)
     if result.findings:
@@ -146,7 +184,7 @@ def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
 
 
 class Program:
-    """An emitted kernel compiled for the CPU.
+    """An emitted kernel, to be compiled for the CPU.
 
     Args:
         emitted: The emitted kernel.
@@ -158,16 +196,34 @@ class Program:
         contract: LaunchContract = emitted.contract
         self.contract = contract
         self.source: str = emitted.source
-        self.runner = build_runner()
-        self.library: KernelLibrary = build_kernel(
-            emitted.source, contract.kernel_name, contract.target, offset_lines is not None
-        )
         self.offset_lines = offset_lines
-        maps = emitted if hasattr(emitted, "line_map") else emitted.artifact
-        self.locator = Locator(self.library.path, self.library.file, emitted.source, maps.line_map, maps.op_map)
+        self.traced: Kernel | None = getattr(emitted, "traced", None)
+        self._maps = emitted if hasattr(emitted, "line_map") else emitted.artifact
+
+    @functools.cached_property
+    def runner(self) -> Path:
+        """What runs kernels."""
+        return build_runner()
+
+    @functools.cached_property
+    def library(self) -> KernelLibrary:
+        """The compiled kernel."""
+        watches_overflow = self.offset_lines is not None
+        return build_kernel(self.source, self.contract.kernel_name, self.contract.target, watches_overflow)
+
+    @functools.cached_property
+    def locator(self) -> Locator:
+        """Finds lines of the emitted file and of the user's source."""
+        return Locator(self.library.path, self.library.file, self.source, self._maps.line_map, self._maps.op_map)
+
+    def build(self) -> Program:
+        """This program, compiled."""
+        _ = self.runner, self.locator
+        return self
 
     def run(self, ctas: Dim3, bound: launch.Bound, options: launch.RunOptions) -> EmulationRun:
         """One run."""
+        self.build()
         if 0 in ctas:
             outputs = {name: array.copy() for name, (array, _, _) in bound.arrays.items()}
             return EmulationRun(options.schedule, options.seed, outputs)
@@ -224,21 +280,8 @@ def _grid_of_ctas(contract: LaunchContract, grid: int | Sequence[int]) -> Dim3:
     return ctas
 
 
-def _offset_lines(
-    kernel: Any,
-    args: Sequence[Any] | Mapping[str, Any],
-    num_warps: int,
-    arch: str,
-    cluster_dims: tuple[int, int, int] | None,
-    cooperative: bool,
-) -> frozenset[tuple[str, int]]:
+def _offset_lines(traced: Kernel) -> frozenset[tuple[str, int]]:
     """The lines where arithmetic of fewer than 64 bits may wrap and reach a pointer, and where such values are used."""
-    from tle2cuda.interpreter.offsets import offsets_that_may_wrap
-
-    specialization = _specialized(kernel, args)[0].specialization
-    traced = trace_specialized(
-        kernel, specialization, num_warps=num_warps, arch=arch, cluster_dims=cluster_dims, cooperative=cooperative
-    )
     doubtful = offsets_that_may_wrap(traced)
     found = (op.span for op in walk(traced.body) if any(v in doubtful for v in (*op.operands, *op.results)))
     return frozenset((span.file, span.line) for span in found)
@@ -262,25 +305,11 @@ def _specialized(kernel: Any, args: Sequence[Any] | Mapping[str, Any]) -> tuple[
 
 
 def _emit(
-    kernel: Any,
-    args: Sequence[Any] | Mapping[str, Any],
-    num_warps: int,
-    arch: str,
-    headers: str,
-    cluster_dims: tuple[int, int, int] | None,
-    cooperative: bool,
+    kernel: Any, args: Sequence[Any] | Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[EmittedKernel, list[Any]]:
     """The emitted file of a jit object for these arguments, and the values of its run-time arguments."""
     bound, values = _specialized(kernel, args)
-    emitted = emit_specialized(
-        kernel,
-        bound.specialization,
-        num_warps=num_warps,
-        arch=arch,
-        headers=headers,
-        cluster_dims=cluster_dims,
-        cooperative=cooperative,
-    )
+    emitted = emit_specialized(kernel, bound.specialization, **options)
     return emitted, list(picker(bound.runtime_indices)(tuple(map(_parts, values))))
 
 

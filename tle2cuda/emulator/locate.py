@@ -56,9 +56,19 @@ class Locator:
         if not chain:
             return None
         body = next((number for number in chain if number >= self.first_body_line), chain[-1])
-        text = self.lines[body - 1].strip() if 0 < body <= len(self.lines) else ""
         span = span_of_line(self.line_map, body) if body >= self.first_body_line else None
-        return Location(chain[0], body, text, span, self.ops.get(body, ""))
+        return self.place(chain[0], body, span)
+
+    def place(self, line: int, body: int, span: Span | None) -> Location:
+        """A line of the emitted file, and that of the kernel's body which leads there."""
+        text = self.lines[body - 1].strip() if 0 < body <= len(self.lines) else ""
+        return Location(line, body, text, span, self.ops.get(body, ""))
+
+    def locate_span(self, span: Span) -> Location | None:
+        """The first statement that was emitted for a line of the user's source; None when none was."""
+        lines = [line for line, known in self.line_map if (known.file, known.line) == (span.file, span.line)]
+        found = next((line for line in lines if not self.lines[line - 1].lstrip().startswith("//")), None)
+        return None if found is None else self.place(found, found, span)
 
     def lines_of(self, offset: int) -> list[int]:
         """Lines of the emitted file at an offset of the library: innermost, then those it is inlined into."""

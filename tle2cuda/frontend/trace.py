@@ -37,7 +37,7 @@ from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import DEFAULT_STAGES, parse_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,10 +382,13 @@ def trace(
     num_warps: int = 4,
     target: str = "sm_90a",
     *,
+    num_stages: int = DEFAULT_STAGES,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str = DEFAULT_LEVEL,
     plain_globals: bool = False,
+    debug: bool = False,
+    sanitize_overflow: bool = True,
 ) -> Kernel:
     """Trace a Python function into a kernel.
 
@@ -395,10 +398,13 @@ def trace(
         constants: Values of the other parameters; parameters in neither take their defaults.
         num_warps: Warps of one CTA.
         target: Architecture such as ``sm_90a``.
+        num_stages: Iterations of loads in flight in loops that do not say so themselves.
         cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
         cooperative: The launch asks for all CTAs to be resident.
         language: Level of the language (`tle2cuda.levels`).
         plain_globals: Numbers, strings and tuples of the kernel's module are constants without being marked so.
+        debug: Device assertions become operations.
+        sanitize_overflow: With `debug`, integer arithmetic is asserted not to overflow.
 
     Raises:
         CompilationError: The kernel is wrong; several independent errors come as one `CompilationErrors`.
@@ -407,6 +413,7 @@ def trace(
     specs = dict(arguments) if isinstance(arguments, Mapping) else {spec.name: spec for spec in arguments}
     builder = TracingBuilder(num_warps, target, language)
     builder.cluster_dims = cluster_dims
+    builder.has_assertions, builder.checks_overflow = debug, debug and sanitize_overflow
     session = Session(builder, plain_globals)
     tracer = FunctionTracer(session, fn)
     span = tracer.source.definition_span()
@@ -434,6 +441,7 @@ def trace(
         body=Region((), tuple(ops)),
         constants=binder.constants,
         num_warps=num_warps,
+        num_stages=num_stages,
         cluster_dims=builder.cluster_dims or (1, 1, 1),
         cooperative=builder.cooperative or cooperative,
         target=target,

@@ -41,6 +41,21 @@ def bind_arguments(kernel: Kernel, arguments: Sequence[Any] | Mapping[str, Any],
     return [_bind(argument, value, memory) for argument, value in zip(kernel.args, values, strict=True)]
 
 
+def integer_arguments(kernel: Kernel, arguments: Sequence[Any] | Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Names and values of the integers among a kernel's arguments, given in order or by name."""
+    found = []
+    for position, argument in enumerate(kernel.args):
+        type_ = argument.value.type
+        if not isinstance(type_, DType) or not type_.is_int():
+            continue
+        try:
+            value = arguments[argument.name] if isinstance(arguments, Mapping) else arguments[position]
+            found.append((argument.name, int(value)))
+        except (LookupError, TypeError, ValueError):  # binding the arguments says what is wrong
+            continue
+    return tuple(found)
+
+
 def as_array(value: Any, name: str) -> NDArray[Any]:
     """The NumPy view of an array-like that lies in host memory; never a copy.
 

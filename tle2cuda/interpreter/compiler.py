@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.analysis.wrapped_offsets import ACCESSES, is_followed, offsets_that_may_wrap
 from tle2cuda.errors import InternalError, KernelError
 from tle2cuda.interpreter import asynchrony, control, copies, handles
 from tle2cuda.interpreter.asynchrony import Partition
 from tle2cuda.interpreter.checks import check_results
 from tle2cuda.interpreter.dtypes import value_dtype
-from tle2cuda.interpreter.offsets import check_access, offsets_that_may_wrap, shadow_step
+from tle2cuda.interpreter.offsets import check_access, plain, shadow_step
 from tle2cuda.interpreter.regions import SharedLayout
 from tle2cuda.interpreter.requests import Waiting
 from tle2cuda.ir.legality import reads_memory, value_operands
@@ -50,6 +51,7 @@ _VECTOR_SAFE = {"hint", "yield"}.union(
         "mulhi",
         "fma",
         "cmp",
+        "fits",
         "select",
         "math",
         "libdevice",
@@ -120,9 +122,15 @@ def load_meanings() -> dict[str, Callable[..., Any]]:
 
 
 @lru_cache(maxsize=32)
-def compile_kernel(kernel: Kernel, *, check_types: bool = False) -> Program:
-    """Compile a kernel for the interpreter; the last few are remembered."""
-    return Compiler(kernel, check_types).program()
+def compile_kernel(kernel: Kernel, *, check_types: bool = False, doubtful: frozenset[Value] | None = None) -> Program:
+    """Compile a kernel for the interpreter; the last few are remembered.
+
+    Args:
+        kernel: The kernel.
+        check_types: Check each operation's results against their types.
+        doubtful: Values that are watched for offsets that wrapped; None: those of any launch.
+    """
+    return Compiler(kernel, check_types, doubtful).program()
 
 
 class Compiler:
@@ -132,7 +140,7 @@ class Compiler:
         partition: The partition whose region is being compiled; None outside.
     """
 
-    def __init__(self, kernel: Kernel, check_types: bool) -> None:
+    def __init__(self, kernel: Kernel, check_types: bool, doubtful: frozenset[Value] | None = None) -> None:
         self.kernel = kernel
         self.check_types = check_types
         self.meanings = load_meanings()
@@ -145,10 +153,11 @@ class Compiler:
         allocations = [op for op in ops if op.name == "alloc"]
         self.buffer_numbers = {op: number for number, op in enumerate(allocations)}
         self.shared = tuple(self._shared_layout(number, op) for number, op in enumerate(allocations))
+        self.combined_once: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}
         self.has_remote = any(op.name == "remote" for op in ops)
         self.has_grid_barrier = any(op.name == "grid_barrier" for op in ops)
         self.may_spin = any(op.name == "while" and reads_memory(op) for op in ops)
-        self.doubtful = offsets_that_may_wrap(kernel)
+        self.doubtful = offsets_that_may_wrap(kernel) if doubtful is None else doubtful
         self.shadows: dict[Value, int] = {}
         self.partition: Partition | None = None
 
@@ -293,30 +302,29 @@ class Compiler:
             for is_waiting, step in special(self, op):
                 self.owners[step] = op
                 yield is_waiting, step
+            kept = shadow_step(self, op)
+            if kept is not None:
+                self.owners[kept] = op
+                yield False, kept
             return
         for region in op.regions:
             self.combine[region] = self._combine(region)
         step = self.call_meaning(op)
         if self.check_types:
             step = self._checked(op, step)
-        for each in (self.offset_check(op), step, self._shadow_step(op)):
+        for each in (self.offset_check(op), step, shadow_step(self, op)):
             if each is not None:
                 self.owners[each] = op
                 yield False, each
 
     def offset_check(self, op: Op) -> Step | None:
         """What checks, before an access, that no offset wrapped on the way to its pointer."""
-        position = {"load": 1, "store": 2, "atomic_rmw": 2, "atomic_cas": 3, "cp_async": 2}.get(op.name)
+        position = ACCESSES.get(op.name)
         if position is None or not self.shadow(op.operands[0]):
             return None
         pointer, shadow = self.slot(op.operands[0]), self.shadow(op.operands[0])
         mask = self.slot(op.operands[position]) if op.attrs.get("has_mask") else 0
         return lambda frame: check_access(op, frame, pointer, shadow, mask)
-
-    def _shadow_step(self, op: Op) -> Step | None:
-        if len(op.results) != 1 or not self.shadow(op.results[0]):
-            return None
-        return shadow_step(op, self.slot, self.shadow, self.meanings[op.name])
 
     def call_meaning(self, op: Op) -> Step:
         """A call of the operation's registered meaning."""
@@ -372,7 +380,6 @@ class Compiler:
         if run is None:
             raise InternalError("a combine function waits at a barrier", region.terminator.span)
         dtypes = [value_dtype(_dtype(value)) for value in region.terminator.operands]
-        is_vector_safe = all(op.name in _VECTOR_SAFE for op in walk(region))
 
         def once(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
             for slot, value in zip(params, inputs, strict=True):
@@ -380,21 +387,54 @@ class Compiler:
             run(frame)
             return tuple(frame[slot] for slot in yields)
 
-        def by_arrays(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
-            shape = np.shape(inputs[0])
-            return tuple(np.broadcast_to(value, shape) for value in once(frame, inputs))
+        self.combined_once[region] = once
+        return _elementwise(once, dtypes, region)
 
-        def by_element(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
-            shape = np.shape(inputs[0])
-            flat = [np.asarray(value).reshape(-1) for value in inputs]
-            outputs = [np.empty(flat[0].size, dtype) for dtype in dtypes]
-            for position in range(flat[0].size):
-                results = once(frame, [array[position] for array in flat])
-                for output, result in zip(outputs, results, strict=True):
-                    output[position] = result
-            return tuple(output.reshape(shape) for output in outputs)
+    def combine_with_shadows(self, region: Region) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:
+        """A compiled combine region on pairs of n values and n shadows each: gives n values and their n shadows."""
+        once, yielded = self.combined_once[region], region.terminator.operands
+        params = [self.shadow(value) for value in region.params]
+        count = len(yielded)
+        shadows = [self.shadow(value) for value in yielded]
+        followed = [is_followed(value) for value in yielded]
 
-        return by_arrays if is_vector_safe else by_element
+        def both(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
+            left, right = inputs[: 2 * count], inputs[2 * count :]
+            for slot, exact in zip(params, (*left[count:], *right[count:]), strict=True):
+                if slot:
+                    frame[slot] = exact
+            values = once(frame, (*left[:count], *right[:count]))
+            kept = [frame[slot] if slot else None for slot in shadows]
+            exact = [
+                shadow if shadow is not None else plain(value) if is_number else np.zeros(np.shape(value), np.int64)
+                for value, shadow, is_number in zip(values, kept, followed, strict=True)
+            ]
+            return (*values, *exact)
+
+        dtypes = [*(value_dtype(_dtype(value)) for value in yielded), *[np.dtype(np.int64)] * count]
+        return _elementwise(both, dtypes, region)
+
+
+def _elementwise(
+    once: Callable[[Frame, Sequence[Any]], tuple[Any, ...]], dtypes: Sequence[Any], region: Region
+) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:
+    """A function of scalars, a combine region, on arrays: at once where every operation takes arrays."""
+
+    def by_arrays(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        shape = np.shape(inputs[0])
+        return tuple(np.broadcast_to(value, shape) for value in once(frame, inputs))
+
+    def by_element(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        shape = np.shape(inputs[0])
+        flat = [np.asarray(value).reshape(-1) for value in inputs]
+        outputs = [np.empty(flat[0].size, dtype) for dtype in dtypes]
+        for position in range(flat[0].size):
+            results = once(frame, [array[position] for array in flat])
+            for output, result in zip(outputs, results, strict=True):
+                output[position] = result
+        return tuple(output.reshape(shape) for output in outputs)
+
+    return by_arrays if all(op.name in _VECTOR_SAFE for op in walk(region)) else by_element
 
 
 def _dtype(value: Value) -> DType:

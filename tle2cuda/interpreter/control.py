@@ -89,6 +89,7 @@ def _for(compiler: Compiler, op: Op) -> Steps:
     leave = compiler.mover(params, op.results)
     is_known = compiler.template[step] is not None  # a constant, which may count downwards
     number = value_dtype(element_of(op.operands[0].type)).type
+    begin = _inductor(compiler, op)
 
     def indices(frame: Frame) -> range:
         stride = int(frame[step])
@@ -109,6 +110,7 @@ def _for(compiler: Compiler, op: Op) -> Steps:
             for index in indices(frame):
                 context.tick(op)
                 frame[induction] = number(index)
+                begin(frame, index)
                 run(frame)
                 again(frame)
             leave(frame)
@@ -122,11 +124,34 @@ def _for(compiler: Compiler, op: Op) -> Steps:
         for index in indices(frame):
             context.tick(op)
             frame[induction] = number(index)
+            begin(frame, index)
             yield from _run(body, frame)
             again(frame)
         leave(frame)
 
     yield True, loop_waiting
+
+
+def _inductor(compiler: Compiler, op: Op) -> Callable[[Frame, int], None]:
+    """Sets what is known of an induction variable that begins at, or goes by, an offset that wrapped."""
+    shadow = compiler.shadow(op.regions[0].params[0])
+    if not shadow:
+        return lambda frame, index: None
+    lower, _, step = compiler.slots_of(op.operands[:3])
+    nothing = compiler.shadow_of_others
+    from_shadow, by_shadow = (compiler.shadow(op.operands[i]) or nothing for i in (0, 2))
+
+    def begin(frame: Frame, index: int) -> None:
+        start, stride = frame[from_shadow], frame[by_shadow]
+        if start is None and stride is None:
+            frame[shadow] = None
+            return
+        first, by = int(frame[lower]), int(frame[step])
+        rounds = (index - first) // by
+        exact = (first if start is None else int(start)) + rounds * (by if stride is None else int(stride))
+        frame[shadow] = np.asarray(exact, np.int64) if exact != index else None
+
+    return begin
 
 
 def _while(compiler: Compiler, op: Op) -> Steps:

@@ -12,6 +12,7 @@ from tle2cuda.analysis.tensor_coordinates import COORDINATE_BYTES
 from tle2cuda.interpreter.asynchrony import barrier_at
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.interpreter.handles import BufferHandle
+from tle2cuda.interpreter.offsets import copy_check
 from tle2cuda.interpreter.synchronisation import Misuse
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.tma import tensor_copy
@@ -201,6 +202,8 @@ def _tma_load(compiler: Compiler, op: Op) -> Steps:
     if op.attrs["completion"] == "barrier" and copy.barriers is not None and copy.index is not None:
         barrier = compiler.slots_of((copy.barriers, copy.index))
     expected_bytes = _expected_bytes(compiler, copy.barriers)
+    for check in copy_check(compiler, op, lambda frame: bool(box.in_tensor(frame)[1].any())):
+        yield False, check
 
     def load(frame: Frame) -> None:
         box.check(frame)
@@ -227,6 +230,8 @@ def _tma_store(compiler: Compiler, op: Op) -> Steps:
     box = _Box(compiler, op)
     access = _Access(op, box.element, box.block)
     kind = op.attrs["kind"]
+    for check in copy_check(compiler, op, lambda frame: bool(box.in_tensor(frame)[1].any())):
+        yield False, check
 
     def store(frame: Frame) -> None:
         box.check(frame)

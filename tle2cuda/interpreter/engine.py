@@ -8,9 +8,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from tle2cuda.analysis.wrapped_offsets import offsets_of_launch
 from tle2cuda.errors import LaunchError
 from tle2cuda.interpreter.addresses import CTA_SLOTS
-from tle2cuda.interpreter.arguments import as_array, bind_arguments
+from tle2cuda.interpreter.arguments import as_array, bind_arguments, integer_arguments
 from tle2cuda.interpreter.compiler import Frame, Program, compile_kernel
 from tle2cuda.interpreter.context import Context, Index3, Limits
 from tle2cuda.interpreter.memory import Memory
@@ -57,8 +58,9 @@ def run(
         ArgumentError: Arguments that do not fit.
         LaunchError: The grid does not fit the cluster shape.
     """
-    program = compile_kernel(kernel, check_types=check_types)
     extents = _grid(kernel, grid)
+    doubtful = offsets_of_launch(kernel, extents, integer_arguments(kernel, args))
+    program = compile_kernel(kernel, check_types=check_types, doubtful=doubtful)
     shared = Memory(program.shared, check_uninitialized=check_uninitialized)
     shared.watch = program.may_spin
     values = bind_arguments(kernel, args, shared)

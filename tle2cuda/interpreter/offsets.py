@@ -1,249 +1,351 @@
 """Finds offsets that wrapped in 32 bits before they reached a pointer that is accessed.
 
 Index arithmetic wraps as the language says, and a wrapped offset is seldom what was meant: where it leads is mostly not
-even outside of an array. So what arithmetic without a width would have given is kept beside each integer that may wrap
-and may come to be an offset, and beside each pointer how many bytes it is away from where that would have led. An access
-through such a pointer is an error; pointers that a mask keeps from being accessed are none.
+even outside of an array. So what arithmetic without a width would have given, its *shadow*, is kept beside each integer
+that may wrap and may come to be an offset, and beside each pointer how many bytes it is away from where that would have
+led. An access through such a pointer is an error; pointers that a mask keeps from being accessed are none.
 
-Which values may wrap follows from their ranges (`analysis/axis_info.py`), so that most kernels pay for little of this.
+Which values have shadows `analysis/wrapped_offsets.py` says; a launch whose offsets all fit has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tle2cuda.analysis.axis_domain import AxisInfo, ints, range_of, type_bounds
-from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.wrapped_offsets import (
+    ARITHMETIC,
+    FOLDS,
+    MOVING,
+    WATCHED_BITS,
+    is_followed,
+    keeps_number,
+    offsets_of_copy,
+)
 from tle2cuda.errors import OffsetOverflow
 from tle2cuda.interpreter.addresses import is_shared
-from tle2cuda.ir.nodes import Kernel, Op, Value, walk
-from tle2cuda.ir.types import DType, PointerType, element_of
+from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.rules import value_operands
+from tle2cuda.ir.types import BufferType, DType, PointerType, element_of
+from tle2cuda.ops.combine import reduce_pairwise, scan_by_doubling
 
 if TYPE_CHECKING:
-    from tle2cuda.interpreter.compiler import Frame, Step
-
-_ACCESSES = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
-_ARITHMETIC = frozenset(("add", "sub", "mul", "shl"))
-_RENAMING = frozenset(("splat", "broadcast", "expand_dims", "reshape", "trans", "hint", "convert_layout", "tile_to_scalar"))
-_NARROW_BITS = 64  # arithmetic of fewer bits is watched
+    from tle2cuda.interpreter.compiler import Compiler, Frame, Step
 
 Shadow = NDArray[np.int64] | None
 """Of an integer: what it would be without a width. Of a pointer: how many bytes it lost. None: nothing differs."""
 
-
-def offsets_that_may_wrap(kernel: Kernel) -> frozenset[Value]:
-    """Integers that may differ from what arithmetic without a width gives, and pointers that are made with them."""
-    wanted = _reaching_pointers(kernel)
-    if not wanted:
-        return frozenset()
-    info = axis_info(kernel)
-    flows = _Flows()
-    flows.scan(kernel.body.ops)
-    doubtful = {
-        op.results[0]
-        for op in walk(kernel.body)
-        if op.name in _ARITHMETIC and op.results[0] in wanted and _may_wrap(op, info)
-    }
-    todo = list(doubtful)
-    while todo:
-        for target in flows.targets.get(todo.pop(), ()):
-            if target in wanted and target not in doubtful:
-                doubtful.add(target)
-                todo.append(target)
-    return frozenset(doubtful)
+_HELP = "compute the offset in 64 bits: tl.program_id(0).to(tl.int64), or x.to(tl.int64) before multiplying"
 
 
-def _reaching_pointers(kernel: Kernel) -> set[Value]:
-    """Values from which pointers that are accessed are made."""
-    flows = _Flows()
-    flows.scan(kernel.body.ops)
-    wanted: set[Value] = set()
-    todo = [op.operands[0] for op in walk(kernel.body) if op.name in _ACCESSES]
-    while todo:
-        value = todo.pop()
-        if value not in wanted and _is_followed(value):
-            wanted.add(value)
-            todo += flows.sources.get(value, ())
-    return wanted
-
-
-class _Flows:
-    """Which values a value is computed from, shadows being carried along."""
-
-    def __init__(self) -> None:
-        self.sources: dict[Value, list[Value]] = {}
-        self.targets: dict[Value, list[Value]] = {}
-
-    def scan(self, ops: Sequence[Op]) -> None:
-        for op in ops:
-            self.visit(op)
-            for region in op.regions:
-                self.scan(region.ops)
-
-    def visit(self, op: Op) -> None:
-        if op.name in _ARITHMETIC or op.name in _RENAMING or op.name in ("ptr_add", "cast", "bitcast", "select"):
-            self.add(op.results, (op.operands[1:] if op.name == "select" else op.operands,))
-        elif op.name == "for":
-            carried, yielded = op.regions[0].params[1:], op.regions[0].terminator.operands
-            self.zip(carried, op.operands[3:], yielded)
-            self.zip(op.results, carried)
-        elif op.name == "while":
-            before, body = op.regions
-            passed = before.terminator.operands[1:]
-            self.zip(before.params, op.operands, body.terminator.operands)
-            self.zip(body.params, passed)
-            self.zip(op.results, passed)
-        elif op.name in ("if", "fused"):
-            for region in op.regions:
-                self.zip(op.results, region.terminator.operands)
-
-    def zip(self, targets: Sequence[Value], *sources: Sequence[Value]) -> None:
-        for each in sources:
-            for target, source in zip(targets, each, strict=True):
-                self.add((target,), ((source,),))
-
-    def add(self, targets: Sequence[Value], sources: Sequence[Sequence[Value]]) -> None:
-        for target in targets:
-            for source in (s for group in sources for s in group):
-                self.sources.setdefault(target, []).append(source)
-                self.targets.setdefault(source, []).append(target)
-
-
-def _is_followed(value: Value) -> bool:
-    element = element_of(value.type)
-    return isinstance(element, PointerType) or (isinstance(element, DType) and element.is_int() and not element.is_bool())
-
-
-def _may_wrap(op: Op, info: Mapping[Value, AxisInfo]) -> bool:
-    """Whether arithmetic of fewer than 64 bits may leave the range of its type, as far as ranges tell."""
-    element = element_of(op.results[0].type)
-    if not isinstance(element, DType) or not element.is_int_signed() or element.bits >= _NARROW_BITS:
-        return False
-    known = [k for v in op.operands if (k := info.get(v)) is not None and ints(k)]
-    if len(known) < len(op.operands):
-        return True
-    (a_lo, a_hi), (b_lo, b_hi) = map(range_of, known)
-    if op.name == "shl":
-        if b_lo < 0 or b_hi >= element.bits:
-            return True
-        ends = [a << b for a in (a_lo, a_hi) for b in (b_lo, b_hi)]
-    elif op.name == "mul":
-        ends = [a * b for a in (a_lo, a_hi) for b in (b_lo, b_hi)]
-    elif op.name == "add":
-        ends = [a_lo + b_lo, a_hi + b_hi]
-    else:
-        ends = [a_lo - b_hi, a_hi - b_lo]
-    bounds = type_bounds(element)
-    return bounds is None or min(ends) < bounds[0] or max(ends) > bounds[1]
-
-
-# ---- shadows --------------------------------------------------------------------------------------------------------
-
-
-def shadow_step(op: Op, slot: Callable[[Value], int], shadow: Callable[[Value], int], meaning: Any) -> Step | None:
-    """What keeps the shadow of an operation's result up to date, run behind the operation; None when none is kept.
+class Shadowed:
+    """An operation with the slots of its values and of their shadows.
 
     Args:
-        op: The operation; its result has a shadow.
-        slot: Frame slot of a value.
-        shadow: Frame slot of a value's shadow; 0, where no shadow lies, for values without one.
-        meaning: The operation's meaning.
+        compiler: Gives slots.
+        op: The operation.
     """
-    out, result = shadow(op.results[0]), slot(op.results[0])
-    ins = [slot(v) for v in op.operands]
-    shadows = [shadow(v) for v in op.operands]
 
-    def exact(frame: Frame, position: int) -> Any:
-        kept = frame[shadows[position]] if shadows[position] else None
-        return np.asarray(frame[ins[position]]).astype(np.int64) if kept is None else kept
+    def __init__(self, compiler: Compiler, op: Op) -> None:
+        self.compiler = compiler
+        self.op = op
+        self.operands = value_operands(op)
+        self.ins = compiler.slots_of(self.operands)
+        self.results = compiler.slots_of(op.results)
+        self.shadows = tuple(compiler.shadow(v) for v in self.operands)
+        self.outs = tuple(compiler.shadow(v) for v in op.results)
+        self.are_pointers = tuple(is_pointer(v) for v in self.operands)
 
-    def has_shadow(frame: Frame) -> bool:
-        return any(s and frame[s] is not None for s in shadows)
+    def differs(self, frame: Frame) -> bool:
+        """Whether an operand has wrapped."""
+        return any(slot and frame[slot] is not None for slot in self.shadows)
 
-    if op.name in _ARITHMETIC:
-        function = _EXACT[op.name]
-        element = element_of(op.results[0].type)
-        is_wide = isinstance(element, DType) and element.bits >= _NARROW_BITS
+    def kept(self, frame: Frame, position: int) -> Shadow:
+        """An operand's shadow."""
+        slot = self.shadows[position]
+        return frame[slot] if slot else None
 
-        def arithmetic(frame: Frame) -> None:
-            if is_wide and not has_shadow(frame):
+    def exact(self, frame: Frame, position: int) -> NDArray[np.int64]:
+        """What an operand would be without a width; of a pointer, how many bytes it lost."""
+        kept = self.kept(frame, position)
+        if kept is not None:
+            return kept
+        if self.are_pointers[position]:
+            return np.zeros(np.shape(frame[self.ins[position]]), np.int64)
+        return plain(frame[self.ins[position]])
+
+    def keep(self, frame: Frame, found: Any, number: int = 0) -> None:
+        """Set the shadow of a result that is an integer."""
+        if out := self.outs[number]:
+            wide = np.asarray(found)
+            frame[out] = wide if (wide != plain(frame[self.results[number]])).any() else None
+
+    def forget(self, frame: Frame) -> None:
+        """Note that no result differs."""
+        for out in self.outs:
+            if out:
                 frame[out] = None
-                return
-            found = np.asarray(function(exact(frame, 0), exact(frame, 1)))
-            frame[out] = found if (found != frame[result]).any() else None
-
-        return arithmetic
-    if op.name == "ptr_add":
-        pointer = element_of(op.results[0].type)
-        assert isinstance(pointer, PointerType)
-        size = pointer.element.bytes
-
-        def moved(frame: Frame) -> None:
-            before = frame[shadows[0]] if shadows[0] else None
-            if before is None and not (shadows[1] and frame[shadows[1]] is not None):
-                frame[out] = None
-                return
-            lost = (exact(frame, 1) - np.asarray(frame[ins[1]]).astype(np.int64)) * size
-            total = np.asarray(lost if before is None else lost + before)
-            frame[out] = total if total.any() else None
-
-        return moved
-    if op.name == "select":
-
-        def chosen(frame: Frame) -> None:
-            if not has_shadow(frame):
-                frame[out] = None
-                return
-            is_pointer = isinstance(element_of(op.results[0].type), PointerType)
-            arms = [_kept(frame, shadows[i]) if is_pointer else exact(frame, i) for i in (1, 2)]
-            frame[out] = np.where(frame[ins[0]], *arms)
-
-        return chosen
-    if op.name in ("cast", "bitcast"):
-        keeps = _keeps(op)
-
-        def converted(frame: Frame) -> None:
-            frame[out] = frame[shadows[0]] if keeps and shadows[0] else None
-
-        return converted
-    if op.name in _RENAMING:
-
-        def renamed(frame: Frame) -> None:
-            kept = frame[shadows[0]] if shadows[0] else None
-            frame[out] = None if kept is None else np.asarray(meaning(frame[0], op, kept))
-
-        return renamed
-    return None
 
 
-def _kept(frame: Frame, shadow: int) -> Any:
-    found = frame[shadow] if shadow else None
-    return np.int64(0) if found is None else found
+def is_pointer(value: Value) -> bool:
+    """Whether a value holds pointers."""
+    return is_followed(value) and isinstance(element_of(value.type), PointerType)
 
 
-def _keeps(op: Op) -> bool:
-    """Whether a conversion keeps the number: to a wider integer, or between pointers."""
-    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
-    if isinstance(source, DType) and isinstance(target, DType):
-        return op.name == "cast" and target.is_int() and target.bits >= source.bits
-    return isinstance(source, PointerType) and isinstance(target, PointerType)
+def plain(values: Any) -> NDArray[np.int64]:
+    """Numbers as they are, in 64 bits."""
+    return np.asarray(values).astype(np.int64)
 
 
-def _shifted(a: Any, b: Any) -> Any:
-    inside = (b >= 0) & (b < _NARROW_BITS)
+# ---- what keeps shadows ---------------------------------------------------------------------------------------------
+
+
+def shadow_step(compiler: Compiler, op: Op) -> Step | None:
+    """What keeps the shadows of an operation's results up to date, run behind it; None when it has none."""
+    if not any(compiler.shadow(result) for result in op.results):
+        return None
+    shadowed = Shadowed(compiler, op)
+    if op.name in ARITHMETIC:
+        return _arithmetic(shadowed)
+    make = _moving if op.name in MOVING else _STEPS.get(op.name)
+    return make(shadowed) if make is not None else None
+
+
+def _arithmetic(at: Shadowed) -> Step:
+    element = element_of(at.op.results[0].type)
+    assert isinstance(element, DType)
+    function = _EXACT[at.op.name]
+    wraps = at.op.name not in ("or", "xor", "min", "max", "shr") and element.bits < WATCHED_BITS
+    if element.bits == WATCHED_BITS and not element.is_int_signed() and at.op.name in ("min", "max"):
+        return at.forget  # beyond what 64 bits with a sign hold
+
+    def arithmetic(frame: Frame) -> None:
+        if not wraps and not at.differs(frame):
+            at.forget(frame)
+            return
+        at.keep(frame, function(at.exact(frame, 0), at.exact(frame, len(at.ins) - 1), frame[at.results[0]]))
+
+    return arithmetic
+
+
+def _pointer(at: Shadowed) -> Step:
+    pointer = element_of(at.op.results[0].type)
+    assert isinstance(pointer, PointerType)
+    size, (out,) = pointer.element.bytes, at.outs
+
+    def moved(frame: Frame) -> None:
+        if not at.differs(frame):
+            frame[out] = None
+            return
+        lost = (at.exact(frame, 1) - plain(frame[at.ins[1]])) * size
+        total = np.asarray(lost + at.exact(frame, 0))
+        frame[out] = total if total.any() else None
+
+    return moved
+
+
+def _shared_pointer(at: Shadowed) -> Step:
+    """A pointer into a buffer: by how much its indices differ, each times the stride of its dimension."""
+    type_ = at.op.operands[0].type
+    assert isinstance(type_, BufferType)
+    strides = [type_.element.bytes * int(np.prod(type_.shape[axis + 1 :])) for axis in range(len(type_.shape))]
+    (out,) = at.outs
+
+    def indexed(frame: Frame) -> None:
+        if not at.differs(frame):
+            frame[out] = None
+            return
+        lost: Any = np.int64(0)
+        for number, stride in enumerate(strides, 1):
+            lost = lost + (at.exact(frame, number) - plain(frame[at.ins[number]])) * stride
+        frame[out] = np.asarray(lost) if np.any(lost) else None
+
+    return indexed
+
+
+def _choice(at: Shadowed) -> Step:
+    (out,) = at.outs
+
+    def chosen(frame: Frame) -> None:
+        differs = at.differs(frame)
+        frame[out] = np.where(frame[at.ins[0]], at.exact(frame, 1), at.exact(frame, 2)) if differs else None
+
+    return chosen
+
+
+def _conversion(at: Shadowed) -> Step:
+    if not keeps_number(at.op) and not (at.are_pointers[0] and is_pointer(at.op.results[0])):
+        return at.forget
+    (out,) = at.outs
+
+    def converted(frame: Frame) -> None:
+        frame[out] = at.kept(frame, 0)
+
+    return converted
+
+
+def _bits(at: Shadowed) -> Step:
+    """Pointers as integers, and back."""
+    to_pointer = is_pointer(at.op.results[0])
+    if at.are_pointers[0] == to_pointer:
+        return _conversion(at) if to_pointer else at.forget
+    (out,) = at.outs
+    sign = -1 if to_pointer else 1
+
+    def converted(frame: Frame) -> None:
+        kept, value = at.kept(frame, 0), plain(frame[at.ins[0]])
+        frame[out] = None if kept is None else sign * value + kept
+
+    return converted
+
+
+def _moving(at: Shadowed) -> Step:
+    meaning, (out,) = at.compiler.meanings[at.op.name], at.outs
+    moved = [is_followed(v) and bool(shadow) for v, shadow in zip(at.operands, at.shadows, strict=True)]
+    if at.op.name in ("concat", "insert"):
+        moved[:2] = True, True  # both hold elements of the result
+    elif at.op.name in ("gather", "extract_at"):
+        moved[1] = False
+
+    def rearranged(frame: Frame) -> None:
+        if not at.differs(frame):
+            frame[out] = None
+            return
+        values = [at.exact(frame, i) if is_moved else frame[at.ins[i]] for i, is_moved in enumerate(moved)]
+        frame[out] = np.asarray(meaning(frame[0], at.op, *values))
+
+    return rearranged
+
+
+# ---- reductions, scans, products ------------------------------------------------------------------------------------
+
+
+def _reduction(at: Shadowed) -> Step:
+    kind, axis = at.op.attrs["kind"], at.op.attrs["axis"]
+    if kind == "custom":
+        return _with_function(at, lambda combine, values: reduce_pairwise(combine, values, axis))
+    if kind not in (*FOLDS, "argmax", "argmin"):
+        return at.forget
+    function = _FOLDS[kind.removeprefix("arg")]
+
+    def reduced(frame: Frame) -> None:
+        if kind not in ("sum", "prod") and not at.differs(frame):
+            at.forget(frame)
+        else:
+            at.keep(frame, function.reduce(at.exact(frame, 0), axis=axis))
+
+    return reduced
+
+
+def _scan(at: Shadowed) -> Step:
+    kind, axis, reverse = at.op.attrs["kind"], at.op.attrs["axis"], bool(at.op.attrs.get("reverse"))
+    if kind == "custom":
+        return _with_function(at, lambda combine, values: scan_by_doubling(combine, values, axis, reverse))
+    if kind not in FOLDS:
+        return at.forget
+    function = _FOLDS[kind]
+
+    def scanned(frame: Frame) -> None:
+        values = at.exact(frame, 0)
+        found = function.accumulate(np.flip(values, axis) if reverse else values, axis=axis)
+        at.keep(frame, np.flip(found, axis) if reverse else found)
+
+    return scanned
+
+
+def _with_function(at: Shadowed, fold: Callable[[Any, Sequence[Any]], Sequence[Any]]) -> Step:
+    """A reduction or scan by a function of the user's, with shadows beside the values."""
+    combine = at.compiler.combine_with_shadows(at.op.regions[0])
+    count = len(at.ins)
+    followed = [is_followed(v) for v in at.operands]
+
+    def folded(frame: Frame) -> None:
+        values = [np.asarray(frame[slot]) for slot in at.ins]
+        exact = [at.exact(frame, i) if followed[i] else np.zeros(values[i].shape, np.int64) for i in range(count)]
+        results = fold(lambda pairs: combine(frame, pairs), (*values, *exact))
+        for number in range(count):
+            at.keep(frame, results[count + number], number)
+
+    return folded
+
+
+def _exclusive_sum(at: Shadowed) -> Step:
+    step = -1 if at.op.attrs.get("reverse") else 1
+
+    def summed(frame: Frame) -> None:
+        sums = np.add.accumulate(at.exact(frame, 0)[::step])
+        at.keep(frame, np.concatenate([np.zeros(1, np.int64), sums[:-1]])[::step])
+        at.keep(frame, sums[-1], 1)
+
+    return summed
+
+
+def _product(at: Shadowed) -> Step:
+    def multiplied(frame: Frame) -> None:
+        a, b, accumulator = (at.exact(frame, i) for i in range(3))
+        at.keep(frame, np.matmul(a, b) + accumulator)
+
+    return multiplied
+
+
+_STEPS: Mapping[str, Callable[[Shadowed], Step]] = {
+    "ptr_add": _pointer,
+    "local_ptr": _shared_pointer,
+    "remote": _conversion,
+    "select": _choice,
+    "cast": _conversion,
+    "bitcast": _bits,
+    "reduce": _reduction,
+    "scan": _scan,
+    "exclusive_sum": _exclusive_sum,
+    "dot": _product,
+}
+
+
+# ---- arithmetic without a width -------------------------------------------------------------------------------------
+
+
+def _shifted(a: Any, b: Any, result: Any) -> Any:
+    inside = (b >= 0) & (b < WATCHED_BITS)
     return np.where(inside, np.left_shift(a, np.where(inside, b, 0)), 0)
 
 
-_EXACT: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
+def _shifted_right(a: Any, b: Any, result: Any) -> Any:
+    return np.right_shift(a, np.where((b >= 0) & (b < WATCHED_BITS), b, WATCHED_BITS - 1))
+
+
+def _quotient(a: Any, b: Any, result: Any) -> Any:
+    """Truncating; for a divisor of 0, what was computed."""
+    magnitude = np.abs(a) // np.where(b == 0, 1, np.abs(b))
+    return np.where(b == 0, plain(result), np.where((a < 0) == (b < 0), magnitude, -magnitude))
+
+
+def _of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    return lambda a, b, result: function(a, b)
+
+
+_EXACT: Mapping[str, Callable[[Any, Any, Any], Any]] = {
+    "add": _of_two(np.add),
+    "sub": _of_two(np.subtract),
+    "mul": _of_two(np.multiply),
+    "or": _of_two(np.bitwise_or),
+    "xor": _of_two(np.bitwise_xor),
+    "min": _of_two(np.minimum),
+    "max": _of_two(np.maximum),
     "shl": _shifted,
+    "shr": _shifted_right,
+    "idiv": _quotient,
+    "math": lambda a, b, result: np.abs(a),
 }
+"""Of the first and the last operand, exact, and the result that was computed."""
+
+_FOLDS: Mapping[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+# ---- checks ---------------------------------------------------------------------------------------------------------
 
 
 def check_access(op: Op, frame: Frame, pointer: int, shadow: int, mask: int) -> None:
@@ -280,9 +382,31 @@ def check_access(op: Op, frame: Frame, pointer: int, shadow: int, mask: int) -> 
         now = region.element_of(word, element.element.bytes)
         name = region.name.removeprefix("argument ")
         what += f": {now + missing // element.element.bytes} became {now} elements from `{name}`"
-    raise OffsetOverflow(
-        what,
-        op.span,
-        facts=context.facts(),
-        help="compute the offset in 64 bits: tl.program_id(0).to(tl.int64), or x.to(tl.int64) before multiplying",
-    )
+    raise OffsetOverflow(what, op.span, facts=context.facts(), help=_HELP)
+
+
+def copy_check(compiler: Compiler, op: Op, reaches: Callable[[Frame], bool]) -> Iterator[Step]:
+    """What checks, before a tensor copy, that nothing which says where it goes wrapped; none where nothing may.
+
+    Args:
+        compiler: Gives slots.
+        op: The copy.
+        reaches: Whether the copy accesses memory, or all of it lies outside of the tensor.
+    """
+    doubtful = [v for v in offsets_of_copy(op) if compiler.shadow(v)]
+    if not doubtful:
+        return
+    slots = [(compiler.slot(v), compiler.shadow(v), is_pointer(v)) for v in doubtful]
+
+    def check(frame: Frame) -> None:
+        wrapped = next(((slot, shadow, is_base) for slot, shadow, is_base in slots if frame[shadow] is not None), None)
+        if wrapped is None or not reaches(frame):
+            return
+        slot, shadow, is_base = wrapped
+        what = "the base of the tensor" if is_base else "an offset or a stride"
+        said = f"copy: {what} wrapped in 32 bits before it reached the copy"
+        if not is_base:
+            said += f": {int(frame[shadow])} became {int(plain(frame[slot]))}"
+        raise OffsetOverflow(said, op.span, facts=frame[0].facts(), help=_HELP)
+
+    yield check

@@ -30,6 +30,8 @@ class Builder:
         named_barriers: How many named barriers there are so far.
         pipe_fields: Buffers of each pipe.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
+        has_assertions: Whether device assertions become operations.
+        checks_overflow: Whether integer arithmetic is asserted not to overflow.
     """
 
     def __init__(self, num_warps: int = 4, target: str = "sm_90a", language: str = DEFAULT_LEVEL) -> None:
@@ -37,6 +39,8 @@ class Builder:
         self.num_warps = num_warps
         self.target = target
         self.language = language
+        self.has_assertions = False
+        self.checks_overflow = False
         self.cluster_dims: tuple[int, int, int] | None = None
         self.cluster_span: Span | None = None
         self.cooperative = False
@@ -105,6 +109,15 @@ class Builder:
             yield
         finally:
             self.span = outer
+
+    @contextlib.contextmanager
+    def without_overflow_checks(self) -> Iterator[None]:
+        """Let integer arithmetic that is traced meanwhile overflow."""
+        outer, self.checks_overflow = self.checks_overflow, False
+        try:
+            yield
+        finally:
+            self.checks_overflow = outer
 
     @contextlib.contextmanager
     def active(self) -> Iterator[Builder]:

@@ -9,7 +9,7 @@ from tle2cuda.ir.types import DType, PointerType, TileType, element_of
 
 ELEMENTWISE = frozenset(
     """
-    add sub mul div idiv rem and or xor shl shr min max mulhi fma cmp select math libdevice philox asm cast bitcast
+    add sub mul div idiv rem and or xor shl shr min max mulhi fma cmp fits select math libdevice philox asm cast bitcast
     ptr_add hint
     """.split()
 )
@@ -25,7 +25,7 @@ CHOICES = frozenset("concat insert".split())
 """Operations each element of whose result is an element of one of the operands."""
 
 CHEAP = frozenset(
-    "add sub mul idiv rem and or xor shl shr min max cmp select cast bitcast ptr_add hint local_ptr remote".split()
+    "add sub mul idiv rem and or xor shl shr min max cmp fits select cast bitcast ptr_add hint local_ptr remote".split()
 )
 """Operations recomputed where their result is wanted rather than kept in registers, when their operands are."""
 

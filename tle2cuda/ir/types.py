@@ -205,8 +205,9 @@ F16 = DType._define("float16", "fp16", "float", 16, "__half")
 BF16 = DType._define("bfloat16", "bf16", "float", 16, "__nv_bfloat16")
 F32 = DType._define("float32", "fp32", "float", 32, "float")
 F64 = DType._define("float64", "fp64", "float", 64, "double")
-# Formats that NVIDIA GPUs have no instructions for: dtypes can be compared with them, and nothing else.
-F8E4B15 = DType._define("float8e4b15", "fp8e4b15", "float", 8, "")
+# Formats that NVIDIA GPUs have no instructions for. Software converts the first one, whose bytes lie in memory; with the
+# others dtypes can be compared, and that is all.
+F8E4B15 = DType._define("float8e4b15", "fp8e4b15", "float", 8, "unsigned char")
 F8E4B8 = DType._define("float8e4b8", "fp8e4b8", "float", 8, "")
 F8E5B16 = DType._define("float8e5b16", "fp8e5b16", "float", 8, "")
 FOREIGN_DTYPES = (F8E4B15, F8E4B8, F8E5B16)

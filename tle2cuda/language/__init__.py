@@ -165,7 +165,7 @@ slice = builtins.slice
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("standard", "target_info"):  # these use what is defined here, and are rarely asked for
+    if name in ("semantic", "standard", "target_info"):  # these use what is defined here, and are rarely asked for
         return importlib.import_module(f"tle2cuda.language.{name}")
     raise AttributeError(f"module 'tle2cuda.language' has no attribute {name!r}")
 

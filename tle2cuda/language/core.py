@@ -11,6 +11,7 @@ from tle2cuda.ops.aggregates import aggregate as _aggregate
 from tle2cuda.ops.core import block_type, builtin, constexpr, is_builtin, pointer_type, tensor
 from tle2cuda.ops.externs import extern, extern_elementwise
 from tle2cuda.ops.loops import range, static_range
+from tle2cuda.ops.shape import item
 
 CONSTEXPR_0 = constexpr(0)
 
@@ -32,10 +33,19 @@ def get_int_dtype(bitwidth: Any, signed: Any) -> dtype:
     return dtype(f"{'i' if has_sign else 'u'}{bits}")
 
 
+def must_use_result(x: Any, s: Any = True) -> Any:
+    """A function whose result Triton wants to be used; with a text, a decorator. Nothing is checked here."""
+    return (lambda function: function) if isinstance(x, str) else x
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"tl.core has no {name!r}")
     return getattr(importlib.import_module("tle2cuda.language"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *importlib.import_module("tle2cuda.language").__all__})
 
 
 __all__ = [
@@ -50,6 +60,8 @@ __all__ = [
     "extern_elementwise",
     "get_int_dtype",
     "is_builtin",
+    "item",
+    "must_use_result",
     "pointer_type",
     "range",
     "static_range",

@@ -79,6 +79,8 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
     suffix = _SCOPE_SUFFIX[scope] if pointer.space == "global" else ""
     state.include_for(dtype)
     function = _NAMES[kind] + suffix
+    if kind == "cas" and dtype.bits == 16:  # which CUDA has for the GPU only
+        function = state.helper("atomic_cas_short_system") if suffix == "_system" else _NAMES[kind]
     deps = address.deps.union(*(v.deps for v in values))
     if dtype in _NATIVE[kind]:
         return C(f"{function}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
@@ -87,6 +89,9 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
         return C(_cast_call(state, function, dtype, other, address, values), PRIMARY, deps)
     if kind in ("min", "max") and dtype in (F32, F64):
         name = state.helper(f"atomic_{kind}_{'float' if dtype is F32 else 'double'}")
+        return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
+    if kind == "xchg" and dtype is U16:
+        name = state.helper("atomic_exchange_short" + ("_system" if scope == "sys" and suffix else ""))
         return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
     raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
 

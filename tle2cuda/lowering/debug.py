@@ -137,27 +137,17 @@ def over_registers(state: State, ev: Evaluator, body: Callable[[], None]) -> Non
 
 
 def emit_assert(state: State, op: Op) -> None:
-    """A failed assertion prints its message and traps; the host sees a launch failure."""
+    """A failed assertion of scalars prints its message and traps; those of tiles are in loops over their elements."""
     state.comment(op.span)
-    condition = op.operands[0]
-    mask = op.operands[1] if len(op.operands) > 1 else None
+    condition, *mask = (scalar_text(state, value) for value in op.operands)
+    write_assertion(state, state.block, op, condition, *mask)
+
+
+def write_assertion(state: State, block: Block, op: Op, condition: C, mask: C | None = None) -> None:
+    """The check of one value: the host sees a launch failure."""
+    test = negate(condition)
+    if mask is not None:
+        test = binary("&&", AND, mask, test)
     state.helper("assertion_failed")
-
-    def failed(test: C) -> AssertView:
-        return AssertView(test.text, c_text(op.attrs.get("message", "")), op.span.file_name, op.span.line)
-
-    if not is_tile(condition):
-        test = negate(scalar_text(state, condition))
-        if mask is not None:
-            test = binary("&&", AND, scalar_text(state, mask), test)
-        write(state.block, TEMPLATE, "assertion", failed(test), op.span)
-        return
-    ev = Evaluator(state, state.layout(condition), 1)
-
-    def body() -> None:
-        test = negate(ev.c(condition))
-        if mask is not None:
-            test = binary("&&", AND, ev.c(mask), test)
-        write(ev.run_block, TEMPLATE, "assertion", failed(test), op.span)
-
-    over_registers(state, ev, body)
+    view = AssertView(test.text, c_text(op.attrs.get("message", "")), op.span.file_name, op.span.line)
+    write(block, TEMPLATE, "assertion", view, op.span)

@@ -16,6 +16,7 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, C, Expr, K, all_of, ternary
+from tle2cuda.lowering.debug import write_assertion
 from tle2cuda.lowering.evaluate import Evaluator, linear_index
 from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import (
@@ -284,6 +285,10 @@ class FusedLoop:
             arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
             expr = elementwise(self.state, op, arguments, self.ev.text)
             self._define(op.results[0], self.ev.text(expr), op)
+        elif op.name == "assert":
+            values = [self.ev.c(v) for v in op.operands]
+            self.state.comment(op.span, self.here)
+            write_assertion(self.state, self.here, op, *values)
         elif op.name in CHOICES:
             self._define(op.results[0], self.ev.chosen(op, self.ev.grid, k_zero=False), op)
         else:

@@ -11,6 +11,7 @@ from tle2cuda.lowering.state import State
 
 _NOUNS: Mapping[str, str] = {
     "cmp": "flag",
+    "fits": "fits",
     "add": "sum",
     "fma": "sum",
     "sub": "difference",

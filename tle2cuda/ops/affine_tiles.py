@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
-from tle2cuda.ir.types import BOOL, I8, I32, I64, DType, PointerType
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.ir.types import BOOL, F8E4B15, I8, I32, I64, DType, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.core import constant, dtype_from_ir, emit_value, fact, stretch, tensor, to_tensor, unwrap
 
@@ -50,6 +50,12 @@ def base_pointer(base: Any, what: str) -> tensor:
         )
     element = value.element
     assert isinstance(element, PointerType)
+    if element.element is F8E4B15:
+        raise DTypeMismatch(
+            f"{what}: elements of float8e4b15 go through plain pointers",
+            facts=(fact("base", value),),
+            help="use a tile of pointers with tl.load and tl.store",
+        )
     if element.element is BOOL:
         return core.cast(value, dtype_from_ir(PointerType(I8, element.space)))
     return value

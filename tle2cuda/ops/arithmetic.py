@@ -38,6 +38,7 @@ from tle2cuda.ops.numerics import (
     multiply_high,
     widen,
 )
+from tle2cuda.ops.overflow import check_overflow
 
 
 class PropagateNan(Enum):
@@ -96,6 +97,7 @@ def add_operator(left: Any, right: Any) -> tensor:
     a, b = binary_operands(left, right, "`+`")
     if a.element is BOOL:
         return emit_value("xor", (a, b), BOOL, a.dims)  # modulo 2
+    check_overflow("add", a, b)
     return emit_binary("add", a, b)
 
 
@@ -109,6 +111,7 @@ def sub_operator(left: Any, right: Any) -> tensor:
     a, b = binary_operands(left, right, "`-`")
     if a.element is BOOL:
         return emit_value("xor", (a, b), BOOL, a.dims)
+    check_overflow("sub", a, b)
     return emit_binary("sub", a, b)
 
 
@@ -118,6 +121,7 @@ def mul_operator(left: Any, right: Any) -> tensor:
     a, b = binary_operands(left, right, "`*`")
     if a.element is BOOL:
         return emit_value("and", (a, b), BOOL, a.dims)
+    check_overflow("mul", a, b)
     return emit_binary("mul", a, b)
 
 
@@ -127,7 +131,9 @@ def negate(x: Any) -> tensor:
     value = numeric(x, "unary `-`")
     if value.element is BOOL:
         return value
-    return emit_binary("sub", constant(0, core.dtype_of(value), value.dims), value)
+    zero = constant(0, core.dtype_of(value), value.dims)
+    check_overflow("sub", zero, value)
+    return emit_binary("sub", zero, value)
 
 
 @core.operator("pow")
@@ -471,11 +477,15 @@ def umulhi(x: Any, y: Any) -> tensor:
 def _plain_operator(name: str, operation: Callable[[Any, Any], tensor]) -> Callable[..., tensor]:
     @builtin
     def function(x: Any, y: Any, sanitize_overflow: Any = True) -> tensor:
-        core.static_bool(sanitize_overflow, f"tl.{name}: sanitize_overflow")
-        return operation(x, y)
+        if core.static_bool(sanitize_overflow, f"tl.{name}: sanitize_overflow"):
+            return operation(x, y)
+        with builder.current().without_overflow_checks():
+            return operation(x, y)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The operator as a function, ``tl.{name}(x, y)``; `sanitize_overflow` has no effect."
+    function.__doc__ = (
+        f"The operator as a function, ``tl.{name}(x, y)``; without `sanitize_overflow`, debug builds let it overflow."
+    )
     return function
 
 

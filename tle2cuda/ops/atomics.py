@@ -80,6 +80,13 @@ def update(kind: str, address: tensor, value: tensor, mask: tensor, what: str) -
         _emit_rmw(kind, address, value, mask, attrs)
 
 
+def exchange(address: tensor, value: tensor, mask: Any, sem: str, scope: Any, what: str) -> tensor:
+    """`atomic_xchg` of unsigned words of any width from 16 bits on, the value and the pointers already converted."""
+    condition = optional_mask(mask)
+    enabled = None if condition is None else mask_operand(condition, address.dims, what)
+    return _emit_rmw("xchg", address, value, enabled, _ordering(sem, scope, address, what))
+
+
 def _emit_rmw(kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]) -> tensor:
     operands = (address, value) if mask is None else (address, value, mask)
     return emit_value(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tle2cuda.errors import DTypeMismatch
-from tle2cuda.ir.types import F8E4B15, F16, I32, U8, U16, DType
+from tle2cuda.errors import DTypeMismatch, InvalidArgument
+from tle2cuda.ir.types import F8E4B15, F16, F32, I32, U8, U16, DType, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.core import block_type, builtin, constant, emit_value, resolve_dtype, tensor
 
@@ -81,7 +81,9 @@ def converted(value: float8e4b15_tensor, dtype: Any, bitcast: bool) -> Any:
 
 
 def from_value(value: tensor, bitcast: bool) -> float8e4b15_tensor:
-    """A value as float8e4b15: rounded to float16, then to nearest, halves away from zero; saturates at 1.875.
+    """A value as float8e4b15: to float16 (of float32 the bits that it keeps), then to nearest, halves away from zero.
+
+    It saturates at 1.875.
 
     Raises:
         DTypeMismatch: Pointers, or a bitcast of another width.
@@ -93,7 +95,9 @@ def from_value(value: tensor, bitcast: bool) -> float8e4b15_tensor:
     if bitcast:
         bits = value if value.element is U8 else emit_value("bitcast", (value,), U8, value.dims)
         return float8e4b15_tensor(bits)
-    half = emit_value("bitcast", (core.cast(value, F16),), U16, value.dims)
+    # Triton takes float32 to float16 by cutting off, before it rounds.
+    narrow = core.cast(value, F16, "rtz") if value.element is F32 else core.cast(value, F16)
+    half = emit_value("bitcast", (narrow,), U16, value.dims)
     wide = core.cast(half, I32)
     dims = wide.dims
 
@@ -109,4 +113,85 @@ def from_value(value: tensor, bitcast: bool) -> float8e4b15_tensor:
     return float8e4b15_tensor(core.cast(step("or", sign, rounded), U8))
 
 
-__all__ = ["converted", "float8e4b15_tensor", "from_value"]
+# -- pointers to such numbers -----------------------------------------------------------------------------------------
+
+
+def to_bytes(pointer: tensor) -> tensor:
+    """Pointers to float8e4b15 as pointers to the bytes."""
+    assert isinstance(pointer.element, PointerType)
+    target = core.dtype_from_ir(PointerType(U8, pointer.element.space))
+    return core.cast(pointer, target)
+
+
+def bytes_of(value: Any) -> tensor:
+    """The bytes of a float8e4b15, or of what becomes one."""
+    return value.bits if isinstance(value, float8e4b15_tensor) else from_value(core.to_tensor(value), False).bits
+
+
+# -- functions of `tl.extra.cuda` -------------------------------------------------------------------------------------
+
+
+def _convert(arg: Any, dst_ty: Any, fp_downcast_rounding: Any, what: str) -> Any:
+    value = arg if isinstance(arg, float8e4b15_tensor) else core.to_tensor(arg)
+    target = core.unwrap(dst_ty)
+    if isinstance(value, float8e4b15_tensor):
+        if target not in (F16, F32):
+            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {target}")
+        return converted(value, target, False)
+    if value.is_pointer or value.element not in (F16, F32):
+        raise DTypeMismatch(
+            f"{what} takes float16, float32 or float8e4b15, got {core.describe_type(value)}",
+            facts=(core.fact("arg", value),),
+        )
+    if core.static_value(fp_downcast_rounding, f"{what}: fp_downcast_rounding") not in (None, "rtne"):
+        raise InvalidArgument(f"{what}: fp_downcast_rounding must be 'rtne'")
+    return from_value(value, False)
+
+
+@builtin
+def convert_custom_float8_sm70(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
+    """float8e4b15 as float16 or float32, and these as float8e4b15: what `tl.cast` does.
+
+    Args:
+        arg: Tile or scalar of float8e4b15, float16 or float32.
+        dst_ty: float16 or float32 for a float8e4b15; others become float8e4b15 whatever it says.
+        fp_downcast_rounding: ``"rtne"`` or None.
+
+    Raises:
+        DTypeMismatch: Other dtypes.
+        InvalidArgument: Another rounding.
+
+    Example:
+        ``half = tl.extra.cuda.convert_custom_float8_sm70(x, tl.float16)``
+    """
+    return _convert(arg, dst_ty, fp_downcast_rounding, "tl.extra.cuda.convert_custom_float8_sm70")
+
+
+@builtin
+def convert_custom_float8_sm80(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
+    """As `convert_custom_float8_sm70`: the two differ in instructions, not in values.
+
+    Args:
+        arg: Tile or scalar of float8e4b15, float16 or float32.
+        dst_ty: float16 or float32 for a float8e4b15; others become float8e4b15 whatever it says.
+        fp_downcast_rounding: ``"rtne"`` or None.
+
+    Raises:
+        DTypeMismatch: Other dtypes.
+        InvalidArgument: Another rounding.
+
+    Example:
+        ``half = tl.extra.cuda.convert_custom_float8_sm80(x, tl.float16)``
+    """
+    return _convert(arg, dst_ty, fp_downcast_rounding, "tl.extra.cuda.convert_custom_float8_sm80")
+
+
+__all__ = [
+    "bytes_of",
+    "convert_custom_float8_sm70",
+    "convert_custom_float8_sm80",
+    "converted",
+    "float8e4b15_tensor",
+    "from_value",
+    "to_bytes",
+]

@@ -65,7 +65,9 @@ def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
 
 @builtin
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
-    """Stops the kernel when `cond` is false for an element; emitted in debug builds only.
+    """Stops the kernel when `cond` is false for an element. Compiled in with ``debug=True`` only.
+
+    The interpreter and eager mode check it always.
 
     Args:
         cond: Bool or integer tile or scalar.
@@ -82,6 +84,8 @@ def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:
     condition = core.numeric(cond, "tl.device_assert")
     if not core.dtype_of(condition).is_int():
         raise DTypeMismatch(f"tl.device_assert takes bool, got {core.describe_type(condition)}")
+    if not builder.current().has_assertions:
+        return
     operands = [core.cast(condition, BOOL)]
     if unwrap(mask) is not None:
         operands.append(mask_operand(mask, condition.dims, "tl.device_assert"))

@@ -10,7 +10,7 @@ import numpy as np
 from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BufferType, DType
+from tle2cuda.ir.types import F8E4B15, BufferType, DType
 from tle2cuda.ops import core
 from tle2cuda.ops.affine_tiles import PADDINGS, padding_value, pointee
 from tle2cuda.ops.block_pointers import block_pointer, check_stored, checked_axes
@@ -31,6 +31,7 @@ from tle2cuda.ops.core import (
     to_tensor,
     unwrap,
 )
+from tle2cuda.ops.custom_float8 import bytes_of, float8e4b15_tensor, to_bytes
 from tle2cuda.ops.histogram import mask_operand
 
 LOAD_CACHE_MODIFIERS = ("", ".ca", ".cg", ".cs", ".cv")
@@ -228,6 +229,11 @@ def load_as(
         return _load_tile(tile, checked_axes(boundary_check, len(tile.offsets), what), padding, all_attrs)
     refuse_block_pointer_options(boundary_check, padding_option, what)
     address = pointer_operand(pointer, what)
+    if pointee(address) is F8E4B15:
+        filled = None if unwrap(other) is None else bytes_of(other)
+        options = ((), "", cache_modifier, eviction_policy, volatile)
+        loaded: Any = float8e4b15_tensor(load_as(to_bytes(address), mask, filled, *options, attrs))
+        return loaded  # type: ignore[no-any-return]  # it converts to a tensor, and does nothing else
     if unwrap(mask) is None and unwrap(other) is not None:
         raise InvalidArgument(f"{what}: other is given without mask", help="give mask= too, or leave other out")
     operands = [address]
@@ -303,6 +309,8 @@ def store(
         return
     refuse_block_pointer_options(boundary_check, "", what)
     address = pointer_operand(pointer, what)
+    if pointee(address) is F8E4B15:
+        address, value = to_bytes(address), bytes_of(value)
     operands = [address, value_operand(value, pointee(address), address.dims, "value", what)]
     condition = optional_mask(mask)
     if condition is not None:

@@ -13,7 +13,7 @@ from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.types import BOOL, I64, DType, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.affine_tiles import pointee
-from tle2cuda.ops.atomics import atomic_cas, atomic_or, atomic_xchg
+from tle2cuda.ops.atomics import atomic_cas, atomic_or, exchange
 from tle2cuda.ops.core import (
     builtin,
     dtype_from_ir,
@@ -198,14 +198,14 @@ def atomic_store(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scop
     """Stores to memory that other programs read meanwhile, each element once, a scalar once per CTA.
 
     Args:
-        pointer: Pointer, or tile of pointers, to elements of 32 or 64 bits.
+        pointer: Pointer, or tile of pointers, to elements of 16, 32 or 64 bits.
         val: Converted to the pointee dtype and broadcast to the pointer's shape.
         mask: bool, broadcast to the pointer's shape. Masked-off elements are not touched.
         sem: ``"release"`` (default) or ``"relaxed"``.
         scope: ``"cta"``, ``"gpu"`` (default) or ``"sys"``.
 
     Raises:
-        NotSupported: By the rules of Triton 3.6, and for 16 bits.
+        NotSupported: By the rules of Triton 3.6.
         InvalidType: `pointer` is no pointer.
         DTypeMismatch: Elements of another width, or a mask that is not bool.
         ShapeMismatch: `val` or `mask` does not fit the pointer's shape.
@@ -218,11 +218,9 @@ def atomic_store(pointer: Any, val: Any, mask: Any = None, sem: Any = None, scop
     only_in_3_9(what)
     order = _order(sem, ("release", "relaxed"), what)
     address, words, dtype = _as_integers(pointer, what)
-    if words.bits == 16:
-        raise NotSupported(f"{what}: 16-bit elements", help="use 32-bit elements")
     value = value_operand(val, dtype, address.dims, "val", what)
     bits = value if dtype is words else emit_value("bitcast", (value,), words, value.dims)
-    atomic_xchg(address, bits, mask=mask, sem=order, scope=scope)
+    exchange(address, bits, mask, order, scope, what)
 
 
 @builtin

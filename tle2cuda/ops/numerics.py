@@ -17,6 +17,7 @@ from tle2cuda.errors import ToolchainError
 from tle2cuda.ir.types import (
     BF16,
     BOOL,
+    F8E4B15,
     F8E4NV,
     F8E5,
     F16,
@@ -36,6 +37,7 @@ from tle2cuda.ir.types import (
 Array = NDArray[Any]
 
 _PLAIN = {
+    F8E4B15: np.uint8,  # the bytes, which is all that memory of it is
     BOOL: np.bool_,
     I8: np.int8,
     I16: np.int16,

@@ -10,7 +10,7 @@ import numpy as np
 from tle2cuda.errors import DTypeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op, Region
-from tle2cuda.ir.types import BF16, BOOL, F32, I32, U32, DType, dtype_of, with_shape
+from tle2cuda.ir.types import BF16, BOOL, F32, I32, I64, U32, DType, dtype_of, with_shape
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import fdiv, sub_operator
 from tle2cuda.ops.combine import accumulate_along, combine_region, known_kind, reduce_pairwise, tile_operands
@@ -28,6 +28,7 @@ from tle2cuda.ops.core import (
     unwrap,
 )
 from tle2cuda.ops.math import exp
+from tle2cuda.ops.overflow import check_total, is_checked
 from tle2cuda.ops.shape import reshape
 
 
@@ -116,7 +117,11 @@ def sum(input: Any, axis: Any = None, keep_dims: Any = False, dtype: Any = None)
     wanted = sum_dtype(own) if unwrap(dtype) is None else resolve_scalar_dtype(dtype, "tl.sum")
     if wanted.is_fp8():
         return core.cast(sum(x, axis, keep_dims, F32), wanted)
-    return emit_reduce((core.cast(x, wanted),), axis, "sum", "tl.sum", keep_dims=keep_dims)[0]
+    summands = core.cast(x, wanted)
+    if is_checked(wanted):
+        wide = emit_reduce((core.cast(summands, I64),), axis, "sum", "tl.sum", keep_dims=keep_dims)[0]
+        check_total(wide, wanted, "add")
+    return emit_reduce((summands,), axis, "sum", "tl.sum", keep_dims=keep_dims)[0]
 
 
 def _extremum(

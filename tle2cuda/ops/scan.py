@@ -9,7 +9,7 @@ import numpy as np
 from tle2cuda.errors import InvalidArgument, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op, Region
-from tle2cuda.ir.types import BF16, BOOL, F32, I32, DType, dtype_of
+from tle2cuda.ir.types import BF16, BOOL, F32, I32, I64, DType, dtype_of
 from tle2cuda.ops import core
 from tle2cuda.ops.combine import accumulate_along, combine_region, known_kind, scan_by_doubling, tile_operands
 from tle2cuda.ops.core import (
@@ -25,6 +25,7 @@ from tle2cuda.ops.core import (
     unwrap,
 )
 from tle2cuda.ops.numerics import as_values, widen
+from tle2cuda.ops.overflow import check_total, is_checked
 from tle2cuda.ops.reduction import sum_dtype
 
 
@@ -77,7 +78,16 @@ def cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -
     wanted = _scan_dtype(own) if unwrap(dtype) is None else resolve_scalar_dtype(dtype, "tl.cumsum")
     if wanted.is_fp8():
         return core.cast(cumsum(x, axis, reverse, F32), wanted)
-    return _emit_scan((core.cast(x, wanted),), axis, "sum", reverse, "tl.cumsum")[0]
+    return _checked_scan(core.cast(x, wanted), axis, "sum", reverse, "tl.cumsum")
+
+
+def _checked_scan(x: tensor, axis: Any, kind: str, reverse: Any, what: str) -> tensor:
+    """A scan of one tile; in debug builds every prefix of integers is asserted to fit."""
+    dtype = core.dtype_of(x)
+    if is_checked(dtype):
+        wide = _emit_scan((core.cast(x, I64),), axis, kind, reverse, what)[0]
+        check_total(wide, dtype, "add" if kind == "sum" else "mul")
+    return _emit_scan((x,), axis, kind, reverse, what)[0]
 
 
 @builtin
@@ -105,7 +115,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> tensor:
         x = core.cast(x, F32)
     elif dtype is BOOL:
         x = core.cast(x, I32)
-    return _emit_scan((x,), axis, "prod", reverse, "tl.cumprod")[0]
+    return _checked_scan(x, axis, "prod", reverse, "tl.cumprod")
 
 
 @builtin

@@ -58,17 +58,33 @@ def _simplified(kernel: Kernel) -> Kernel:
 
 
 class _Decide(Rewriter):
-    """Makes comparisons constants where the ranges of their operands decide them."""
+    """Makes comparisons, and checks of overflow, constants where the ranges of their operands decide them.
+
+    What has been asserted is not asserted again.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.info = axis_info(kernel)
         self.promised = _promised(kernel)
+        self.asserted: set[Value] = set()
+
+    def region(self, region: Region) -> Region:
+        """Rewrite a region; what is asserted inside does not hold behind it."""
+        outer = set(self.asserted)
+        result = super().region(region)
+        self.asserted = outer
+        return result
 
     def visit(self, op: Op) -> None:
+        known = self.info.get(op.results[0]) if op.name in ("cmp", "fits") else None
+        if op.name == "assert" and op.operands[0] in self.asserted:
+            return
+        if op.name == "assert" and len(op.operands) == 1:
+            self.asserted.add(op.operands[0])
         if op in self.promised:  # which ranges are drawn from: the next pass wants to know it as well
             self.copy(op)
-        elif op.name == "cmp" and (known := self.info.get(op.results[0])) is not None and known.constant is not None:
+        elif known is not None and known.constant is not None:
             self.emit(replace(constant_op(bool(known.constant), op.results[0].type, op), results=op.results))
         else:
             self.copy(op)

@@ -90,6 +90,8 @@ class _Fuse:
     def _is_member(self, op: Op) -> bool:
         if op.name in _MEMORY:
             return is_tile(op.operands[0]) and not op.attrs.get("num_scratch")
+        if op.name == "assert":
+            return is_tile(op.operands[0])
         return (op.name in ELEMENTWISE or op.name in CHOICES) and is_tile(op.results[0])
 
     def _may_precede(self, op: Op, group: _Group) -> bool:

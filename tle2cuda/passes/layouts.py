@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.shared_operands import SharedOperands
 from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import I32, BufferType, TileType
 from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
@@ -20,6 +21,7 @@ from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
 from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
+from tle2cuda.passes.repeats import Repeats
 from tle2cuda.passes.warp_count import with_useful_warps
 
 Place = Layout | tuple[SharedLayout, int] | None
@@ -52,7 +54,9 @@ class _Assign:
         self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
+        self.shared_operands = SharedOperands(kernel)
         self.uses = uses_of(kernel.body)
+        self.repeats: Repeats = Repeats(kernel, self.definitions, self.lazy, None if outer is None else outer.repeats)
         self.scopes: list[dict[tuple[Value, Place], Value]] = []
         self.outputs: list[list[Op]] = []
         self.in_loop: list[bool] = []  # for each open region, whether it is the body of a loop
@@ -149,8 +153,11 @@ class _Assign:
             new = self._clone(self.definitions[old], layout)
         else:
             new = self.now(old)
-            if new.type.layout == layout:  # type: ignore[union-attr]
+            own = new.type.layout  # type: ignore[union-attr]
+            if own == layout:
                 return new
+            if own is not None and self.repeats.worthwhile(old, own, layout):
+                return self._clone(self.definitions[old], layout)
             type_ = replace(new.type, layout=layout)  # type: ignore[type-var]
             op = make_op("convert_layout", (new,), (type_,), span=old.span, names=(old.name,))
             level = self._in_front_of_loops(new)
@@ -180,8 +187,8 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
-        if op.name in ("idiv", "rem"):
-            level = max(level, self.depth.get(old, 0))  # the divisor may be zero where this is not executed
+        if op.name in ("idiv", "rem", "load"):  # where this is not executed, the divisor may be zero, or the place outside
+            level = max(level, self.depth.get(old if old in self.lazy else self.now(old), 0))
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result
 
@@ -546,6 +553,10 @@ class _Assign:
 
     def visit_warp_specialize(self, op: Op) -> None:
         """Region 0 belongs to the code around it; each worker is laid out by itself, for its own warps."""
+        if op.attrs.get(DIVIDES):
+            regions = (self._worker(r, warps) for r, warps in zip(op.regions, op.attrs["warps"], strict=True))
+            self.rebuild_each(op, (), (), tuple(regions))
+            return
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         first = self.region(op.regions[0], (), layouts)
         workers = (self._worker(r, warps) for r, warps in zip(op.regions[1:], op.attrs["warps"][1:], strict=True))

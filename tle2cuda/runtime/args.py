@@ -19,7 +19,7 @@ from keyword import iskeyword
 from typing import Any
 
 from tle2cuda.errors import ArgumentError, InvalidArgument
-from tle2cuda.runtime.contract import ArgSpec
+from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
 from tle2cuda.runtime.signature import DescriptorArgument, Parameter, Specialization, TupleArgument, unwrap_constexpr
@@ -58,7 +58,7 @@ def array_dtype(name: str) -> str:
         ArgumentError: Kernels have no such element type.
     """
     short = _ARRAY_DTYPES.get(name.removeprefix("torch."))
-    if short is None and name in _ARRAY_DTYPES.values():
+    if short is None and name in DTYPE_BYTES:
         return name
     if short is None:
         raise ArgumentError(
@@ -154,7 +154,8 @@ def _describe_reinterpreted(wrapper: Any) -> Description:
     if device == HOST:
         import numpy as np
 
-        name = next(name for name, short in _ARRAY_DTYPES.items() if short == dtype)
+        # NumPy has no dtype for what software converts: its bytes are passed.
+        name = next((name for name, short in _ARRAY_DTYPES.items() if short == dtype), "uint8")
         try:
             value = value.view(np.dtype(name))
         except TypeError:

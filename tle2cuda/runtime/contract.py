@@ -37,6 +37,7 @@ DTYPE_BYTES: dict[str, int] = {
     "fp64": 8,
     "fp8e4nv": 1,
     "fp8e5": 1,
+    "fp8e4b15": 1,
 }
 """Names of element types in signatures and contracts, with their sizes in bytes."""
 

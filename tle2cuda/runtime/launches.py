@@ -188,22 +188,34 @@ class HostLaunch:
             return device  # nothing is compiled
         if device == "interpreter":
             if self.traced is None:
-                self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._options())
+                self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
                 self.settings.check_mesh(self.kernel.fn.__name__, self.traced.cluster_dims, self.traced.cooperative)
         elif self.emulation is None:
-            from tle2cuda.emulator.api import Program
-
-            self.emulation = Program(self._emit())
+            self.emulation = self._program().build()
         return device
+
+    def _program(self) -> Any:
+        """The emitted kernel for the emulator, which compiles it when it is first run."""
+        from tle2cuda.emulator.api import Program
+
+        return Program(self._emit())
 
     def _options(self) -> dict[str, Any]:
         settings = self.settings
         return {
             "num_warps": settings.num_warps,
+            "num_stages": settings.num_stages,
             "arch": DEFAULT_TARGET,
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
+            "debug": settings.debug,
+            "sanitize_overflow": settings.sanitize_overflow,
         }
+
+    def _interpreted_options(self) -> dict[str, Any]:
+        """The same for the interpreter, where device assertions hold always, and overflow is checked when asked for."""
+        settings = self.settings
+        return {**self._options(), "debug": True, "sanitize_overflow": settings.debug and settings.sanitize_overflow}
 
     def _emit(self) -> EmittedKernel:
         emitted = emit_specialized(self.kernel, self.bound.specialization, **self._options())
@@ -220,7 +232,15 @@ class HostLaunch:
         return None if chosen_device() == "eager" else self
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
-        device = self.prepare()
+        device = host_device()
+        if device == "emulator":
+            from tle2cuda.emulator import emulate_in_place
+
+            if self.emulation is None:
+                self.emulation = self._program()
+            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            return self
+        self.prepare()
         if device == "eager":
             from tle2cuda import eager
 
@@ -228,12 +248,8 @@ class HostLaunch:
             values = self.pick(values)
             language = self.kernel.language or default_level()
             specialization, cluster = self.bound.specialization, settings.cluster_dims
-            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language)
-            return self
-        if device == "emulator":
-            from tle2cuda.emulator import emulate_in_place
-
-            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            checks_overflow = settings.debug and settings.sanitize_overflow
+            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language, checks_overflow)
             return self
         from tle2cuda import interpreter
 

@@ -113,7 +113,7 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     """Lets kernels see a tensor's elements as another dtype of the same width.
 
     Args:
-        tensor: A tensor, or what this function returned.
+        tensor: A tensor or array, or what this function returned.
         dtype: A dtype of the language.
 
     Raises:
@@ -122,6 +122,6 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
     from tle2cuda.errors import ArgumentError
 
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
-    if not hasattr(base, "data_ptr"):
+    if not any(hasattr(base, name) for name in ("data_ptr", "__array_interface__", "__cuda_array_interface__")):
         raise ArgumentError(f"triton.reinterpret takes a tensor, got {type(tensor).__name__}")
     return base if dtype == getattr(base, "dtype", None) else TensorWrapper(base, dtype)

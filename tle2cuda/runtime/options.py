@@ -2,28 +2,56 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tle2cuda.errors import InvalidArgument
 from tle2cuda.runtime.contract import Dim3
-from tle2cuda.targets import MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
 
 MAX_WARPS = MAX_THREADS_PER_CTA // WARP_THREADS
 MAX_CTAS_OF_PROGRAM = 16
 
 OPTION_DEFAULTS: Mapping[str, Any] = {
     "num_warps": 4,
-    "num_stages": 3,
+    "num_stages": DEFAULT_STAGES,
     "num_ctas": 1,
     "cluster_dims": None,
     "launch_cooperative_grid": False,
     "launch_pdl": False,
     "enable_fp_fusion": True,
     "maxnreg": None,
-    "debug": False,
-    "sanitize_overflow": False,
+    "debug": None,
+    "sanitize_overflow": True,
 }
+
+DEBUG_VARIABLE = "TLE2CUDA_DEBUG"
+_DEBUG_VARIABLES = (DEBUG_VARIABLE, "TRITON_DEBUG")
+
+
+class DebugSetting:
+    """Whether kernels that do not say are compiled for debugging: what a script set, else the environment."""
+
+    chosen: bool | None = None
+
+    @classmethod
+    def default(cls) -> bool:
+        """The setting."""
+        if cls.chosen is not None:
+            return cls.chosen
+        return any(os.environ.get(name, "").lower() in ("1", "true", "on", "yes", "y") for name in _DEBUG_VARIABLES)
+
+
+def wants_debug(kernel: Any, asked: Any = None) -> bool:
+    """Whether device assertions are compiled in: the launch asks for it, or the jit object, or the environment.
+
+    Args:
+        kernel: A jit object, or a plain function.
+        asked: What the launch says; None leaves it to the jit object.
+    """
+    own = getattr(kernel, "debug", None) if asked is None else asked
+    return bool(own) or DebugSetting.default()
 
 
 def check_num_warps(num_warps: Any) -> int:
@@ -37,6 +65,19 @@ def check_num_warps(num_warps: Any) -> int:
     raise InvalidArgument(f"num_warps must be a power of two from 1 to {MAX_WARPS}, got {num_warps!r}")
 
 
+def check_num_stages(num_stages: Any) -> int:
+    """A number of stages: 1 or more; None stands for the default.
+
+    Raises:
+        InvalidArgument: It is not.
+    """
+    if num_stages is None:
+        return DEFAULT_STAGES
+    if isinstance(num_stages, int) and not isinstance(num_stages, bool) and num_stages >= 0:
+        return max(1, num_stages)
+    raise InvalidArgument(f"num_stages must be a positive int, got {num_stages!r}")
+
+
 class LaunchOptions:
     """Launch options, checked.
 
@@ -44,11 +85,26 @@ class LaunchOptions:
         kernel: Name for messages.
         options: What the launch gave.
         arch: Target architecture.
+        debug: Whether device assertions are compiled in when the launch does not say.
+
+    Attributes:
+        debug: Whether device assertions are compiled in.
+        sanitize_overflow: Whether integer arithmetic is asserted not to overflow, when they are.
     """
 
-    def __init__(self, kernel: str, options: Sequence[tuple[str, Any]] | Mapping[str, Any], arch: str) -> None:
+    def __init__(
+        self,
+        kernel: str,
+        options: Sequence[tuple[str, Any]] | Mapping[str, Any],
+        arch: str,
+        debug: bool | None = None,
+    ) -> None:
         values = {**OPTION_DEFAULTS, **dict(options)}
+        asked = values["debug"]
+        self.debug = bool(debug if asked is None else asked) or DebugSetting.default()
+        self.sanitize_overflow = bool(values["sanitize_overflow"])
         self.num_warps = check_num_warps(values["num_warps"])
+        self.num_stages = check_num_stages(values["num_stages"])
         self.cooperative = bool(values["launch_cooperative_grid"])
         self.programmatic = bool(values["launch_pdl"])
         self.fuse_multiply_add = bool(values["enable_fp_fusion"])

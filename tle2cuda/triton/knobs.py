@@ -1,7 +1,7 @@
 """`triton.knobs`: settings that packages read and set.
 
-Those with a meaning here are `autotuning`, `cache.dir` and the hooks of `runtime`; the others keep what they are set
-to, since packages set them for Triton's own compiler.
+Those with a meaning here are `autotuning`, `cache.dir`, `runtime.debug` and the hooks of `runtime`; the others keep what
+they are set to, since packages set them for Triton's own compiler.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 from tle2cuda.runtime.cache import default_cache_dir
 from tle2cuda.runtime.hooks import HOOKS, HookChain
+from tle2cuda.runtime.options import DebugSetting
 
 
 class Knobs:
     """Settings of one part; read as attributes."""
 
     def __init__(self, **defaults: Any) -> None:
-        self.__dict__.update(defaults)
+        self.__dict__.update(defaults)  # behind what a class defines as a property
         self._defaults = defaults
 
     @contextlib.contextmanager
@@ -104,6 +105,15 @@ class _Runtime(Knobs):
         HOOKS.exit = value
 
     @property
+    def debug(self) -> bool:
+        """Whether kernels that do not say are compiled with device assertions; set it before their first launch."""
+        return DebugSetting.default()
+
+    @debug.setter
+    def debug(self, value: Any) -> None:
+        DebugSetting.chosen = None if value is None else bool(value)
+
+    @property
     def jit_post_compile_hook(self) -> Any:
         """Called after every compilation."""
         return HOOKS.compiled
@@ -157,7 +167,7 @@ proton = Knobs(cupti_lib_dir=None, disable=False, enable_nvtx=False)
 redis = Knobs(host=None, key_format=None, port=None)
 runtime = _Runtime(
     add_stages_inspection_hook=None,
-    debug=False,
+    debug=None,
     interpret=False,
     jit_cache_hook=None,
     kernel_load_end_hook=HookChain(reversed=True),
