@@ -273,6 +273,11 @@ class State:
         finally:
             self.task = outer
 
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether what is written now stands in a loop."""
+        return any(scope.is_loop for scope in self.scopes)
+
     @contextlib.contextmanager
     def nested(self, is_loop: bool = False) -> Iterator[Block]:
         """The body of a `{ ... }` scope: names and what is computed once are its own; yields its block."""
