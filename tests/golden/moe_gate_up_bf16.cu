@@ -1,7 +1,7 @@
 // moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:33 (moe_gate_up). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 73728 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 73728 bytes of dynamic shared memory
+//   target    sm_90a, 128 threads per CTA, 98304 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 98304 bytes of dynamic shared memory
 //   args      x *bf16 align 16, weights *bf16 align 16, hidden *bf16 align 16,
 //             sorted_ids *i32 align 16, expert_ids *i32 align 16, num_post_pad *i32 align 16,
 //             num_slots i32 divisible by 16, N i32 divisible by 16, K i32 divisible by 16,
@@ -122,27 +122,34 @@ __device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigne
 // wgmma.fence; sm_90a).
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// sums[64, 64] += a[64, 16] @ b[16, 64] of one warpgroup: bfloat16, a in rows along K, b in rows along K.
+// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: bfloat16, a in rows along K, b in rows along K.
 // In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
 // its threads (PTX ISA, wgmma.mma_async; sm_90a).
-__device__ __forceinline__ void wgmma_m64n64k16_f32_bf16(
+__device__ __forceinline__ void wgmma_m64n128k16_f32_bf16(
     Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
 {
     asm volatile(
         "{\n"
         ".reg .pred accumulate;\n"
-        "setp.ne.b32 accumulate, %34, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+        "setp.ne.b32 accumulate, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-        "}, %32, %33, accumulate, 1, 1, 0, 0;\n"
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, accumulate, 1, 1, 0, 0;\n"
         "}"
         : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
           "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
           "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
           "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
           "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
-          "+f"(sums[15][0]), "+f"(sums[15][1])
+          "+f"(sums[15][0]), "+f"(sums[15][1]), "+f"(sums[16][0]), "+f"(sums[16][1]), "+f"(sums[17][0]), "+f"(sums[17][1]),
+          "+f"(sums[18][0]), "+f"(sums[18][1]), "+f"(sums[19][0]), "+f"(sums[19][1]), "+f"(sums[20][0]), "+f"(sums[20][1]),
+          "+f"(sums[21][0]), "+f"(sums[21][1]), "+f"(sums[22][0]), "+f"(sums[22][1]), "+f"(sums[23][0]), "+f"(sums[23][1]),
+          "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[26][0]), "+f"(sums[26][1]),
+          "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[29][0]), "+f"(sums[29][1]),
+          "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[31][0]), "+f"(sums[31][1])
         : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 
@@ -153,14 +160,13 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
+    alignas(1024) __nv_bfloat16 x_tile[4][64][64];  // 4 stages of fused_moe.py:69, 128-byte swizzle
     union {  // never alive at the same time
-        alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:70, 128-byte swizzle
-        alignas(16) __nv_bfloat16 exchange[4096];  // scratch of fused_moe.py:80
+        alignas(1024) __nv_bfloat16 weight_tile[4][128][64];  // 4 stages of fused_moe.py:70, 128-byte swizzle
+        alignas(16) __nv_bfloat16 exchange[4096];  // scratch of fused_moe.py:78
     };
-    alignas(1024) __nv_bfloat16 gate_tile[3][64][64];  // 3 stages of fused_moe.py:71, 128-byte swizzle
-    alignas(1024) __nv_bfloat16 up_tile[3][64][64];  // 3 stages of fused_moe.py:72, 128-byte swizzle
 };
-static_assert(sizeof(Shared) <= 73728, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 98304, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -191,13 +197,12 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     // return first_m + pid % (GROUP_M * tiles_n) % group_m, pid % (GROUP_M * t ...  fused_moe.py:29
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
     const int pid_n = pid % (8 * tiles_n) / group_m;
+
     // expert = tl.load(expert_ids + pid_m).to(tl.int64)                             fused_moe.py:59
     const int expert_ids_value = expert_ids[pid_m];
     const long long expert = static_cast<long long>(expert_ids_value);
-
-    // gate_ptrs = weights + expert * stride_we + inner.to(tl.int64)[:, None] * ...  fused_moe.py:64
-    const long long stride_wn_wide = static_cast<long long>(stride_wn);
     int slots[4];
+    bool is_real[4];
     long long value[4];
 
     // tile [64]: element = thread / 8 + 16 * run;  run < 4
@@ -206,7 +211,9 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:58
         const int k_ = thread / 8 + 16 * run;
         slots[run] = *(sorted_ids + pid_m * 64 + k_);
-        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[ ...  fused_moe.py:63
+        // is_real = slots < num_slots                                               fused_moe.py:60
+        is_real[run] = slots[run] < num_slots;
+        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[ ...  fused_moe.py:64
         value[run] = static_cast<long long>(slots[run] / 8);
     }
     long long product[4];
@@ -216,19 +223,11 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     for (int run = 0; run < 4; ++run) {
         product[run] = value[run] * static_cast<long long>(stride_xm);
     }
-    bool is_real[4];
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // is_real = slots < num_slots                                               fused_moe.py:60
-        is_real[run] = slots[run] < num_slots;
-    }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:68
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:67
     long long x_ptrs_offset_ahead = 0ll;
-    long long gate_ptrs_offset_ahead = 0ll;
-    long long up_ptrs_offset_ahead = 0ll;
-
-    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]  fused_moe.py:63
+    long long weight_ptrs_offset_ahead = 0ll;
+    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]  fused_moe.py:64
     const __nv_bfloat16* x_ptrs[4];
 
     // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:58
@@ -238,146 +237,109 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         x_ptrs[run] = x + product[run] + k_;
     }
 
-    // gate_ptrs = weights + expert * stride_we + inner.to(tl.int64)[:, None] * ...  fused_moe.py:64
-    const __nv_bfloat16* gate_ptrs[4];
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:58
-        const int k_3 = thread / 8 + 16 * run;
-        // cols, k = pid_n * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)  fused_moe.py:61
-        const int cols = pid_n * 64 + k_3;
-        // inner = tl.minimum(cols, N - 1)  # columns beyond the last one repeat it  fused_moe.py:62
-        const int inner = min(cols, N - 1);
-        gate_ptrs[run] = weights + expert * static_cast<long long>(stride_we) + static_cast<long long>(inner) * stride_wn_wide + k_;
-    }
+    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...   fused_moe.py:65
+    const __nv_bfloat16* weight_ptrs[8];
 
-    // up_ptrs = gate_ptrs + tl.cast(N, tl.int64) * stride_wn                        fused_moe.py:65
-    const __nv_bfloat16* up_ptrs[4];
+    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:58
+    const int k_3 = thread % 8 * 8;
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:58
-        const int k_3 = thread / 8 + 16 * run;
-        // cols, k = pid_n * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)  fused_moe.py:61
-        const int cols = pid_n * 64 + k_3;
-        // inner = tl.minimum(cols, N - 1)  # columns beyond the last one repeat it  fused_moe.py:62
-        const int inner = min(cols, N - 1);
-        up_ptrs[run] = weights + expert * static_cast<long long>(stride_we) + static_cast<long long>(inner) * stride_wn_wide + k_ + static_cast<long long>(N) * stride_wn_wide;
+    for (int run = 0; run < 8; ++run) {
+        // k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)                fused_moe.py:61
+        const int both = thread / 8 + 16 * run;
+        // rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both // ...  fused_moe.py:63
+        const int rows = min(pid_n * 64 + both % 64, N - 1) + both / 64 * N;
+        weight_ptrs[run] = weights + expert * static_cast<long long>(stride_we) + static_cast<long long>(rows) * stride_wn + k_3;
     }
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage * 64 < K) {
-            // left = K - first                                                      fused_moe.py:69
+            // left = K - first                                                      fused_moe.py:68
             const int left = K - stage * 64;
 
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:70
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:69
+            const bool inside = k_ < left;
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.x_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && k_ < left ? 16 : 0);
+                cp_async_zero_fill<16>(&shared.x_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside ? 16 : 0);
             }
 
-            // gate_tile = tl.load(gate_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:71
+            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:70
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:69
+            const bool inside_2 = k_3 < left;
             #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.gate_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], gate_ptrs[run] + gate_ptrs_offset_ahead, k_ < left ? 16 : 0);
-            }
-
-            // up_tile = tl.load(up_ptrs, mask=k[None, :] < left, other=0.0)         fused_moe.py:72
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.up_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], up_ptrs[run] + up_ptrs_offset_ahead, k_ < left ? 16 : 0);
+            for (int run = 0; run < 8; ++run) {
+                cp_async_zero_fill<16>(&shared.weight_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 ? 16 : 0);
             }
         }
         cp_async_commit();
         x_ptrs_offset_ahead += 64ll;
-        gate_ptrs_offset_ahead += 64ll;
-        up_ptrs_offset_ahead += 64ll;
+        weight_ptrs_offset_ahead += 64ll;
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:68
-    Vector<float, 2> gate[16];
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:67
+    Vector<float, 2> acc[32];
     #pragma unroll
-    for (int run = 0; run < 16; ++run)
+    for (int run = 0; run < 32; ++run)
         #pragma unroll
         for (int k = 0; k < 2; ++k)
-            gate[run][k] = 0.0f;
-    Vector<float, 2> up[16];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run)
-        #pragma unroll
-        for (int k = 0; k < 2; ++k)
-            up[run][k] = 0.0f;
+            acc[run][k] = 0.0f;
     for (int first = 0; first < K; first += 64) {
-        const int stage = first / 64 % 3;
+        const int stage = first / 64 % 4;
         cp_async_wait<1>();
         const int left = K - first;
-        const int free_stage = (first / 64 + 2) % 3;
-        fence_async_proxy();  // shows what was written to the ring `x_tile`, the ring `gate_tile` and the ring `up_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the ring `x_tile`, the ring `gate_tile` and the ring `up_tile` before it and after it
+        const int free_stage = (first / 64 + 2) % 4;
+        fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
         if (left > 128) {
-            // left = K - first                                                      fused_moe.py:69
+            // left = K - first                                                      fused_moe.py:68
             const int left_2 = K - (first + 128);
 
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:70
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:69
+            const bool inside = k_ < left_2;
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && k_ < left_2 ? 16 : 0);
+                cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside ? 16 : 0);
             }
 
-            // gate_tile = tl.load(gate_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:71
+            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:70
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:69
+            const bool inside_2 = k_3 < left_2;
             #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.gate_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], gate_ptrs[run] + gate_ptrs_offset_ahead, k_ < left_2 ? 16 : 0);
-            }
-
-            // up_tile = tl.load(up_ptrs, mask=k[None, :] < left, other=0.0)         fused_moe.py:72
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.up_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], up_ptrs[run] + up_ptrs_offset_ahead, k_ < left_2 ? 16 : 0);
+            for (int run = 0; run < 8; ++run) {
+                cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 ? 16 : 0);
             }
         }
         cp_async_commit();
         x_ptrs_offset_ahead += 64ll;
-        gate_ptrs_offset_ahead += 64ll;
-        up_ptrs_offset_ahead += 64ll;
+        weight_ptrs_offset_ahead += 64ll;
 
-        // gate = tl.dot(x_tile, tl.trans(gate_tile), gate)                          fused_moe.py:73
+        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:71
         const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
-        const Descriptor gate_tile_first = wgmma_descriptor<128>(shared.gate_tile[stage], 16, 1024);  // rows along K
+        const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step)
-            wgmma_m64n64k16_f32_bf16(gate, x_tile_first + 2 * step, gate_tile_first + 2 * step, true);
+            wgmma_m64n128k16_f32_bf16(acc, x_tile_first + 2 * step, weight_tile_first + 2 * step, true);
         wgmma_commit();
-        wgmma_wait<0>();
-
-        // up = tl.dot(x_tile, tl.trans(up_tile), up)                                fused_moe.py:74
-        const Descriptor x_tile_first_2 = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
-        const Descriptor up_tile_first = wgmma_descriptor<128>(shared.up_tile[stage], 16, 1024);  // rows along K
-        wgmma_fence();
-        #pragma unroll
-        for (int step = 0; step < 4; ++step)
-            wgmma_m64n64k16_f32_bf16(up, x_tile_first_2 + 2 * step, up_tile_first + 2 * step, true);
-        wgmma_commit();
-        wgmma_wait<0>();
+        wgmma_wait<1>();
     }
-    Vector<__nv_bfloat16, 2> result[16];
+    wgmma_wait<0>();
+    Vector<float, 2> result[16];
 
     // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // result = gate * tl.sigmoid(gate) * up                                 fused_moe.py:78
-            const float product_2 = gate[run][k] * divide_approx(1.0f, 1.0f + __expf(0.0f - gate[run][k]));
-            const float result_2 = product_2 * up[run][k];
-            // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=i ...  fused_moe.py:80
-            result[run][k] = __float2bfloat16(result_2);
+            // result = gate * tl.sigmoid(gate) * up                                 fused_moe.py:75
+            const float product_2 = acc[run][k] * divide_approx(1.0f, 1.0f + __expf(0.0f - acc[run][k]));
+            result[run][k] = product_2 * acc[run + 16][k];
         }
     }
     long long slots_wide[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + col ...  fused_moe.py:79
+        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + col ...  fused_moe.py:77
         slots_wide[run] = static_cast<long long>(slots[run]);
     }
     long long product_2[4];
@@ -385,13 +347,21 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     for (int run = 0; run < 4; ++run) {
         product_2[run] = slots_wide[run] * static_cast<long long>(stride_hm);
     }
+    Vector<__nv_bfloat16, 2> result_2[16];
+    #pragma unroll
+    for (int run = 0; run < 16; ++run) {
+        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:78
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) result_2[run][k] = __float2bfloat16(result[run][k]);
+    }
+    __syncthreads();  // orders the stores to the ring `weight_tile` before the stores to the scratch `exchange`, which shares its bytes
 
-    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[: ...  fused_moe.py:80
+    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[: ...  fused_moe.py:78
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         Vector<__nv_bfloat16, 2> packed;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) packed[k] = result[run][k];
+        for (int k = 0; k < 2; ++k) packed[k] = result_2[run][k];
         store_vector(&shared.exchange[thread / 32 * 1024 + thread / 4 % 8 * 64 + ((thread % 32) ^ (run / 2 * 4)) * 2 + run % 2 * 512], packed);
     }
     __syncthreads();  // the whole tile is in shared memory
@@ -403,12 +373,12 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         for (int k = 0; k < 8; ++k) result_converted[run][k] = unpacked[k];
     }
 
-    // cols, k = pid_n * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)      fused_moe.py:61
+    // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                                fused_moe.py:76
     const int cols = pid_n * 64 + k_;
     // tile [64, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 4, k < 8
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:80
+        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:78
         store_vector_if<uint4>(is_real[run] && cols < N, hidden + product_2[run] + cols, result_converted[run]);
     }
 }
