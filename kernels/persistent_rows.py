@@ -79,13 +79,13 @@ def fetch_claimed_rows(
     last = tl.cdiv(rows, CLAIM) - 1
     claim = tl.program_id(0)
     while claim <= last:
-        following = tl.atomic_add(claims, 1, sem="relaxed")
         for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + CLAIM, rows)):
             slot = writer.acquire(place)
             tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)
             tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row, 0, 0])
             writer.commit(place)
             place = place.advance()
+        following = tl.atomic_add(claims, 1, sem="relaxed")  # while the ring is full
         if following == last:
             tl.store(claims, 0)
         claim = tl.num_programs(0) + following

@@ -176,7 +176,7 @@ struct Shared {
     alignas(16) int numbers[2][1];            // persistent_softmax.py:144
     alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:62
     alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:63
-    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:82
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:88
     alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:145
     alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:145
 };
@@ -215,34 +215,34 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         int place_lap = 0;
         int claim_2 = claim;
         while (claim_2 <= last) {
-            // following = tl.atomic_add(claims, 1, sem="relaxed")             persistent_rows.py:82
-            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
-            __syncwarp();  // every thread reads the value that one thread obtained
-            const int following = shared.following_broadcast[0];
-            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
-
-            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:83
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:82
             int place_stage_2 = place_stage;
             int place_lap_2 = place_lap;
             for (int row = claim_2 * 2; row < min(claim_2 * 2 + 2, rows); ++row) {
-                // slot = writer.acquire(place)                                persistent_rows.py:84
+                // slot = writer.acquire(place)                                persistent_rows.py:83
                 mbarrier_wait(&shared.claimed_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:85
+                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:84
                 if (thread == 0) shared.numbers[place_stage_2][0] = row;
 
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:86
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:85
                 if (thread == 0) {
                     mbarrier_add_bytes(&shared.claimed_full[place_stage_2], 4096);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.claimed_full[place_stage_2], 0, 0, row);
                 }
 
-                // writer.commit(place)                                        persistent_rows.py:87
+                // writer.commit(place)                                        persistent_rows.py:86
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
                 if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-                // place = place.advance()                                     persistent_rows.py:88
+                // place = place.advance()                                     persistent_rows.py:87
                 place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
                 place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
             }
+            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
+
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # whi ...  persistent_rows.py:88
+            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
+            __syncwarp();  // every thread reads the value that one thread obtained
+            const int following = shared.following_broadcast[0];
 
             // if following == last:                                           persistent_rows.py:89
             if (following == last) {
