@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_ring_3_10",
     "tensor_segments",
     "tensor_corners",
+    "bulk_ring_bf16_rows",
     "async_load_on_one_path_3",
     "order_mixed",
     "order_ring_4_41",

@@ -36,6 +36,7 @@ FAMILIES = (
     "tensor_copies",
     "tensor_order",
     "async_loads",
+    "bulk_pipes",
     "asynchrony",
     "newer",
     "wrapping",

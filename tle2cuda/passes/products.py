@@ -10,19 +10,21 @@ for each: its operands do not go through registers, and it multiplies at twice t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.nodes import DIVIDES, WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
 from tle2cuda.layout import MMA_INSTRUCTIONS, MmaInstruction
 from tle2cuda.targets import FEATURES, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
-_MISALIGNED = -1  # in the place of a number of warps
+_MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
@@ -39,15 +41,16 @@ def run(kernel: Kernel) -> Kernel:
         raise CapabilityError(
             f"tle.gpu.wgmma needs {need}, the target is {kernel.target}", asked.span, help="tl.dot runs on every target"
         )
-    return _Choose(target, kernel.num_warps).kernel(kernel) if target.has("mma_bf16") else kernel
+    return _Choose(target, kernel).kernel(kernel) if target.has("mma_bf16") else kernel
 
 
 class _Choose(Rewriter):
-    def __init__(self, target: Target, num_warps: int) -> None:
+    def __init__(self, target: Target, kernel: Kernel) -> None:
         super().__init__()
         self.target = target
         self.warps_of: dict[Region, int] = {}  # of worker partitions
-        self.num_warps = num_warps
+        self.num_warps = kernel.num_warps
+        self.rows = _Rows(kernel)
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
@@ -64,7 +67,8 @@ class _Choose(Rewriter):
         if op.name != "dot":
             self.copy(op)
             return
-        name = instruction_name(op, self.target, self.num_warps)
+        num_warps = self.num_warps if self.rows.suit_wgmma(op) else _MISALIGNED
+        name = instruction_name(op, self.target, num_warps)
         if name is None:
             self.copy(op)
             return
@@ -106,6 +110,40 @@ class _Choose(Rewriter):
         assert isinstance(type_, TileType)
         wide = TileType(type_.shape, F16, type_.layout)
         return self.emit(make_op("cast", (value,), (wide,), {}, (), value.span, (value.name,))).result
+
+
+class _Rows:
+    """Along which axis operands come from memory."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.definitions = definitions(kernel.body)
+        self._info: Mapping[Value, AxisInfo] | None = None
+
+    def suit_wgmma(self, op: Op) -> bool:
+        """Whether 32-bit operands come in rows of K, as wgmma reads them; others would be written down columns."""
+        if dtype_of(op.operands[0].type) is not F32:
+            return True
+        rank = len(shape_of(op.result.type))
+        return all(self._fast_axis(op.operands[side]) in (None, rank - 1 - side) for side in (0, 1))
+
+    def _fast_axis(self, value: Value) -> int | None:
+        """The axis along which neighbours of a tile are neighbours in memory; None when it is not known."""
+        axes = tuple(range(len(shape_of(value.type))))
+        op = self.definitions.get(value)
+        while op is not None and op.name in ("trans", "cast", "hint"):
+            if op.name == "trans":
+                axes = tuple(op.attrs["perm"][axis] for axis in axes)
+            op = self.definitions.get(op.operands[0])
+        if op is None or op.name != "load":
+            return None
+        if self._info is None:
+            self._info = axis_info(self.kernel)
+        known = self._info.get(op.operands[0])
+        if known is None or max(known.contiguity) <= 1:
+            return None
+        fast = max(range(len(axes)), key=lambda axis: known.contiguity[axis])
+        return axes.index(fast)
 
 
 def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:

@@ -9,12 +9,15 @@ Shapes are batch,heads,key heads,length. Some heads are checked whole against fl
 from __future__ import annotations
 
 import argparse
+import ctypes
 import dataclasses
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tools.bench import rivals
+from tools.bench.by_hand import hand_launch, tensor_map
 from tools.bench.common import Bench, Report, add_common_options, comma_ints, comma_list
 from tools.bench.rowwise import Contestant, compete, relative_error, show_against, unless_absent
 
@@ -154,10 +157,13 @@ def sdpa(problem: Problem, backend: str, out: Any) -> Callable[[], Any]:
     return launch
 
 
-def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], only: list[str] | None) -> list[Contestant]:
+def forward_contestants(
+    problem: Problem, limit: float, tiles: list[list[int]], only: list[str] | None, tle_tiles: Sequence[list[int]] = ()
+) -> list[Contestant]:
     import torch
 
     from kernels import flash_attention as ours
+    from kernels import flash_attention_tle
 
     contestants = []
     for name, backend in (("torch flash", "FLASH_ATTENTION"), ("cuDNN", "CUDNN_ATTENTION")):
@@ -177,7 +183,30 @@ def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], 
 
             label = f"{name} {','.join(map(str, tile))}" if tile else name
             contestants.append(Contestant(label, launch, [out, lse], lambda: wrong_forward(problem, out, limit)))
+    for tile in tle_tiles or [flash_attention_tle.TILES.get(problem.q.shape[-1])]:
+        if tile is None:
+            continue
+        sizes = flash_attention_tle.Tile(*tile)
+        label = f"tle2cuda tle {','.join(map(str, sizes))}" if tle_tiles else "tle2cuda tle"
+
+        def launch_tle(sizes: Any = sizes) -> None:
+            flash_attention_tle.attend_rows(problem.q, problem.k, problem.v, out, lse, causal=problem.causal, tile=sizes)
+
+        contestants.append(Contestant(label, launch_tle, [out, lse], lambda: wrong_forward(problem, out, limit)))
+    if problem.causal and problem.group == 1 and problem.q.shape[-1] == 128 and problem.q.dtype == torch.float16:
+        launch_hand = by_hand(problem, out)
+        contestants.append(Contestant("hand", launch_hand, [out], lambda: wrong_forward(problem, out, limit)))
     return [x for x in contestants if only is None or x.name.split()[0] in only]
+
+
+def by_hand(problem: Problem, out: Any) -> Callable[[], Any]:
+    """What launches `tools/bench/hand/attention.cu`: causal, heads of 128, lengths of whole blocks of 128."""
+    batch, heads, length, head_dim = problem.q.shape
+    boxes = ((problem.q, (64, 64)), (problem.k, (128, 64)), (problem.v, (128, 64)), (out, (64, 64)))
+    maps = [tensor_map(x.view(-1, head_dim), box) for x, box in boxes]
+    numbers = [ctypes.c_int(length), ctypes.c_float(head_dim**-0.5 * 1.4426950408889634)]
+    grid = (length // 128, batch * heads, 1)
+    return hand_launch("attention.cu", "attention", grid, 384, 165888, [*maps, *numbers])
 
 
 def backward_contestants(
@@ -218,10 +247,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", type=comma_list, default=["float16"])
     parser.add_argument("--masks", type=comma_list, default=["full", "causal"])
     parser.add_argument("--tiles", type=str.split, default=[], help="M,N,warps,stages of each, forward")
+    parser.add_argument("--tle-tiles", type=str.split, default=[], help="M,N,stages,warps of each, of the kernel in TLE")
     parser.add_argument("--backward-tiles", type=str.split, default=[], help="the same twice: of dk and dv, of dq")
     parser.add_argument("--no-forward", action="store_true")
     parser.add_argument("--no-backward", action="store_true")
     options = parser.parse_args(arguments)
+    tle_tiles = [comma_ints(tile) for tile in options.tle_tiles]
+    forward = functools.partial(forward_contestants, tle_tiles=tle_tiles)
     bench = Bench()
     report = Report("attention", bench.describe_device())
     wrong = 0
@@ -232,7 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
             work = 4 * batch * heads * length * length * head_dim / (2 if problem.causal else 1)
             case = {"dtype": dtype, "head_dim": head_dim, "shape": ",".join(map(str, shape)), "mask": mask}
             for kind, skipped, factor, make, tiles in (
-                ("forward", options.no_forward, 1.0, forward_contestants, options.tiles),
+                ("forward", options.no_forward, 1.0, forward, options.tiles),
                 ("backward", options.no_backward, 2.5, backward_contestants, options.backward_tiles),
             ):
                 if skipped:
