@@ -84,7 +84,7 @@ def attend(
     score = masked(score, 0, rows, blocks, length, CAUSAL, BLOCK_N)
     largest = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M, 8], tl.float32)
-    weight, total, largest, share = softmax_step(score, largest, total, scale, True, BLOCK_M, BLOCK_N)
+    weight, total, largest, _ = softmax_step(score, largest, total, scale, True, BLOCK_M, BLOCK_N)
     weight = weight.to(dtype)
     acc = tl.zeros([BLOCK_M, HEAD], tl.float32)
     first = 1

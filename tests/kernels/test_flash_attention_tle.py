@@ -30,7 +30,7 @@ def run(where: str, shape: tuple[int, int, int, int], kv_heads: int, causal: boo
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(where: str, causal: bool) -> None:
-    """More blocks of keys than stages, the last one cut short, two heads that share one; then a diagonal across two blocks."""
+    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks."""
     run(where, (1, 2, 200, 64), 1, causal, SMALL)
     run(where, (1, 1, 140, 64), 1, causal, SMALL._replace(block_n=32))
 
