@@ -66,13 +66,22 @@ def _sum(state: State, op: Op, args: list[C]) -> C:
     if type_.is_floating() and op.attrs.get("rounding") == "rn":
         return call(_ROUNDED[op.name, type_], a, b)
     sign, precedence = _SUMS[op.name]
-    if type_ is I64:  # one wide operand makes the other one wide
+    if type_ is I64 and _widens_an_integer(state, op.operands[1]):  # one wide operand makes the other one wide
         narrow = b.text.removeprefix(_WIDEN).removesuffix(")") if b.text.startswith(_WIDEN) else ""
         if a.text.startswith(_WIDEN) and narrow.isidentifier():
             b = C(narrow, PRIMARY, b.deps)
     if op.name == "sub" and type_.is_floating() is False and a.text == "0":
         return narrowed(type_, C(f"-{b.at(15)}", 15, b.deps))
     return narrowed(type_, binary(sign, precedence, a, b))
+
+
+def _widens_an_integer(state: State, value: Value) -> bool:
+    """Whether a value is another integer made wide, so that C++ converts it by itself."""
+    definition = state.definitions.get(value)
+    if definition is None or definition.name != "cast":
+        return False
+    source = element_of(definition.operands[0].type)
+    return isinstance(source, DType) and source.is_int()
 
 
 @index_rule("add", "sub", "mul", "hint")
