@@ -93,7 +93,7 @@ def wide_indices(out, s, N: tl.constexpr, WIDTH: tl.constexpr):
         row += 1
     tl.store(out + row * N + col, tl.min(c[:, None] + col[None, :], 0) << 33)
     # A float that becomes an integer is no integer that becomes wide.
-    short = (col * 7).to(tl.int16).to(tl.int64)
+    short = (col * 7).to(tl.int16)
     half = tl.minimum(col * 0.5, 100.0)
     tl.store(out + (row + 1) * N + col, short + half.to(tl.int64))
 
