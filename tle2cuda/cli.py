@@ -135,13 +135,16 @@ def _add_compile(commands: Any) -> None:
     )
     parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
     parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
+    parser.add_argument(
+        "--num-stages", type=int, default=3, metavar="N", help="iterations of loads in flight in loops (default: 3)"
+    )
     parser.add_argument("--language", choices=LEVELS, help="read the kernel by the rules of this Triton (default: 3.6)")
     parser.add_argument(
         "--headers",
         choices=("toolkit", "minimal"),
         help="use CUDA's own headers where they serve, or inline PTX that compiles faster",
     )
-    parser.add_argument("--debug", action="store_true", help="compile device assertions in, and checks of integer overflow")
+    _add_debug(parser)
     parser.add_argument("--line-info", action="store_true", help="keep lines for profilers and sanitizers")
     for name, what in (("cu", "the emitted CUDA"), ("ptx", "the PTX"), ("sass", "the SASS")):
         parser.add_argument(
@@ -177,6 +180,10 @@ def _add_compile(commands: Any) -> None:
     parser.add_argument("--grid", metavar="N[,N[,N]]", help="grid of that run, as kernel[grid] counts it")
 
 
+def _add_debug(parser: Any) -> None:
+    parser.add_argument("--debug", action="store_true", help="compile device assertions in, and checks of integer overflow")
+
+
 def _add_run(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
@@ -190,6 +197,7 @@ def _add_run(commands: Any) -> None:
         help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
         "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
+    _add_debug(parser)
     parser.add_argument(
         "--dump-cu",
         metavar="FOLDER",
@@ -203,7 +211,7 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on, options.dump_cu)
+    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug)
 
 
 def _compile(options: argparse.Namespace) -> int:
@@ -238,6 +246,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         signature=options.signature,
         constants=constants,
         num_warps=options.num_warps,
+        num_stages=options.num_stages,
         arch=options.arch,
         language=options.language,
         debug=options.debug or None,
@@ -328,6 +337,8 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.grid is not None and options.inputs is None:
         raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
     parse_target(options.arch)
+    if options.num_stages < 1:
+        raise ArgumentError(f"--num-stages is 1 or more, got {options.num_stages}")
     warps = options.num_warps
     if not 1 <= warps <= 32 or warps & (warps - 1):
         raise ArgumentError(f"--num-warps is a power of two between 1 and 32, got {warps}")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
-from tle2cuda.runtime.options import check_num_warps, wants_debug
+from tle2cuda.runtime.options import check_num_stages, check_num_warps, wants_debug
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
-from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.ir.nodes import Kernel
@@ -105,6 +105,7 @@ def emit_specialized(
     specialization: Specialization,
     *,
     num_warps: int = 4,
+    num_stages: int = DEFAULT_STAGES,
     arch: str = DEFAULT_TARGET,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
@@ -122,6 +123,7 @@ def emit_specialized(
         fn,
         specialization,
         num_warps=num_warps,
+        num_stages=num_stages,
         arch=arch,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
@@ -142,6 +144,7 @@ def trace_specialized(
     specialization: Specialization,
     *,
     num_warps: int = 4,
+    num_stages: int = DEFAULT_STAGES,
     arch: str = DEFAULT_TARGET,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
@@ -164,6 +167,7 @@ def trace_specialized(
             specialization.constants_dict(),
             check_num_warps(num_warps),
             parse_target(arch).name,
+            num_stages=check_num_stages(num_stages),
             cluster_dims=cluster_dims,
             cooperative=cooperative,
             language=level_of(fn, language),
@@ -187,6 +191,7 @@ def emit(
     num_warps: int = 4,
     arch: str = DEFAULT_TARGET,
     *,
+    num_stages: int = DEFAULT_STAGES,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
@@ -204,6 +209,7 @@ def emit(
         constants: Values of constexpr parameters by name.
         num_warps: Warps of one CTA, a power of two.
         arch: Target architecture.
+        num_stages: Iterations of loads in flight in loops with matrix products that do not say so themselves.
         headers: ``minimal`` prefers small inline helpers, ``toolkit`` the toolkit's own headers.
         dump_ir: Names of passes after which to keep the IR as text; ``trace`` is the IR before all of
             them, ``all`` keeps every one.
@@ -226,6 +232,7 @@ def emit(
         fn,
         specialization,
         num_warps=num_warps,
+        num_stages=num_stages,
         arch=arch,
         headers=headers,
         dump_ir=dump_ir,
@@ -245,6 +252,7 @@ def compile(
     num_warps: int = 4,
     arch: str | None = None,
     *,
+    num_stages: int = DEFAULT_STAGES,
     headers: str = "toolkit",
     dump_ir: str | Sequence[str] | None = None,
     cluster_dims: tuple[int, int, int] | None = None,
@@ -262,6 +270,7 @@ def compile(
         constants: Values of constexpr parameters by name.
         num_warps: Warps of one CTA.
         arch: Target architecture; None takes that of the current GPU, or ``sm_90a`` without one.
+        num_stages: As for `emit`.
         headers: As for `emit`.
         dump_ir: As for `emit`.
         cluster_dims: As for `emit`.
@@ -291,6 +300,7 @@ def compile(
         arch or current_arch(),
         headers=headers,
         dump_ir=dump_ir,
+        num_stages=num_stages,
         cluster_dims=cluster_dims,
         cooperative=cooperative,
         language=language,

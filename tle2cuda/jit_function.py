@@ -288,6 +288,7 @@ class JitFunction(KernelInterface[Any]):
             self,
             specialization,
             num_warps=settings.num_warps,
+            num_stages=settings.num_stages,
             arch=arch,
             cluster_dims=settings.cluster_dims,
             cooperative=settings.cooperative,

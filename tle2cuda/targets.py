@@ -19,6 +19,7 @@ KIB = 1024
 DEFAULT_TARGET = "sm_90a"
 MAX_THREADS_PER_CTA = 1024
 MAX_REGISTERS_PER_THREAD = 255
+DEFAULT_STAGES = 3  # iterations of loads in flight in pipelined loops, as in Triton
 WARP_THREADS = 32
 STATIC_SHARED_LIMIT_BYTES = 48 * KIB  # more needs dynamic shared memory and the launcher's opt-in
 MAX_GRID = (2**31 - 1, 65535, 65535)

@@ -2,7 +2,8 @@
 
 Partitions form a graph without cycles; each takes a row from every pipe that it reads, changes them, and puts the result
 into every pipe that it writes. Sources read rows from memory in one of several ways, sinks store them. Values are int32, so
-every order of sums is exact.
+every order of sums is exact. Some kernels enter their partitions several times, in a loop or in the arms of a branch, for
+some of the rows each time.
 
 ``python -m tests.asynchrony.generate --seeds 200`` runs them in the interpreter, in eager mode and in the emulator.
 """
@@ -90,6 +91,7 @@ class _Generator:
         self.captured: set[str] = set()
         self.returns = self.random.random() < 0.5
         self.order = self.random.sample(self.nodes, len(self.nodes))
+        self.entered = self.random.choice(["once", "once", "for", "while", "branch"])
 
     def connect(self) -> None:
         """Makes the pipes: each node but the first reads from earlier ones."""
@@ -118,7 +120,8 @@ class _Generator:
         line = node.lines.append
         is_own = bool(node.inputs) and node.inputs[0][0] in node.outputs  # writer and reader at once
         reads = [] if is_own else node.inputs
-        node.parameters, node.arguments = ["x", "desc", "out", "n"], ["x", "desc", "out", "n"]
+        node.parameters = ["x", "desc", "out", "n", "first", "end"]
+        node.arguments = list(node.parameters)
         for pipe in dict.fromkeys([*node.outputs, *(pipe for pipe, _ in node.inputs)]):
             if pipe.has_side:
                 node.parameters.append(f"side_{pipe.name}")
@@ -141,14 +144,14 @@ class _Generator:
             line("total = tl.zeros([B], tl.int32)")
         for end in ends:
             if end in by_cursor:
-                line(f"c_{end} = {end}.cursor(0)")
+                line(f"c_{end} = {end}.cursor(first)")
         closing = [pipe for pipe, _ in reads if pipe.is_closed]
         if closing:
             line("k = 0")
             line(f"open = not r_{closing[0].name}.wait(0).is_closed")
             line("while open:")
         else:
-            line("for k in range(n):")
+            line("for k in range(first, end):")
         body: list[str] = []
         at = {end: f"c_{end}" if end in by_cursor else "k" for end in ends}
         transport = choose.choice(_SOURCES)
@@ -237,6 +240,35 @@ class _Generator:
             if pipe.is_closed:
                 line(f"w_{pipe.name}.close({at[f'w_{pipe.name}'] if at[f'w_{pipe.name}'] != 'k' else 'n'})")
 
+    def entries(self, order: list[_Node], captured: list[str]) -> list[str]:
+        """The calls of the partitions, and what comes in front of each."""
+        entries = [f"        (part{node.number}, ({', '.join(node.arguments)}, B))," for node in order]
+        total = sum(node.warps for node in order)
+        self.num_warps, options = order[0].warps, f"{[node.warps for node in order[1:]]}"
+        if total in (1, 2, 4, 8, 16) and self.random.random() < 0.4:
+            self.num_warps, options = total, f"{[node.warps for node in order]}, reuse_default_warps=True"
+        call = [*captured, f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {options})"]
+        if self.returns:
+            call.append("    all_of_it += total + one")
+        start = ["    all_of_it = tl.zeros([B], tl.int32)"] if self.returns else []
+        if self.entered == "once" or any(pipe.is_closed for pipe in self.pipes):
+            return [*start, "    first, end = 0, n", *call]
+        step, inner = self.random.randint(1, 3), [f"    {line}" for line in call]
+        if self.entered == "while":
+            return [
+                *start,
+                "    first = 0",
+                "    while first < n:",
+                f"        end = tl.minimum(first + {step}, n)",
+                *inner,
+                "        first = end",
+            ]
+        loop = [*start, f"    for first in range(0, n, {step}):", f"        end = tl.minimum(first + {step}, n)"]
+        if self.entered == "for":
+            return [*loop, *inner]
+        arm = [f"    {line}" for line in inner]
+        return [*loop, "        if tl.load(x + first * B) > 0:", *arm, "        else:", *arm]
+
     def generate(self) -> Generated:
         """The whole kernel."""
         self.total: Callable[[Rows], Rows] = np.zeros_like
@@ -255,20 +287,18 @@ class _Generator:
         text.append("@tle2cuda.jit\ndef k(x, out, n, rows, B: tl.constexpr):")
         text.append("    desc = tl.make_tensor_descriptor(x, [rows, B], [B, 1], [1, B])")
         made = {"tile": "tl.load(x + tl.arange(0, B))", "number": "tl.load(x + 3)", "table": "tle.gpu.alloc([B], tl.int32)"}
-        text += [f"    {name} = {made[name]}" for name in sorted(self.captured)]
+        captured = [f"    {name} = {made[name]}" for name in sorted(self.captured)]
         if "table" in self.captured:
-            text.append("    table.store(tl.arange(0, B) * 7)")
+            captured.append("    table.store(tl.arange(0, B) * 7)")
         for pipe in self.pipes:
             if pipe.has_side:
                 text.append(f"    side_{pipe.name} = tle.gpu.alloc([{pipe.capacity}, B], tl.int32)")
             fields = ", ".join(f"f{f}=tle.gpu.alloc([{pipe.capacity}, B], tl.int32)" for f in range(pipe.fields))
             readers = f", readers={pipe.readers!r}" if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
             text.append(f"    {pipe.name} = tle.pipe(capacity={pipe.capacity}{readers}, {fields})")
-        entries = [f"        (part{node.number}, ({', '.join(node.arguments)}, B))," for node in order]
-        warps = [node.warps for node in order[1:]]
-        text += [f"    {'total, one = ' * self.returns}tle.gpu.warp_specialize([", *entries, f"    ], {warps})"]
+        text += self.entries(order, captured)
         if self.returns:
-            text.append(f"    tl.store(out + {len(self.sinks)} * n * B + tl.arange(0, B), total + one)")
+            text.append(f"    tl.store(out + {len(self.sinks)} * n * B + tl.arange(0, B), all_of_it)")
         results, total, count = list(self.results), self.total, self.count
 
         def expected(x: Rows) -> list[Rows]:
@@ -278,7 +308,7 @@ class _Generator:
                 rows.append((sums + sums.sum(dtype=np.int32))[None, :])
             return rows
 
-        return Generated("\n".join(text) + "\n", order[0].warps, self.columns, self.count, expected)
+        return Generated("\n".join(text) + "\n", self.num_warps, self.columns, self.count, expected)
 
 
 def generate(seed: int) -> Generated:

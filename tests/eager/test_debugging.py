@@ -337,3 +337,18 @@ def test_values_stand_in_formatted_text(capsys: pytest.CaptureFixture[str]) -> N
     speaking.eager[(1,)](np.arange(4, dtype=np.float32), N=4)
     shown = capsys.readouterr().out
     assert "[0. 1. 2. 3.]" in shown and "or 6.00" in shown and "value:" in shown
+
+
+@tle2cuda.jit
+def rounds_as_stored(x, out):
+    i = tl.arange(0, 16)
+    value = tl.load(x + i)
+    tl.store(out + i, value.to(out.dtype.element_ty, fp_downcast_rounding="rtne"))
+
+
+def test_a_rounding_mode_goes_with_a_conversion_to_the_same_dtype() -> None:
+    x = np.arange(16, dtype=np.float32) / 3
+    for dtype in (np.float32, np.float16):
+        out = np.zeros(16, dtype)
+        rounds_as_stored.eager[(1,)](x, out)
+        assert (out == x.astype(dtype)).all()

@@ -1,7 +1,7 @@
 // attention.cu: emitted by tle2cuda from attention.py:15 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 32768 bytes of shared memory
-//   launch    grid of CTAs, one for each program
+//   target    sm_90a, 128 threads per CTA, 65536 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 65536 bytes of dynamic shared memory
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp16 align 16,
 //             length i32, scale fp32
 //   constants CAUSAL = True, HEAD = 64, BLOCK_M = 128, BLOCK_N = 64
@@ -18,6 +18,31 @@ __device__ __forceinline__ To bit_cast(const From& value)
     To result;
     memcpy(&result, &value, sizeof(To));
     return result;
+}
+
+// Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most the last PENDING groups of this thread are in flight; other threads see the data behind a barrier (PTX ISA,
+// cp.async.wait_group; sm_80).
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
 // Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
@@ -157,16 +182,19 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 // Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
 // eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
@@ -238,14 +266,14 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
     union {  // never alive at the same time
-        alignas(1024) __half key_tile[4096];      // operand of attention.py:31: [64, 64], columns in 16-byte chunks, swizzled
-        alignas(1024) __half value_tile[4096];    // operand of attention.py:41: [64, 64], rows in 16-byte chunks, swizzled
+        alignas(1024) __half key[3][64][64];      // 3 stages of attention.py:30, 128-byte swizzle
         alignas(16) __half exchange[8192];        // scratch of attention.py:44
     };
+    alignas(1024) __half value[3][64][64];    // 3 stages of attention.py:40, 128-byte swizzle
+    alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 32768, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -253,7 +281,8 @@ extern "C" __global__ void __launch_bounds__(128)
 attention(const __half* __restrict__ q, const __half* __restrict__ k_,
           const __half* __restrict__ v, __half* out, const int length, const float scale)
 {
-    __shared__ Shared shared;
+    extern __shared__ __align__(1024) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
     // head = tl.program_id(1).to(tl.int64) * length * HEAD                          attention.py:18
@@ -277,6 +306,39 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         query[run] = load_vector_nc_if<uint4>(rows < length, q + head + at, fill_vector<8>(__float2half(0.0f)));
     }
 
+    // for start in range(0, end, BLOCK_N):                                          attention.py:27
+    // d = tl.arange(0, HEAD)                                                        attention.py:20
+    const int d_4 = thread % 8 * 8;
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        if (stage * 64 < end) {
+            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = stage * 64 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_4;
+                cp_async_zero_fill<16>(&shared.key[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
+            }
+
+            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = stage * 64 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_4;
+                cp_async_zero_fill<16>(&shared.value[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
+            }
+        }
+        cp_async_commit();
+    }
+
     // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x) = ...   attention.py:31
     #pragma unroll
     for (int run = 0; run < 8; ++run)
@@ -297,40 +359,49 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     #pragma unroll
     for (int run = 0; run < 4; ++run)
         largest[run] = -infinity();
-
-    // d = tl.arange(0, HEAD)                                                        attention.py:20
-    const int d_3 = thread % 8 * 8;
     for (int start = 0; start < end; start += 64) {
-        Vector<__half, 8> key[4];
-
-        // tile [64, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 4, k < 8
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // d = tl.arange(0, HEAD)                                                attention.py:20
-            const int d_2 = thread / 8 + 16 * run;
-            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
-            const int cols = start + d_2;
-            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
-            const int places = cols * 64 + d_3;
+        const int stage = start / 64 % 3;
+        cp_async_wait<1>();
+        const int free_stage = (start / 64 + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
+        if (end - start > 128) {
             // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
-            key[run] = load_vector_nc_if<uint4>(cols < length, k_ + head + places, fill_vector<8>(__float2half(0.0f)));
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = start + 128 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_4;
+                cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
+            }
+
+            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = start + 128 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_4;
+                cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
+            }
         }
+        cp_async_commit();
 
         // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x ...  attention.py:31
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.key_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], key[run]);
-        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the scratch `key_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the scratch `query_tile` and the scratch `key_tile` before it and after it
         Vector<float, 2> product[32];
         const Descriptor query_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
-        const Descriptor key_first = wgmma_descriptor<128>(shared.key_tile, 16, 1024);  // rows along K
+        const Descriptor b_first = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step)
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, key_first + 2 * step, step > 0);
+                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, b_first + 2 * step, step > 0);
         wgmma_commit();
         wgmma_wait<0>();
         Vector<float, 2> score[32];
@@ -404,18 +475,6 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 4; ++run) {
             total[run] = product_2[run] + weight_sum[run];
         }
-        Vector<__half, 8> value[4];
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // d = tl.arange(0, HEAD)                                                attention.py:20
-            const int d_2 = thread / 8 + 16 * run;
-            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
-            const int cols = start + d_2;
-            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
-            const int places = cols * 64 + d_3;
-            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
-            value[run] = load_vector_nc_if<uint4>(cols < length, v + head + places, fill_vector<8>(__float2half(0.0f)));
-        }
         Vector<__half, 2> weight_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
@@ -428,12 +487,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.value_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], value[run]);
-        fence_async_proxy();  // shows what was written to the scratch `value_tile` to the tensor cores
-        __syncthreads();  // orders the stores to the scratch `value_tile` before the loads of it
-        const Descriptor value_first = wgmma_descriptor<128>(shared.value_tile, 8192, 1024);  // rows along N
+        const Descriptor value_first = wgmma_descriptor<128>(shared.value[stage], 8192, 1024);  // rows along N
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step) {

@@ -1,7 +1,7 @@
 // matmul.cu: emitted by tle2cuda from matmul.py:16 (matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 40960 bytes of shared memory
-//   launch    grid of CTAs, one for each program
+//   target    sm_90a, 128 threads per CTA, 57344 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 57344 bytes of dynamic shared memory
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32 divisible by 16,
 //             N i32 divisible by 16, K i32 divisible by 16, stride_am i32 divisible by 16,
 //             stride_bk i32 divisible by 16, stride_cm i32 divisible by 16
@@ -11,6 +11,31 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most the last PENDING groups of this thread are in flight; other threads see the data behind a barrier (PTX ISA,
+// cp.async.wait_group; sm_80).
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
+}
 
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
@@ -25,46 +50,11 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// A vector whose elements are all equal.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> fill_vector(T value)
-{
-    Vector<T, N> result;
-    #pragma unroll
-    for (int k = 0; k < N; ++k) result[k] = value;
-    return result;
-}
-
-// The 16 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
-__device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* pointer, uint4 otherwise)
-{
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %5, 0;\n\t@p ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
-        : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    return otherwise;
-}
-
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
 {
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
-}
-
-// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
-// The address is computed either way, so that neighbouring loads can share it.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
-        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
-        Bits bits;
-        memcpy(&bits, word, sizeof(Bits));
-        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
-        memcpy(word, &bits, sizeof(Bits));
-    }
-    return otherwise;
 }
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
@@ -94,16 +84,19 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 // Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
 // eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
@@ -159,12 +152,12 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(512) __half a_tile[4096];         // operand of matmul.py:52: [128, 32], rows in 16-byte chunks, swizzled
+        alignas(1024) __half a_tile[3][128][32];  // 3 stages of matmul.py:50, 64-byte swizzle
         alignas(16) __half exchange[16384];       // scratch of matmul.py:59
     };
-    alignas(1024) __half b_tile[4096];        // operand of matmul.py:52: [32, 128], rows in 16-byte chunks, swizzled
+    alignas(1024) __half b_tile[3][2][32][64];  // 3 stages of matmul.py:51, 128-byte swizzle
 };
-static_assert(sizeof(Shared) <= 40960, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 57344, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -172,7 +165,8 @@ extern "C" __global__ void __launch_bounds__(128)
 matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, const int M,
        const int N, const int K, const int stride_am, const int stride_bk, const int stride_cm)
 {
-    __shared__ Shared shared;
+    extern __shared__ __align__(1024) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
     // pid = tl.program_id(0)                                                           matmul.py:35
@@ -188,6 +182,57 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
     // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:40
     const int pid_n = pid % (8 * tiles_n) / group_m;
+    // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:54
+    const long long value = static_cast<long long>(32 * stride_bk);
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
+    long long a_ptrs_offset_ahead = 0ll;
+    long long b_ptrs_offset_ahead = 0ll;
+    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:46
+    const __half* a_ptrs[4];
+
+    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
+    const int k_ = thread % 4 * 8;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
+        const int rows = pid_m * 128 + thread / 4 + 32 * run;
+        const int rows_2 = rows % M;
+        a_ptrs[run] = a + rows_2 * stride_am + k_;
+    }
+
+    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:47
+    const __half* b_ptrs[4];
+
+    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
+    const int cols = pid_n * 128 + thread % 16 * 8;
+    const int cols_2 = cols % N;
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        // k = tl.arange(0, BLOCK_K)                                                    matmul.py:45
+        const int k_3 = thread / 16 + 8 * run;
+        b_ptrs[run] = b + k_3 * stride_bk + cols_2;
+    }
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        if (stage < (K + 31) / 32) {
+            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                cp_async_zero_fill<16>(&shared.a_tile[stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - stage * 32 ? 16 : 0);
+            }
+
+            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
+                const int k_3 = thread / 16 + 8 * run;
+                cp_async_zero_fill<16>(&shared.b_tile[stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - stage * 32 ? 16 : 0);
+            }
+        }
+        cp_async_commit();
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
+    }
 
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     Vector<float, 2> acc[64];
@@ -196,49 +241,34 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
-    long long a_ptrs_offset = 0ll;
-    long long b_ptrs_offset = 0ll;
-
-    // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
-    const int k_ = thread % 4 * 8;
-
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
-    const int cols = pid_n * 128 + thread % 16 * 8;
-    const int cols_2 = cols % N;
     for (int step = 0; step < (K + 31) / 32; ++step) {
-        Vector<__half, 8> a_tile[4];
-
-        // tile [128, 32]: row = thread / 4 + 32 * run, column = thread % 4 * 8 + k;  run < 4, k < 8
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:43
-            const int rows = pid_m * 128 + thread / 4 + 32 * run;
-            const int rows_2 = rows % M;
+        const int stage = step % 3;
+        cp_async_wait<1>();
+        const int free_stage = (step + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `a_tile` and the ring `b_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
+        if (step + 2 < (K + 31) / 32) {
             // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
-            a_tile[run] = load_vector_nc_if<uint4>(k_ < K - step * 32, a + rows_2 * stride_am + k_ + a_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
-        }
-        Vector<__half, 8> b_tile[4];
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 ? 16 : 0);
+            }
 
-        // tile [32, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 4, k < 8
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
-            const int k_3 = thread / 16 + 8 * run;
             // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
-            b_tile[run] = load_vector_nc_if<uint4>(k_3 < K - step * 32, b + k_3 * stride_bk + cols_2 + b_ptrs_offset, fill_vector<8>(__float2half(0.0f)));
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
+                const int k_3 = thread / 16 + 8 * run;
+                cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 ? 16 : 0);
+            }
         }
+        cp_async_commit();
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
 
         // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.a_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], a_tile[run]);
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            store_vector(&shared.b_tile[thread / 8 % 2 * 2048 + thread / 16 * 64 + ((thread % 8) ^ (thread / 16)) * 8 + 512 * run], b_tile[run]);
-        fence_async_proxy();  // shows what was written to the scratch `a_tile` and the scratch `b_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
-        const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile, 16, 512);  // rows along K
-        const Descriptor b_tile_first = wgmma_descriptor<128>(shared.b_tile, 4096, 1024);  // rows along N
+        const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile[stage], 16, 512);  // rows along K
+        const Descriptor b_tile_first = wgmma_descriptor<128>(shared.b_tile[stage], 4096, 1024);  // rows along N
         wgmma_fence();
         #pragma unroll
         for (int step_2 = 0; step_2 < 2; ++step_2)
@@ -247,10 +277,6 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
                 wgmma_m64n128k16_f32_f16_b_along_n(&acc[32 * row], a_tile_first + 256 * row + 2 * step_2, b_tile_first + 128 * step_2, true);
         wgmma_commit();
         wgmma_wait<0>();
-
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
-        a_ptrs_offset += 32ll;
-        b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
     Vector<__half, 2> acc_2[64];
 

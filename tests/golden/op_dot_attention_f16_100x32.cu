@@ -1,6 +1,6 @@
 // attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 15360 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp32 align 16, n i32,
 //             scale fp32
@@ -18,6 +18,31 @@ __device__ __forceinline__ To bit_cast(const From& value)
     To result;
     memcpy(&result, &value, sizeof(To));
     return result;
+}
+
+// Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most the last PENDING groups of this thread are in flight; other threads see the data behind a barrier (PTX ISA,
+// cp.async.wait_group; sm_80).
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
 // Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
@@ -84,12 +109,6 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
         value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
     }
     return value;
-}
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
 // Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
@@ -176,20 +195,27 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // Shared memory of one CTA.
 struct Shared {
+    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:109, 64-byte swizzle
+    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:110, 64-byte swizzle
     union {  // never alive at the same time
         alignas(16) __half query_exchange[1024];  // scratch of dot.py:103
         alignas(16) float max_slots[64];          // scratch of dot.py:113
         alignas(128) __half weight_tile[1024];    // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
     };
-    union {  // never alive at the same time
-        alignas(128) __half key_tile[1024];       // operand of dot.py:111: [32, 32], columns in 16-byte chunks, swizzled
-        alignas(16) float sum_slots[64];          // scratch of dot.py:116
-    };
-    alignas(128) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(16) float sum_slots[64];          // scratch of dot.py:116
 };
-static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 15360, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -208,6 +234,23 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
     // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
     const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        const int cols = stage * 32 + d;
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        const int index = cols * 32;
+        if (stage * 32 < n) {
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
+        }
+        cp_async_commit();
+    }
+
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
     Vector<__half, 8> packed;
     #pragma unroll
     for (int k = 0; k < 8; ++k) packed[k] = query[k];
@@ -237,17 +280,24 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
     for (int start = 0; start < n; start += 32) {
+        const int stage = start / 32 % 3;
+        cp_async_wait<1>();
+        const int free_stage = (start / 32 + 2) % 3;
+        __syncthreads();  // orders the accesses to the ring `key` and the ring `value` before it and after it
+
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
-        const int cols = start + d;
+        const int cols = start + 64 + d;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         const int index = cols * 32;
-        const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_2, fill_vector<8>(__float2half(0.0f)));
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
-        const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_2, fill_vector<8>(__float2half(0.0f)));
+        if (n - start > 64) {
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
+        }
+        cp_async_commit();
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
-        store_vector(&shared.key_tile[(thread ^ (thread / 8 % 4)) * 8], key);
-        __syncthreads();  // orders the stores to the scratch `key_tile` before the loads of it
         Vector<float, 2> product[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run)
@@ -260,11 +310,11 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int piece = 0; piece < 4; ++piece)
                 query_part[piece] = bit_cast<unsigned>(query_2[4 * step + piece]);
-            unsigned key_part[4];  // columns of this warp, two fragments a time
-            ldmatrix_x4(key_part, &shared.key_tile[thread / 16 % 4 * 256 + thread % 8 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 8 % 2)) * 8]);
+            unsigned b_part[4];  // columns of this warp, two fragments a time
+            ldmatrix_x4(b_part, &shared.key[stage][thread / 16 % 4 * 8 + thread % 8][swizzled<64, 2>(thread % 8, 16 * step + thread / 8 % 2 * 8)]);
             #pragma unroll
             for (int column = 0; column < 2; ++column)
-                mma_m16n8k16_f32_f16(&product[2 * column], query_part, &key_part[column % 2 * 2]);
+                mma_m16n8k16_f32_f16(&product[2 * column], query_part, &b_part[column % 2 * 2]);
         }
         Vector<float, 2> score[4];
 
@@ -371,14 +421,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.weight_tile[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 32 % 2 * 2) ^ (thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256], weight_2[run]);
-        store_vector(&shared.value_tile[(thread ^ (thread / 8 % 4)) * 8], value);
-        __syncthreads();  // orders the accesses to the scratch `weight_tile` and the scratch `value_tile` before it and after it
+        __syncthreads();  // orders the stores to the scratch `weight_tile` before the loads of it
         #pragma unroll
         for (int step = 0; step < 2; ++step) {
             unsigned a_part[4];  // rows of this warp
             ldmatrix_x4(a_part, &shared.weight_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
             unsigned value_part[4];  // columns of this warp, two fragments a time
-            ldmatrix_x4_trans(value_part, &shared.value_tile[512 * step + thread % 16 * 32 + ((thread / 2 % 4) ^ (thread / 16 % 4)) * 8]);
+            ldmatrix_x4_trans(value_part, &shared.value[stage][16 * step + thread % 16][swizzled<64, 2>(thread % 8, thread / 16 % 4 * 8)]);
             #pragma unroll
             for (int column = 0; column < 2; ++column)
                 mma_m16n8k16_f32_f16(&acc[2 * column], a_part, &value_part[column % 2 * 2]);

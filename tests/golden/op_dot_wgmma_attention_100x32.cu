@@ -1,6 +1,6 @@
 // attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 16384 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp32 align 16, n i32,
 //             scale fp32
@@ -18,6 +18,31 @@ __device__ __forceinline__ To bit_cast(const From& value)
     To result;
     memcpy(&result, &value, sizeof(To));
     return result;
+}
+
+// Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
+__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+// Waits until at most the last PENDING groups of this thread are in flight; other threads see the data behind a barrier (PTX ISA,
+// cp.async.wait_group; sm_80).
+template <int PENDING>
+__device__ __forceinline__ void cp_async_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Copies the first `valid_bytes` of 4, 8 or 16 bytes from global to shared memory, both aligned to as much, and zeros for the
+// rest, as part of this thread's open group. Called by each thread for itself (PTX ISA, cp.async with src-size; sm_80).
+template <int BYTES>
+__device__ __forceinline__ void cp_async_zero_fill(void* destination, const void* source, unsigned valid_bytes)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(destination)), "l"(source), "r"(valid_bytes) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
 // Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
@@ -142,16 +167,19 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
     }
 }
 
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
 // Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
 using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
 
 // Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
 // eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
@@ -215,13 +243,11 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
+    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:109, 64-byte swizzle
+    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:110, 64-byte swizzle
     alignas(512) __half query_tile[2048];     // operand of dot.py:111: [64, 32], rows in 16-byte chunks, swizzled
-    union {  // never alive at the same time
-        alignas(512) __half key_tile[1024];       // operand of dot.py:111: [32, 32], columns in 16-byte chunks, swizzled
-        alignas(512) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
-    };
 };
-static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 16384, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -246,6 +272,25 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         query[run] = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d, fill_vector<8>(__float2half(0.0f)));
     }
 
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    const int d_4 = thread / 4;
+    const int d_5 = thread % 4 * 8;
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        const int cols = stage * 32 + d_4;
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        const int index = cols * 32;
+        if (stage * 32 < n) {
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n ? 16 : 0);
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n ? 16 : 0);
+        }
+        cp_async_commit();
+    }
+
     // score = tl.dot(query, tl.trans(key)) * scale                                       dot.py:111
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -266,30 +311,33 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
-
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
-    const int d_2 = thread / 4;
-    const int d_3 = thread % 4 * 8;
     for (int start = 0; start < n; start += 32) {
+        const int stage = start / 32 % 3;
+        cp_async_wait<1>();
+        const int free_stage = (start / 32 + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
+
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
-        const int cols = start + d_2;
+        const int cols = start + 64 + d_4;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         const int index = cols * 32;
-        const Vector<__half, 8> key = load_vector_nc_if<uint4>(cols < n, k_ + index + d_3, fill_vector<8>(__float2half(0.0f)));
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
-        const Vector<__half, 8> value = load_vector_nc_if<uint4>(cols < n, v + index + d_3, fill_vector<8>(__float2half(0.0f)));
+        if (n - start > 64) {
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n ? 16 : 0);
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n ? 16 : 0);
+        }
+        cp_async_commit();
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
-        store_vector(&shared.key_tile[(thread ^ (thread / 8 % 4)) * 8], key);
-        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the scratch `key_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the scratch `query_tile` and the scratch `key_tile` before it and after it
         Vector<float, 2> product[8];
         const Descriptor query_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
-        const Descriptor key_first = wgmma_descriptor<64>(shared.key_tile, 16, 512);  // rows along K
+        const Descriptor b_first = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 2; ++step)
-            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, key_first + 2 * step, step > 0);
+            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, b_first + 2 * step, step > 0);
         wgmma_commit();
         wgmma_wait<0>();
         Vector<float, 2> score[8];
@@ -298,10 +346,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
             // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
-            const int d_4 = thread % 4 * 2 + run / 2 * 8;
+            const int d_6 = thread % 4 * 2 + run / 2 * 8;
 
             // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
-            const int cols_2 = start + d_4;
+            const int cols_2 = start + d_6;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const float score_2 = product[run][k] * scale;
@@ -372,10 +420,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
-        store_vector(&shared.value_tile[(thread ^ (thread / 8 % 4)) * 8], value);
-        fence_async_proxy();  // shows what was written to the scratch `value_tile` to the tensor cores
-        __syncthreads();  // orders the stores to the scratch `value_tile` before the loads of it
-        const Descriptor value_first = wgmma_descriptor<64>(shared.value_tile, 2048, 512);  // rows along N
+        const Descriptor value_first = wgmma_descriptor<64>(shared.value[stage], 2048, 512);  // rows along N
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 2; ++step) {
@@ -400,8 +445,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
         // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
         const int rows = pid_x * 64 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
-        const int d_4 = thread % 4 * 2 + run / 2 * 8;
+        const int d_6 = thread % 4 * 2 + run / 2 * 8;
         // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
-        store_vector_if<uint2>(rows < n, out + rows * 32 + d_4, out_value);
+        store_vector_if<uint2>(rows < n, out + rows * 32 + d_6, out_value);
     }
 }

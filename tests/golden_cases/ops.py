@@ -130,6 +130,7 @@ SHOWN = (
     "tiles_of_rows_tensor_2_7_3_4_60",
     "accumulated_7",
     "returns_early",
+    "divided_2_1_1_5",
     "barriers_by_phases_2",
     "barriers_by_names_4",
     "cp_async_groups_float16_1000_8_2",

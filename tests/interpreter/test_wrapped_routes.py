@@ -249,6 +249,58 @@ def by_descriptor_base(x, out, n):
 
 
 @tle2cuda.jit
+def by_descriptor_stride(x, out, n):
+    source = tl.make_tensor_descriptor(x, (4, 16), (n * n, 1), (1, 16))
+    tl.store(out + tl.arange(0, 16), tl.sum(source.load([1, 0]), axis=0))
+
+
+@tle2cuda.jit
+def by_descriptor_rows(x, out, n):
+    source = tl.make_tensor_descriptor(x, (32, 16), (16, 1), (1, 16))
+    rows = source.gather(tl.arange(0, 8) + n * n, 0)
+    tl.store(out + tl.arange(0, 16), tl.sum(rows, axis=0))
+
+
+@tle2cuda.jit
+def by_store_through_descriptor(x, out, n):
+    target = tl.make_tensor_descriptor(out, (64,), (1,), (16,))
+    target.store([n * n], tl.load(x + tl.arange(0, 16)))
+
+
+@tle2cuda.jit
+def by_store_through_block_pointer(x, out, n):
+    target = tl.make_block_ptr(out, (64,), (1,), (n * n,), (16,), (0,))
+    tl.store(target, tl.load(x + tl.arange(0, 16)), boundary_check=(0,))
+
+
+@tle2cuda.jit
+def by_copy_out(x, out, n):
+    buffer = tle.gpu.alloc((16,), tl.float32)
+    tle.gpu.copy(x + tl.arange(0, 16), buffer, (16,))
+    target = tl.make_tensor_descriptor(out, (64,), (1,), (16,))
+    tle.gpu.copy(buffer, target, (16,), (n * n,))
+
+
+@tle2cuda.jit
+def by_elementwise_function(x, out, n):
+    i = tl.arange(0, 16)
+    tl.store(out + i, tl.load(x + tl.map_elementwise(add, i, i * 0 + n * n)))
+
+
+@tle2cuda.jit
+def by_chosen_part(x, out, n):
+    i = tl.arange(0, 16)
+    part = tle.extract_tile(i * 0 + n * n, n % 2, [8])
+    tl.store(out + tl.arange(0, 8), tl.load(x + part + tl.arange(0, 8)))
+
+
+@tle2cuda.jit
+def by_topk(x, out, n):
+    i = tl.arange(0, 16)
+    tl.store(out + tl.arange(0, 4), tl.load(x + tl.topk(i * 0 + n * n, 4)))
+
+
+@tle2cuda.jit
 def by_copy(x, out, n):
     i = tl.arange(0, 16)
     buffer = tle.gpu.alloc((16,), tl.float32)

@@ -178,3 +178,15 @@ def test_constants_that_nobody_reads_go_with_what_only_they_read():
     lines[2] = Line(2, "const int index = first + k;")
     assert [line.text for line in without_unused(lines, names)] == [kept[1], *kept[3:]]
     assert without_unused(lines, {"other"})[0].text == "const int first = thread;"
+
+
+def test_a_constant_that_an_inner_one_of_the_same_name_hides_is_not_read_there():
+    lines = [
+        Line(0, "const int row = first;"),
+        Line(0, "for (int i = 0; i < 4; ++i) {"),
+        Line(1, "const int row = first + i;"),
+        Line(1, "total += row;"),
+        Line(0, "}"),
+    ]
+    assert without_unused(lines, {"row"}) == lines[1:]
+    assert without_unused([*lines, Line(0, "return row;")], {"row"})[0] == lines[0]

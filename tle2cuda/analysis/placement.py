@@ -87,7 +87,8 @@ class _Placement:
             then, other = (self.sequence(part, pending, forced) for part in item.parts)
             return _Plan(then.pending | other.pending, then.places | other.places, then.cost + other.cost)
         if item.op.name == "warp_specialize":
-            plan = self.sequence(item.parts[0], self.hazards.at_start(item.op, pending), forced)
+            inside = self.hazards.at_start(item.op, pending)
+            plan = self.sequence(item.parts[0], inside, forced) if item.parts else _Plan(inside, _NONE, 0.0)
             return _Plan(self.hazards.at_end(item.op, plan.pending), plan.places, plan.cost)
         if item.is_loop:
             return self.loop(item, position, pending, forced)

@@ -28,9 +28,9 @@ from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
 from tle2cuda.analysis.store_groups import pending_groups
-from tle2cuda.analysis.tasks import uses_of_task
+from tle2cuda.analysis.tasks import Uses, uses_of_task
 from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier, is_product
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import DIVIDES, Op, Value
 from tle2cuda.ir.types import TileType
 
 Places = frozenset[Position]
@@ -197,6 +197,13 @@ class _Proxies:
 
     # ---- what arrivals must come behind ----
 
+    def who_is_told(self, op: Op | None) -> Uses:
+        """What those do to memory that an arrival, or the end of the task, lets go on."""
+        site = self.hazards.task.site
+        if op is None and site is not None and site.attrs.get(DIVIDES):
+            return self.others.joined(self.own)  # the task may begin anew, all of its threads having met meanwhile
+        return self.others
+
     def _at(self, roots: frozenset[Value | None], mask: int) -> int:
         if None in roots:
             return mask
@@ -335,10 +342,11 @@ class _Flow:
         if op.name == "warp_specialize":
             self.tell(op, place, state)
             state = state.behind_barrier() if op.attrs.get("sync_before") else state
-            if self.proxies.is_for_thread_0(item.parts[0]):  # which may then be all that runs it
-                self.fencing = self.proxies.by_thread_0
-            state = self.sequence(item.parts[0], state)
-            self.fencing = -1
+            for part in item.parts:
+                if self.proxies.is_for_thread_0(part):  # which may then be all that runs it
+                    self.fencing = self.proxies.by_thread_0
+                state = self.sequence(part, state)
+                self.fencing = -1
             return state.behind_barrier() if op.attrs.get("sync_behind") else state
         if item.is_loop:
             return self.loop(item, state)
@@ -355,7 +363,7 @@ class _Flow:
             state = state._replace(unfenced=state.unfenced | self.proxies.writes << 2 * self.hazards.count)
         for step in item.steps:
             state = state.behind_barrier() if step is None else self.step(step, place, state)
-        if op.name == "cp_async_wait":
+        if op.name == "cp_async_wait" or (op.name == "pipe_wait" and op.attrs.get("pending") is not None):
             landed = state.flying
             return state._replace(unfenced=state.unfenced | landed, flying=landed if op.attrs["pending"] else 0)
         kept = ~item.clears
@@ -383,6 +391,8 @@ class _Flow:
 
     def tell(self, op: Op, place: Position, state: _State) -> None:
         """Other tasks are told that they may use what this one did."""
+        if self.hazards.is_in_groups(op):
+            return  # both ends are in this task
         unfenced, reads = self.proxies.told(op)
         self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
         self.note(place, NEEDS_COPIES, state.flying & unfenced)
@@ -420,7 +430,10 @@ class _Shared(_Proxies):
     def _asks(self, generic: Sequence_[Access]) -> bool:
         if not self.engines and not (self.others.through_async and (self.writes | self.loads)):
             return False
-        overlap = self.hazards.memory.may_overlap
+
+        def overlap(a: Access, b: Access) -> bool:
+            return self.hazards.memory.may_overlap(a, b, is_stale=True)
+
         for b in self.accesses:
             if b.effect.proxy == "async":
                 before = self.writes if b.effect.kind == READ else self.writes | self.loads
@@ -430,8 +443,9 @@ class _Shared(_Proxies):
         return True
 
     def told(self, op: Op | None) -> tuple[int, int]:
-        unfenced = self._at(self.others.through_async, self.writes) | self._at(self.others.filled, self.loads)
-        reads = self._at(self.others.written, self.reads)
+        others = self.who_is_told(op)
+        unfenced = self._at(others.through_async, self.writes) | self._at(others.filled, self.loads)
+        reads = self._at(others.written, self.reads)
         if op is not None and op.name.startswith("pipe"):  # which this task may be the other end of
             own = self.hazards.through(op)
             unfenced |= own & (self._at(self.own.through_async, self.writes) | self._at(self.own.filled, self.loads))
@@ -490,8 +504,9 @@ class _Global(_Proxies):
         return self.hazards.memory.meets_others(op)
 
     def told(self, op: Op | None) -> tuple[int, int]:
-        unfenced = self._at(self.others.copied, self.writes) | self._at(self.others.stored, self.loads)
-        return self.spread(unfenced), self.spread(self._at(self.others.accessed, self.reads))
+        others = self.who_is_told(op)
+        unfenced = self._at(others.copied, self.writes) | self._at(others.stored, self.loads)
+        return self.spread(unfenced), self.spread(self._at(others.accessed, self.reads))
 
 
 def _is_by_thread_0(op: Op) -> bool:

@@ -1,6 +1,7 @@
 """The tasks of a kernel: groups of warps that run one piece of code together.
 
 The default warps run the kernel's body and region 0 of every `warp_specialize`; each worker region is a task of its own.
+Where a `warp_specialize` divides the warps that there are, all of its regions are tasks.
 Accesses of one task happen in program order, which barriers of its threads see to. Between tasks nothing is ordered but
 by what the kernel says: barriers, pipes, the start and the end of a `warp_specialize`.
 """
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tle2cuda.ir.effects import READ, Roots, effects
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value
 
 DEFAULT_TASK = "the default warps"
 
@@ -42,15 +43,19 @@ def tasks(kernel: Kernel) -> tuple[Task, ...]:
     """All tasks, the default warps first."""
     workers = (
         Task(f"partition `{name}`", region, warps, site)
-        for site in kernel.specialisations
-        for name, region, warps in zip(site.attrs["names"][1:], site.regions[1:], site.attrs["warps"][1:], strict=True)
+        for site in (*kernel.specialisations, *kernel.divisions)
+        for name, region, warps in list(zip(site.attrs["names"], site.regions, site.attrs["warps"], strict=True))[
+            len(regions_of_task(site)) :
+        ]
     )
     return (Task(DEFAULT_TASK, kernel.body, kernel.num_warps), *workers)
 
 
 def regions_of_task(op: Op) -> tuple[Region, ...]:
     """The regions of an operation that the task it stands in runs."""
-    return op.regions[:1] if op.name == "warp_specialize" else op.regions
+    if op.name != "warp_specialize":
+        return op.regions
+    return () if op.attrs.get(DIVIDES) else op.regions[:1]
 
 
 def walk_task(region: Region) -> Iterator[Op]:

@@ -172,7 +172,7 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
         raise InvalidArgument(f"tl.cast: expected a dtype, got {dtype!r}")
     if bitcast:
         return _bitcast(x, dtype)
-    if fp_downcast_rounding is not None:
+    if fp_downcast_rounding is not None and x.dtype is not dtype:
         narrows = x.dtype.is_floating() and dtype.is_floating() and x.dtype.bits > dtype.bits
         if fp_downcast_rounding not in ("rtne", "rtz") or not narrows:
             raise InvalidArgument(

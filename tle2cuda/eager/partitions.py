@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tle2cuda.eager.program import Stopped, current, enter
 from tle2cuda.eager.values import describe, static_int
-from tle2cuda.errors import Deadlock, InterpreterError, InvalidArgument, NotSupported
+from tle2cuda.errors import Deadlock, InterpreterError, InvalidArgument
 
 if TYPE_CHECKING:
     from tle2cuda.eager.program import Program
@@ -178,11 +178,6 @@ def warp_specialize(
     functions_and_args: Any, worker_num_warps: Any = None, worker_num_regs: Any = None, reuse_default_warps: Any = False
 ) -> Any:
     """`tle.gpu.warp_specialize`."""
-    if reuse_default_warps:
-        raise NotSupported(
-            "warp_specialize: reuse_default_warps=True is not supported",
-            help="leave it out: workers then get warps of their own",
-        )
     program = current()
     if program.partitions is not None:
         raise InvalidArgument("warp_specialize cannot be nested", help="give the outer call one more entry")
@@ -190,11 +185,16 @@ def warp_specialize(
     if not entries:
         raise InvalidArgument("warp_specialize needs at least a default partition, got no entries")
     warps = [static_int(count, "warp_specialize: warp counts") for count in worker_num_warps or ()]
-    for what, counts in (("warp counts", warps), ("register counts", worker_num_regs)):
-        if counts is not None and len(counts) != len(entries) - 1:
-            raise InvalidArgument(f"warp_specialize: {len(counts)} {what} for {len(entries) - 1} workers")
+    num_warps = program.launch.num_warps
+    if reuse_default_warps:
+        _check_divided(warps, worker_num_regs, len(entries), num_warps)
+    else:
+        for what, counts in (("warp counts", warps), ("register counts", worker_num_regs)):
+            if counts is not None and len(counts) != len(entries) - 1:
+                raise InvalidArgument(f"warp_specialize: {len(counts)} {what} for {len(entries) - 1} workers")
+        warps = [num_warps, *warps]
     members = []
-    for number, (entry, count) in enumerate(zip(entries, (program.launch.num_warps, *warps), strict=True)):
+    for number, (entry, count) in enumerate(zip(entries, warps, strict=True)):
         if not isinstance(entry, (tuple, list)) or len(entry) != 2:
             raise InvalidArgument(f"warp_specialize: entry {number} must be (fn, args), got {describe(entry)}")
         function, args = entry
@@ -202,6 +202,17 @@ def warp_specialize(
             raise InvalidArgument(f"warp_specialize: the arguments of entry {number} must be a tuple, got {describe(args)}")
         members.append(Partition(_name(function), _WARP * count, _body(function, args)))
     return Partitions(program, members).run()
+
+
+def _check_divided(warps: Sequence[int], registers: Any, entries: int, num_warps: int) -> None:
+    """Refuses counts that do not divide the kernel's warps among all entries."""
+    if registers is not None:
+        raise InvalidArgument("warp_specialize: worker_num_regs cannot be given with reuse_default_warps=True")
+    if len(warps) != entries:
+        raise InvalidArgument(f"warp_specialize: {len(warps)} warp counts for {entries} entries")
+    if sum(warps) != num_warps:
+        parts = " + ".join(map(str, warps))
+        raise InvalidArgument(f"warp_specialize: {parts} = {sum(warps)} warps, the kernel has {num_warps}")
 
 
 def _name(function: Any) -> str:

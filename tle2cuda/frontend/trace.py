@@ -37,7 +37,7 @@ from tle2cuda.ops.buffers import buffered_tensor
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 from tle2cuda.ops.debug import device_assert
 from tle2cuda.runtime.contract import ArgSpec
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import DEFAULT_STAGES, parse_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +382,7 @@ def trace(
     num_warps: int = 4,
     target: str = "sm_90a",
     *,
+    num_stages: int = DEFAULT_STAGES,
     cluster_dims: tuple[int, int, int] | None = None,
     cooperative: bool = False,
     language: str = DEFAULT_LEVEL,
@@ -397,6 +398,7 @@ def trace(
         constants: Values of the other parameters; parameters in neither take their defaults.
         num_warps: Warps of one CTA.
         target: Architecture such as ``sm_90a``.
+        num_stages: Iterations of loads in flight in loops that do not say so themselves.
         cluster_dims: Cluster shape asked for by the launch; None leaves it to the kernel.
         cooperative: The launch asks for all CTAs to be resident.
         language: Level of the language (`tle2cuda.levels`).
@@ -439,6 +441,7 @@ def trace(
         body=Region((), tuple(ops)),
         constants=binder.constants,
         num_warps=num_warps,
+        num_stages=num_stages,
         cluster_dims=builder.cluster_dims or (1, 1, 1),
         cooperative=builder.cooperative or cooperative,
         target=target,

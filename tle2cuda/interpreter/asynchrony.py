@@ -158,7 +158,7 @@ def _pipe(compiler: Compiler, op: Op) -> Steps:
 
     def make(frame: Frame) -> None:
         pipes = frame[0].pipes
-        if op not in pipes:  # executed again, it stays what it is
+        if op not in pipes or op.attrs.get("restarts"):  # executed again, it stays what it is
             pipes[op] = Pipe(name, capacity, readers, one_shot)
         frame[out] = PipeHandle(pipes[op], tuple(frame[slot] for slot in fields))
 

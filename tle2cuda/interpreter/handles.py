@@ -95,6 +95,15 @@ def _buffer_view(compiler: Compiler, op: Op) -> Steps:
 
         yield False, reshape
         return
+    if kind == "trans":
+        perm = op.attrs["perm"]
+
+        def turn(frame: Frame) -> None:
+            handle: BufferHandle = frame[source]
+            frame[out] = replace(handle, offsets=handle.offsets.transpose(perm))
+
+        yield False, turn
+        return
     dim, first = op.attrs.get("dim", -1), op.attrs.get("start", 0)
     window = (slice(None),) * dim + (slice(first, first + type_.shape[dim]),)
 

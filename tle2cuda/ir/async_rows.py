@@ -185,6 +185,8 @@ _row(
         "one_shot": FLAG,
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
+        "restarts": maybe(FLAG),
+        "in_groups": maybe(FLAG),
     },
 )
 _row(
@@ -208,7 +210,7 @@ _row(
     "pipe, i32 stage, i32 lap -> bool, a slot per field",
     _STAGE,
     async_rules.check_pipe_wait,
-    attrs=_READER,
+    attrs={**_READER, "pending": maybe(NATURAL)},
     reads_memory=True,
     **_EFFECT,
 )

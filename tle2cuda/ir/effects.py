@@ -271,7 +271,9 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
     proxy: Proxy = "async" if str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
-    return tuple(Effect(READ, SHARED, root, None, op, proxy=proxy) for buffer in buffers for root in roots.of(buffer))
+    return tuple(
+        Effect(READ, SHARED, root, None, op, buffer=buffer, proxy=proxy) for buffer in buffers for root in roots.of(buffer)
+    )
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})

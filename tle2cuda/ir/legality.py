@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tle2cuda.errors import IRError
 from tle2cuda.ir.kinds import Broken, is_plain_data
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value
 from tle2cuda.ir.row import Row
 from tle2cuda.ir.rows import ROWS
 from tle2cuda.ir.rules import scratch_operands, value_operands
@@ -178,8 +178,11 @@ class _Verifier:
                 raise Broken("the kernel is not cooperative")
             if self.kernel.cluster_size != 1:
                 raise Broken(f"a grid barrier requires cluster_dims=(1, 1, 1), not {self.kernel.cluster_dims}")
-        if op.name == "warp_specialize" and op.attrs["warps"][0] != self.kernel.num_warps:
-            raise Broken(f"partition 0 has {op.attrs['warps'][0]} warps, the kernel {self.kernel.num_warps}")
+        if op.name == "warp_specialize":
+            warps = sum(op.attrs["warps"]) if op.attrs.get(DIVIDES) else op.attrs["warps"][0]
+            if warps != self.kernel.num_warps:
+                who = "its partitions have" if op.attrs.get(DIVIDES) else "partition 0 has"
+                raise Broken(f"{who} {warps} warps, the kernel {self.kernel.num_warps}")
         if op.name == "cluster_barrier" and op.attrs.get("members") is not None:
             members = op.attrs["members"]
             size = self.kernel.cluster_size

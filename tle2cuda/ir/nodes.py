@@ -14,11 +14,14 @@ from typing import Any
 
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import Type
-from tle2cuda.targets import WARP_THREADS, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, WARP_THREADS, parse_target
 
 WARPGROUP_WARPS = 4
 REGISTER_FILE = 65536  # 32-bit registers of a multiprocessor
 MOST_USED_REGISTERS = 240  # of a thread: more are hardly ever of use
+
+DIVIDES = "divides"
+"""Attribute of a `warp_specialize` whose partitions, region 0 too, are groups of the warps that run the code around it."""
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -106,6 +109,8 @@ class Kernel:
         body: Region without parameters, ended by an empty `yield`.
         constants: Constexpr parameters, name to Python object, in signature order.
         num_warps: Warps of one CTA.
+        num_stages: Iterations of loads that loops with matrix products have in flight, unless they say so themselves.
+        most_stages: Stages that any ring of a pipelined loop may have, where more did not fit; None for no limit.
         cluster_dims: CTAs of one cluster along x, y, z.
         cooperative: True when a grid barrier needs every CTA resident.
         target: Architecture such as ``sm_90a``.
@@ -117,6 +122,8 @@ class Kernel:
     body: Region
     constants: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
     num_warps: int = 4
+    num_stages: int = DEFAULT_STAGES
+    most_stages: int | None = None
     cluster_dims: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     target: str = "sm_90a"
@@ -139,8 +146,13 @@ class Kernel:
 
     @property
     def specialisations(self) -> tuple[Op, ...]:
-        """The `warp_specialize` operations, which stand at the top level of the body."""
-        return tuple(op for op in self.body.ops if op.name == "warp_specialize")
+        """The `warp_specialize` operations with workers of their own, which stand at the top level of the body."""
+        return tuple(op for op in self.body.ops if op.name == "warp_specialize" and not op.attrs.get(DIVIDES))
+
+    @property
+    def divisions(self) -> tuple[Op, ...]:
+        """Those that divide the kernel's warps among their partitions, wherever they stand."""
+        return tuple(op for op in walk(self.body) if op.name == "warp_specialize" and op.attrs.get(DIVIDES))
 
     def moves_registers(self, specialisation: Op) -> bool:
         """Whether the partitions of a specialisation hand registers over.

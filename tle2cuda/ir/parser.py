@@ -23,6 +23,7 @@ from tle2cuda.ir.types import (
     TileType,
     Type,
 )
+from tle2cuda.targets import DEFAULT_STAGES
 
 _REGION_WORDS = ("do", "then", "else", "before")
 _TOKEN = re.compile(
@@ -346,6 +347,7 @@ class _Parser:
         num_warps, cluster, target = 4, (1, 1, 1), "sm_90a"
         if self.accept("num_warps"):
             num_warps = self.integer()
+        num_stages = self.integer() if self.accept("num_stages") else DEFAULT_STAGES
         if self.accept("cluster"):
             self.expect("(")
             cluster = self.three(self.listed(")", self.integer))
@@ -354,7 +356,9 @@ class _Parser:
             target = str(ast.literal_eval(self.take("string", "an architecture")))
         body = self.region()
         span = self.location()
-        return Kernel(name, args, body, MappingProxyType(constants), num_warps, cluster, cooperative, target, span)
+        return Kernel(
+            name, args, body, MappingProxyType(constants), num_warps, num_stages, None, cluster, cooperative, target, span
+        )
 
     def three(self, extents: list[int]) -> tuple[int, int, int]:
         if len(extents) != 3:

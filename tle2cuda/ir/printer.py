@@ -24,6 +24,7 @@ from tle2cuda.ir.kinds import DATA_TYPES
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import BarrierType, BufferType, PipeType, PointerType, TensorMapType, TileType, Type
+from tle2cuda.targets import DEFAULT_STAGES
 
 REGION_KEYWORDS = {"if": ("then", "else"), "while": ("before", "do")}
 """Words before each region of an operation; all others say `do`."""
@@ -132,6 +133,8 @@ class _Printer:
         if kernel.constants:
             words.append(f"constants {_attributes(kernel.constants)}")
         words.append(f"num_warps {kernel.num_warps}")
+        if kernel.num_stages != DEFAULT_STAGES:
+            words.append(f"num_stages {kernel.num_stages}")
         if kernel.cluster_dims != (1, 1, 1):
             words.append(f"cluster {print_data(tuple(kernel.cluster_dims))}")
         if kernel.cooperative:

@@ -292,6 +292,7 @@ _row(
         "zero": maybe(FLAG),
         "scratch": maybe(FLAG),
         "is_kept": maybe(FLAG),
+        "is_ring": maybe(FLAG),
         "staging": maybe(FLAG),
         "offsets_elems": maybe(INTS),
     },
@@ -303,7 +304,8 @@ _row(
     rules.check_buffer_view,
     variadic=I32_SCALAR,
     attrs={
-        "kind": choice("slot", "subslice", "reshape", "alias"),
+        "kind": choice("slot", "subslice", "reshape", "alias", "trans"),
+        "perm": maybe(INTS),
         "start": maybe(INT),
         "dim": maybe(INT),
         "offset_bytes": maybe(INT),
@@ -388,7 +390,7 @@ _row(
     (BOOL_SCALAR,),
     rules.check_if,
     regions=2,
-    attrs={"is_substitute": maybe(FLAG)},
+    attrs={"is_guard": maybe(FLAG), "is_substitute": maybe(FLAG)},
 )
 _row("yield", "values ->", (), rules.check_no_results, variadic=ANY)
 _row("condition", "bool scalar, values ->", (BOOL_SCALAR,), rules.check_no_results, variadic=ANY)

@@ -460,6 +460,13 @@ def check_buffer_view(op: Op) -> None:
     need(source.element is target.element, "the element type changes")
     if kind == "slot":
         need(source.shape[1:] == target.shape, f"a slot of {source} is not {target}")
+    elif kind == "trans":
+        perm = op.attrs.get("perm", ())
+        need(sorted(perm) == list(range(len(source.shape))), f"{perm} is no order of the axes of {source}")
+        need(
+            tuple(source.shape[axis] for axis in perm) == target.shape,
+            f"{source} with its axes in order {perm} is no {target}",
+        )
     elif kind == "reshape":
         need(source.num_elements == target.num_elements, f"{source} and {target} differ in size")
     else:

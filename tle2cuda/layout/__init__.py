@@ -29,7 +29,15 @@ from .fragments import (
 )
 from .matrix_access import MatrixAccess, matrix_access
 from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, wgmma_columns, whole_sums
-from .operands import DescriptorForm, MatrixForm, descriptor_form, descriptor_offsets, matrix_form, operand_offsets
+from .operands import (
+    DescriptorForm,
+    MatrixForm,
+    descriptor_form,
+    descriptor_offsets,
+    matrix_conflicts,
+    matrix_form,
+    operand_offsets,
+)
 from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
 from .shared import (
@@ -82,6 +90,7 @@ __all__ = [
     "format_xor",
     "linear_terms",
     "matrix_access",
+    "matrix_conflicts",
     "matrix_form",
     "mma_accumulator",
     "mma_operand",

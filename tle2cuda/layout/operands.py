@@ -43,6 +43,15 @@ def matrix_form(fragments: Layout, offsets: SharedLayout) -> MatrixForm | None:
     return None
 
 
+def matrix_conflicts(fragments: Layout, offsets: SharedLayout, form: MatrixForm) -> bool:
+    """Return whether rows of one matrix lie in the same banks when `ldmatrix` reads whole fragments of an operand."""
+    registers, threads = access_offsets(fragments, offsets)
+    lanes = threads[:LANE_BITS]
+    rows = lanes[2:] if form == "rows" else (registers[0], *lanes[:2])
+    chunks = [row * offsets.element_bytes % PHASE_BYTES // _ROW_BYTES for row in rows]
+    return f2.rank(chunks) < len(chunks)
+
+
 def operand_offsets(source: Layout, fragments: Layout, k_axis: int, fast_axis: int, element_bytes: int) -> SharedLayout:
     """Return where an operand goes in shared memory.
 

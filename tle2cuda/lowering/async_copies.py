@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import Affine, C, all_of, ternary
+from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, all_of, ternary
 from tle2cuda.lowering.debug import over_registers
 from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.memory import Guard, VectorPlan, owner_condition, pointee, valid_elements
 from tle2cuda.lowering.places import Place, Places
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.writer import barrier_remark
+from tle2cuda.lowering.writer import Block, barrier_remark
 
 CHUNK_BYTES = (16, 8, 4)  # what one cp.async copies (PTX ISA, cp.async)
 TEMPLATE = "async_copies.cu.j2"
@@ -35,6 +35,7 @@ class _Copy:
         self.mask = op.operands[2] if op.attrs.get("has_mask") else None
         self.layout = state.layout(self.pointer)
         self.element_bytes = pointee(self.pointer).bytes
+        self.held: tuple[str, Value | None] | None = None
 
     def emit(self) -> None:
         """Write the loop over this thread's chunks."""
@@ -44,6 +45,7 @@ class _Copy:
         if elems * self.element_bytes not in CHUNK_BYTES:
             raise InternalError(f"cp.async of {elems * self.element_bytes} bytes", op.span)
         ev = Evaluator(state, self.layout, elems)
+        self.held = self._hold(elems)
         over_registers(state, ev, lambda: self._one(ev, elems, guard))
 
     def _chunk(self) -> tuple[int, Guard | None]:
@@ -69,7 +71,7 @@ class _Copy:
         state, op = self.state, self.op
         places = Places(state, ev)
         first = elems > 1
-        source = places.address(places.of(self.pointer, k_zero=first))
+        source = self._source(ev, places, first)
         ref = state.buffers[self.buffer]
         indices = tuple(ev.coordinate(ev.grid, axis, first) for axis in range(len(ref.shape)))
         destination = places.address(Place(buffer=ref, indices=indices))
@@ -89,6 +91,93 @@ class _Copy:
         arguments = ", ".join(filter(None, (destination.text, source.text, last, hint)))
         call = f"{state.helper(helper)}<{size}>({arguments})"
         statements.evaluate(state.block, call, op.span, owner.text if owner is not None else "")
+
+    def _source(self, ev: Evaluator, places: Places, first: bool) -> C:
+        """Where a chunk comes from."""
+        if self.held is None:
+            return places.address(places.of(self.pointer, k_zero=first))
+        pointer = C(
+            f"{self.held[0]}[run]" if ev.runs > 1 else self.held[0], PRIMARY, frozenset({RUN} if ev.runs > 1 else ())
+        )
+        if self.held[1] is None:
+            return pointer
+        return places.address(Place(pointer).plus(ev.value(self.held[1], k_zero=True)))
+
+    # ---- pointers that are computed once ----
+
+    def _hold(self, elems: int) -> tuple[str, Value | None] | None:
+        """Pointers to a thread's chunks that are kept over the loops around; the offset that is added to all of them.
+
+        None where nothing is kept: the pointers change in another way, or they differ by constants anyway.
+        """
+        state, base, offset = self.state, self.pointer, None
+        made = state.definitions.get(base)
+        if made is not None and made.name == "ptr_add":
+            added = state.definitions.get(made.operands[1])
+            if added is not None and added.name == "splat":
+                base, offset = made.operands[0], made.operands[1]
+        home = self._home(base)
+        if home is None:
+            return None
+        scope = state.scopes[home]
+        key = ("held pointers", base, self.layout, elems)
+        if key not in scope.known:
+            name = self._write_pointers(base, home, elems)
+            if name is None:
+                return None
+            scope.known[key] = C(name, PRIMARY)
+        found = scope.known[key]
+        assert isinstance(found, C)
+        return found.text, offset
+
+    def _home(self, base: Value) -> int | None:
+        """The scope in front of the loops in which a tile of pointers does not change; None when there are none."""
+        state = self.state
+        known_at = state.level_of(base)
+        level = state.level
+        while level > known_at and state.scopes[level].is_loop:
+            level -= 1
+        return level if level < state.level else None
+
+    def _write_pointers(self, base: Value, home: int, elems: int) -> str | None:
+        """Declare and set the pointers; None when they are not worth it."""
+        state, scope = self.state, self.state.scopes[home]
+        opened = state.scopes[home + 1 :]
+        del state.scopes[home + 1 :]
+        try:
+            with state.writing_to(scope.block):
+                ev = Evaluator(state, self.layout, elems)
+                ev.outer_depth = scope.names_depth
+                if not self._differ(ev, base, elems > 1):
+                    return None
+                state.comment(base.span)
+                name = state.names.fresh(base.name or "pointers", scope.names_depth)
+                type_ = state.variable_type(base)
+                extent = f"[{ev.runs}]" if ev.runs > 1 else ""
+                statements.variable(state.block, type_, f"{name}{extent}", base.span)
+
+                def one() -> None:
+                    places = Places(state, ev)
+                    address = places.address(places.of(base, k_zero=elems > 1))
+                    statements.assign(state.block, f"{name}[run]" if ev.runs > 1 else name, address.text, base.span)
+
+                over_registers(state, ev, one)
+                return name
+        finally:
+            state.scopes += opened
+
+    def _differ(self, ev: Evaluator, base: Value, first: bool) -> bool:
+        """Whether pointers differ from chunk to chunk by more than constants."""
+        scratch = Block(0)
+        with self.state.writing_to(scratch), self.state.names.scope():
+            trial = Evaluator(self.state, self.layout, ev.vec)
+            trial.run_block = scratch
+            known = [dict(scope.known) for scope in self.state.scopes]
+            place = Places(self.state, trial).of(base, k_zero=first)
+            for scope, before in zip(self.state.scopes, known, strict=True):
+                scope.known.clear()
+                scope.known.update(before)
+        return any(isinstance(offset, C) and RUN in offset.deps for offset in place.offsets)
 
     def _valid(self, ev: Evaluator, guard: Guard) -> C:
         """How many elements of the chunk lie in bounds."""

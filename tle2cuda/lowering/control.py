@@ -60,7 +60,7 @@ class ForView:
     lower: str
     goes_on: str
     advance: str
-    unroll: int
+    unroll: int | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +406,8 @@ def _arm(state: State, region: Region, op: Op) -> Block:
         if is_tile(result) and maker is not None and maker.name in _WRITES_IN_PLACE:
             if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
                 write_into(state, region, value, state.registers[result])
-    with state.nested() as body:
+    # A guard of copies that go ahead stands in a loop: what does not change there may be computed in front of both.
+    with state.nested(is_loop=bool(op.attrs.get("is_guard"))) as body:
         emit_ops(state, region.body)
         assign_all(state, list(op.results), list(region.terminator.operands))
     return body
@@ -432,6 +433,10 @@ def start_variable(state: State, param: Value, init: Value, following: Value) ->
         state.registers[param] = registers
         state.levels[param] = state.level + 1
         return
+    if _goes_on(state, init):
+        state.scalars[param] = state.scalars[init]
+        state.levels[param] = state.level + 1
+        return
     name = state.names.fresh(param.name or init.name or "carried")
     if isinstance(param.type, PointerType) and init not in state.scalars:
         places = Places(state)
@@ -441,6 +446,13 @@ def start_variable(state: State, param: Value, init: Value, following: Value) ->
     statements.started(state.block, state.variable_type(param), name, text, param.span)
     state.scalars[param] = C(name)
     state.levels[param] = state.level + 1  # it changes from step to step of the loop
+
+
+def _goes_on(state: State, init: Value) -> bool:
+    """Whether a loop may go on with the variable of one in front of it, which nothing else reads."""
+    made = state.definitions.get(init)
+    is_result = made is not None and made.name == "for" and init in state.scalars
+    return is_result and state.use_count(init) == 1 and state.levels.get(init) == state.level
 
 
 def emit_for(state: State, op: Op) -> None:
@@ -469,7 +481,7 @@ def emit_for(state: State, op: Op) -> None:
             lower=lower_text,
             goes_on=f"{name} {'>' if descends else '<'} {upper_text.at(RELATIONAL)}",
             advance=_advance(state, name, step, step_value),
-            unroll=op.attrs.get("unroll") or 0,
+            unroll="" if op.attrs.get("role") == "prologue" else op.attrs.get("unroll"),
         )
         update_in_place(state, region, carried, region.terminator.operands)
         with state.nested(is_loop=True) as body:

@@ -204,9 +204,10 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
     if block.lines and block.lines[-1].text:
         block.blank()
     if state.warp:
-        with operation("warp_specialize"):
-            block.splice(specialize.worker_branch(state, state.kernel))
-        block.blank()
+        if state.kernel.specialisations:
+            with operation("warp_specialize"):
+                block.splice(specialize.worker_branch(state, state.kernel))
+            block.blank()
         if thread:
             write(block, "prologue.cu.j2", "prologue", PrologueView(thread=True))
     return block
@@ -276,8 +277,10 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
         cluster = f", clusters of {kernel.cluster_dims}"
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
+    if kernel.most_stages is not None:
+        lines.append(f"stages    at most {kernel.most_stages} in a pipelined loop: more do not fit into shared memory")
     lines.append(f"launch    {_launch(kernel, contract)}")
-    for number, site in enumerate(kernel.specialisations):
+    for number, site in enumerate((*kernel.specialisations, *kernel.divisions)):
         lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))
     arguments = [_argument(a) for a in contract.args if a.is_passed]
     if arguments or not contract.tensor_maps:

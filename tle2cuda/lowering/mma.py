@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tle2cuda.analysis.shared_operands import buffer_places
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F16, F32, F64, I32, BufferType, DType, dtype_of, shape_of
@@ -22,19 +23,21 @@ from tle2cuda.layout import (
 )
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
-from tle2cuda.lowering.cexpr import RUN, THREAD, C
+from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C
 from tle2cuda.lowering.combine import elements_at, grid_of, thread_condition
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import StageView, array_extent, indexed, real_loops, takes_over, untransposed
 from tle2cuda.lowering.shape import SharedAccess, in_registers, plan_access
-from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.shared import row_major_strides
+from tle2cuda.lowering.state import BufferRef, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
-from tle2cuda.passes.mma_layouts import buffer_offsets, instruction_of
+from tle2cuda.passes.mma_layouts import instruction_of
 
 TEMPLATE = "mma.cu.j2"
 _LANE_BITS = 5
 _WORD_BYTES = 4
+_ROWS_OF_PATTERN = 8  # after which a swizzle repeats
 _PAIR = 2  # neighbouring sums of one thread, which instructions take together
 _MOST_UNROLLED = 256  # instructions of one product written out behind each other: ptxas takes long over long straight code
 _MOST_UNROLLED_WIDE = 64  # of those with 32-bit operands or wider ones, whose fragments take twice the registers or more
@@ -138,10 +141,10 @@ def _is_whole(held: Registers, access: SharedAccess) -> bool:
 
 def _offsets(state: State, buffer: Value) -> SharedLayout:
     """Where the elements of a buffer lie."""
-    type_ = buffer.type
-    assert isinstance(type_, BufferType)
-    found = buffer_offsets(state.definitions[buffer])
-    return found if found is not None else SharedLayout.plain(type_.shape, type_.element.bytes)
+    found = buffer_places(state.definitions, buffer)
+    if found is None:
+        raise InternalError(f"it is not known where the elements of {buffer!r} lie", buffer.span)
+    return found
 
 
 def emit_product(state: State, op: Op) -> None:
@@ -404,12 +407,56 @@ class Product:
 
     def _address(self, buffer: Value, offsets: SharedLayout, sources: Sequence[tuple[str, Images]]) -> str:
         """An element of a buffer, given row-major indices of what counts."""
+        if self.state.definitions[buffer].attrs.get("offsets_elems") is None:
+            return self.element(buffer, sources)
         images = offsets.flat_images
         expression = linear_terms([(name, f2.compose(images, found)) for name, found in sources])
         if any(term.source == THREAD for term in expression.terms):
             self.state.thread()
         names = {name: name for name, _ in sources if name != THREAD}
         return f"{self.state.buffers[buffer].text}[{format_xor(expression, 0, {**self.state.index_names, **names})}]"
+
+    def element(self, buffer: Value, sources: Sequence[tuple[str, Images]]) -> str:
+        """An element by its row and column, of a buffer that may be swizzled."""
+        made = self.state.definitions[buffer]
+        shape = shape_of(buffer.type)
+        perm = tuple(range(len(shape)))
+        if made.name == "buffer_view" and made.attrs["kind"] == "trans":
+            buffer, perm = made.operands[0], made.attrs["perm"]
+        ref = self.state.buffers[buffer]
+        if any(name == THREAD for name, _ in sources):
+            self.state.thread()
+        names = {**self.state.index_names, **{name: name for name, _ in sources if name != THREAD}}
+        strides = row_major_strides(shape)
+        indices: list[list[tuple[str, list[int]]]] = [[] for _ in shape]
+        for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
+            indices[perm[axis]] = [(name, [image // stride % extent for image in found]) for name, found in sources]
+        return element_text(self.state, ref, indices, names)
+
+
+def element_text(
+    state: State, ref: BufferRef, indices: Sequence[Sequence[tuple[str, Sequence[int]]]], names: dict[str, str]
+) -> str:
+    """An element of a buffer, each of whose indices is a linear map of bits: for each source the images of its bits."""
+
+    def text(images: Sequence[tuple[str, Sequence[int]]], keep: int = -1) -> str:
+        kept = [(name, [image & keep for image in found]) for name, found in images]
+        return format_index(linear_terms(kept), names)
+
+    if ref.flat or any(not isinstance(s, Affine) or s.constant != 0 for s in ref.starts):
+        raise InternalError("a product reads an operand from a part of a buffer")
+    if not ref.swizzle_bytes:
+        return ref.text + "".join(f"[{text(images)}]" for images in indices)
+    *outer, row, column = indices
+    places = [text(images) for images in outer]
+    width = ref.panel_columns
+    if ref.has_panels:
+        places.append(text([(name, [image // width for image in found]) for name, found in column]))
+        column = [(name, [image % width for image in found]) for name, found in column]
+    swizzled = f"{state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>"
+    places.append(text(row))
+    places.append(f"{swizzled}({text(row, _ROWS_OF_PATTERN - 1)}, {text(column)})")
+    return ref.text + "".join(f"[{place}]" for place in places)
 
 
 def _own_numbers(layout: Layout) -> list[int]:

@@ -14,7 +14,7 @@ from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
-from tle2cuda.passes.pipes import COPIES, ELECTED, THREADS
+from tle2cuda.passes.pipes import COPIES, ELECTED, GROUP, THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class PipeRef:
     Attributes:
         op: The operation that makes it.
         fields: Its buffers.
-        full: Barriers of published stages.
+        full: Barriers of published stages; None for a pipe within one task, whose barriers order its uses.
         empty: Barriers of stages that are free again; None when none is filled twice.
         closed: Flags of closed stages; None when it is never closed.
     """
 
     op: Op
     fields: tuple[Value, ...]
-    full: Value
+    full: Value | None
     empty: Value | None
     closed: Value | None
 
@@ -42,7 +42,7 @@ def pipe_ref(state: State, pipe: Value) -> PipeRef:
     if op is None or op.name != "pipe":
         raise InternalError(f"{pipe!r} is not the result of a pipe operation", pipe.span)
     storage = list(scratch_operands(op))
-    full = storage.pop(0)
+    full = storage.pop(0) if storage else None
     empty = storage.pop(0) if storage and isinstance(storage[0].type, BarrierType) else None
     return PipeRef(op, value_operands(op), full, empty, storage[0] if storage else None)
 
@@ -79,6 +79,10 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
 def emit_commit(state: State, op: Op) -> None:
     """Publish a stage."""
     ref = pipe_ref(state, op.operands[0])
+    if op.attrs["arrivals"] == (GROUP,):
+        statements.evaluate(state.block, f"{state.helper('cp_async_commit')}()", op.span)
+        _may_go_unread(state, op)
+        return
     if op.attrs["arrivals"]:
         state.comment(op.span)
     _arrive(state, op, ref)
@@ -98,6 +102,8 @@ def emit_close(state: State, op: Op) -> None:
 
 
 def _arrive(state: State, op: Op, ref: PipeRef) -> None:
+    if ref.full is None:
+        return
     address = barrier_address(state, ref.full, op.operands[1])
     for who in op.attrs["arrivals"]:
         condition = state.first_thread().text if who == ELECTED else ""
@@ -115,8 +121,14 @@ def emit_wait(state: State, op: Op) -> None:
     """Wait until the stage of this lap is published; whether the pipe is closed, and the slots."""
     pipe, stage, lap = op.operands
     ref = pipe_ref(state, pipe)
-    state.comment(op.span)
-    wait(state, barrier_address(state, ref.full, stage), parity(state, lap), op)
+    pending = op.attrs.get("pending")
+    if ref.full is not None:
+        state.comment(op.span)
+        wait(state, barrier_address(state, ref.full, stage), parity(state, lap), op)
+    elif pending is not None:
+        statements.evaluate(state.block, f"{state.helper('cp_async_wait')}<{pending}>()", op.span)
+    if ref.full is None:
+        _may_go_unread(state, op)
     is_closed, *slots = op.results
     if ref.closed is None:
         state.scalars[is_closed] = C("false")

@@ -103,6 +103,8 @@ def _purpose(op: Op) -> str:
     if op.attrs.get("offsets_elems"):
         assert isinstance(type_, BufferType)
         return f"operand of {op.span.short()}: {list(type_.shape)}, {_arrangement(op)}"
+    if op.attrs.get("is_ring"):
+        return _ring_purpose(op)
     if op.attrs.get("scratch"):
         return f"scratch of {op.span.short()}" if op.span.line else "scratch"
     place = op.span.short() if op.span.line else ""
@@ -110,6 +112,15 @@ def _purpose(op: Op) -> str:
     if not swizzle_bytes:
         return place
     return f"{place}; {swizzle_bytes}-byte swizzle" if place else f"{swizzle_bytes}-byte swizzle"
+
+
+def _ring_purpose(op: Op) -> str:
+    """Comment of the ring of a pipelined load."""
+    type_ = op.result.type
+    assert isinstance(type_, BufferType)
+    swizzle_bytes = op.attrs.get("swizzle_bytes")
+    stored = f", {swizzle_bytes}-byte swizzle" if swizzle_bytes else ""
+    return f"{type_.shape[0]} stages of {op.span.short()}{stored}"
 
 
 def _stored_extents(ref: BufferRef) -> tuple[int, ...]:
@@ -158,6 +169,8 @@ def emit_view(state: State, op: Op) -> None:
         starts[axis] = affine(starts[axis]).plus(Affine(start))
         shape = tuple(type_.shape)
         state.buffers[result] = replace(source, shape=shape, starts=tuple(starts))
+    elif kind == "trans":
+        return  # only products use it, which know where its elements lie
     elif kind in ("reshape", "alias"):
         state.buffers[result] = _retyped(state, op, source, type_)
     else:

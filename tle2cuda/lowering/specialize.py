@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, is_tile
 from tle2cuda.ir.effects import CtaBarrier, Roots, steps
-from tle2cuda.ir.nodes import Kernel, Op, Region, walk
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
@@ -93,28 +93,39 @@ class WorkersView:
 def plan_tasks(state: State) -> int:
     """Name the barriers of all tasks; returns the first hardware barrier that is left."""
     kernel = state.kernel
-    sites = kernel.specialisations
-    if not sites:
+    sites, divisions = kernel.specialisations, kernel.divisions
+    if not sites and not divisions:
         return 1
     roots = Roots(kernel)
     number = 1
+    state.warp = state.names.fresh("warp")
+    for site in divisions:
+        workers, number = _workers(state, site, range(len(site.regions)), 0, roots, number)
+        state.worker_tasks[site] = workers
+    if not sites:
+        return number
     # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
     state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
     state.partition_barriers[state.all_warps_barrier] = ("the CTA, wherever they come to it", 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
     for site in sites:
-        names, warps = site.attrs["names"][1:], site.attrs["warps"][1:]
-        first = kernel.num_warps
-        workers: list[Worker | None] = [None] * len(names)
-        # Wide partitions first: whole warpgroups are aligned then, as matrix products and `setmaxnreg` need them.
-        for i in sorted(range(len(names)), key=lambda i: -warps[i]):
-            region = site.regions[1 + i]
-            task, number = _task(state, names[i], first, warps[i], region, roots, number)
-            workers[i] = Worker(region, task)
-            first += warps[i]
-        state.worker_tasks[site] = tuple(w for w in workers if w is not None)
-    state.warp = state.names.fresh("warp")
+        workers, number = _workers(state, site, range(1, len(site.regions)), kernel.num_warps, roots, number)
+        state.worker_tasks[site] = workers
     return _name_meetings(state, number)
+
+
+def _workers(
+    state: State, site: Op, regions: range, first: int, roots: Roots, number: int
+) -> tuple[tuple[Worker, ...], int]:
+    """Some partitions on warps from `first` on, in the user's order, and the next free hardware barrier."""
+    names, warps = site.attrs["names"], site.attrs["warps"]
+    workers: dict[int, Worker] = {}
+    # Wide partitions first: whole warpgroups are aligned then, as matrix products and `setmaxnreg` need them.
+    for i in sorted(regions, key=lambda i: -warps[i]):
+        task, number = _task(state, names[i], first, warps[i], site.regions[i], roots, number)
+        workers[i] = Worker(site.regions[i], task)
+        first += warps[i]
+    return tuple(workers[i] for i in regions), number
 
 
 def _name_meetings(state: State, number: int) -> int:
@@ -158,6 +169,8 @@ def _meets(region: Region, roots: Roots) -> bool:
 
 def partitions(state: State, site: Op) -> list[str]:
     """Who runs what, for the header: `produce on warps 0 to 3`."""
+    if site.attrs.get(DIVIDES):
+        return [f"{worker.task.name} on {_warps(worker.task)}" for worker in state.worker_tasks[site]]
     count = state.kernel.num_warps
     default = Task(site.attrs["names"][0], 0, count)
     tasks = [default, *(worker.task for worker in state.worker_tasks[site])]
@@ -183,8 +196,11 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
 
 
 def emit_warp_specialize(state: State, op: Op) -> None:
-    """Workers go into their branch; the default partition stands in place."""
+    """Workers go into their branch; the default partition stands in place. What divides the warps is a branch in place."""
     workers = state.worker_tasks[op]
+    if op.attrs.get(DIVIDES):
+        _divide(state, op, workers)
+        return
     registers = register_plan(state.kernel, op, workers)
     block = state.workers
     if op.attrs.get("sync_before"):
@@ -195,6 +211,47 @@ def emit_warp_specialize(state: State, op: Op) -> None:
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _default(state, op, registers)
+
+
+def _divide(state: State, op: Op, workers: Sequence[Worker]) -> None:
+    """Groups of the warps that run the code around it, each in an arm of its own; all meet in front and behind."""
+    block, barrier = state.block, state.task.barrier_function
+    ordered = sorted(workers, key=lambda worker: worker.task.first_warp)
+    bodies = {worker: _arm(state, worker) for worker in ordered}
+    write(block, TEMPLATE, "meeting", MeetingView(barrier, "the partitions see what was done so far"), op.span)
+    for position, worker in enumerate(ordered):
+        is_last = position + 1 == len(ordered)
+        view = PartitionView(
+            name=worker.task.name,
+            condition="" if is_last else f"{state.warp} < {worker.end}",
+            warps=_warps(worker.task),
+            is_first=position == 0,
+        )
+        write(block, TEMPLATE, "partition", view, body=bodies[worker])
+    block.add("}")
+    write(block, TEMPLATE, "meeting", MeetingView(barrier, "all partitions are done"), op.span)
+
+
+def _arm(state: State, worker: Worker) -> Block:
+    """The statements of a partition in place, where nothing counts that was computed of the number of another thread."""
+    outer, described, uses_thread = state.scopes, state.described, state.uses_thread
+    state.described, state.uses_thread = set(), False
+    state.scopes = [replace(scope, known={}) for scope in outer]
+    task = replace(worker.task, is_single=is_for_one_thread(worker.region))
+    with state.run_by(task), state.nested() as block:
+        emit_ops(state, worker.region.body)
+    state.scopes, state.described = outer, described
+    if task.is_single:
+        inner, block = block, Block(block.depth)
+        write(block, TEMPLATE, "one_thread", OneThreadView(f"threadIdx.x == {task.first_thread}"), body=inner)
+    uses_own = state.uses_thread and any(re.search(r"\bthread\b", line.text.partition("//")[0]) for line in block.lines)
+    state.uses_thread = uses_thread or (uses_own and not task.first_thread)
+    if not uses_own or not task.first_thread:
+        return block
+    whole = Block(block.depth)
+    statements.constant(whole, "int", "thread", f"threadIdx.x - {task.first_thread}")
+    whole.lines += block.lines
+    return whole
 
 
 def _write_workers(state: State, block: Block, workers: Sequence[Worker], registers: RegisterPlan, is_last: bool) -> None:

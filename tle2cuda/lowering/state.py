@@ -121,7 +121,8 @@ class Scope:
     Attributes:
         block: Where its statements go.
         names_depth: Its place among the scopes of `Names`.
-        is_loop: Whether it is the body of a loop; what does not change in it may be computed in front of it.
+        is_loop: Whether it is the body of a loop, or guards a part of one; what does not change in it may be computed in
+            front of it.
         known: What was named in it, by the value and where it is read.
     """
 

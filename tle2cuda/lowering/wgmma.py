@@ -177,10 +177,10 @@ class _Product(Product):
         units = [(at, [x * size // UNIT_BYTES for x in elements([flat[bit] for bit in found])]) for at, found in counted]
         moved = array_index(*units)
         text = f"{name} + {moved}" if moved != "0" else name
-        groups = elements(whole.flat_warps[_WARP_BITS:])
+        groups = whole.flat_warps[_WARP_BITS:]
         view = DescriptorView(
             name,
-            self._address_of(buffer, groups),
+            self._address_of(buffer, groups, elements(groups)),
             form.swizzle_bytes,
             form.leading_bytes,
             form.stride_bytes,
@@ -188,13 +188,20 @@ class _Product(Product):
         )
         return _Operand(text, form, view, None)
 
-    def _address_of(self, buffer: Value, groups: Sequence[int]) -> str:
-        """Where the first matrix of a warpgroup begins."""
+    def _address_of(self, buffer: Value, groups: Sequence[int], elements: Sequence[int]) -> str:
+        """Where a warpgroup's first matrix begins: `groups` are row-major indices, `elements` offsets in the buffer."""
+        made = self.state.definitions[buffer]
+        if made.attrs.get("offsets_elems") is None:
+            if not any(groups):
+                return self.state.buffers[
+                    made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "trans" else buffer
+                ].text
+            return "&" + self.element(buffer, [(self.state.warpgroup(), groups)])
         text = self.state.buffers[buffer].text
         if not any(groups):
             return text
         group = self.state.warpgroup()
-        place = format_index(linear_terms([("warpgroup", groups)]), {"warpgroup": group})
+        place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
         return f"&{text}[{place}]"
 
 

@@ -121,11 +121,18 @@ _CONSTANT = re.compile(r"const [\w:<>, *]+? (?P<name>\w+) = .*;")
 def _is_read(name: str, depth: int, backwards: list[Line]) -> bool:
     """Whether a line that follows in a scope of this depth reads a name."""
     word = re.compile(rf"\b{name}\b")
+    hidden: int | None = None  # depth of an inner scope that has a constant of the same name
     for line in reversed(backwards):
         if line.text and line.depth < depth:
             return False
-        if word.search(line.text.partition("//")[0]):
-            return True
+        if hidden is not None and line.text and line.depth < hidden:
+            hidden = None
+        text = line.text.partition("//")[0]
+        if hidden is None and word.search(text):
+            declared = _CONSTANT.fullmatch(text.rstrip())
+            if declared is None or declared["name"] != name:
+                return True
+            hidden = line.depth
     return False
 
 

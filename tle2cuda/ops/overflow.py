@@ -39,8 +39,8 @@ def check_total(wide: tensor, dtype: DType, name: str) -> None:
 
 
 def overflow_message(dtype: DType, name: str) -> str:
-    """What a failed check says, as Triton does."""
-    return f"{dtype.name} overflow detected for operation {name}"
+    """What a failed check says, as Triton does, which tells the width alone."""
+    return f"int{dtype.bits} overflow detected for operation {name}"
 
 
 def _assert(condition: tensor, dtype: DType, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tle2cuda.errors import InvalidArgument, NotSupported
 from tle2cuda.ir import builder
-from tle2cuda.ir.nodes import Op, Region, Value, walk
+from tle2cuda.ir.nodes import DIVIDES, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import BufferType
 from tle2cuda.ops import core
@@ -44,44 +44,36 @@ def warp_specialize(
         worker_num_regs: Registers of each worker's threads, a multiple of 8 (constexpr). Left out, no registers move
             between partitions: where they do, a CTA has the registers of its multiprocessor to itself, which is for matrix
             products, not for kernels that wait for memory.
-        reuse_default_warps: Not supported.
+        reuse_default_warps: Adds no warps: those of the kernel are divided among all entries. `worker_num_warps` then has a
+            count for every entry, the first one included, and they add up to `num_warps`; `worker_num_regs` is left out.
 
     Returns:
         What the first function returns.
 
     Raises:
         InvalidArgument: The lists do not fit each other, or hold something else.
-        NotSupported: `reuse_default_warps`.
 
     Example:
         ``total = tle.gpu.warp_specialize([(reduce_part, (src, 1024)), (log_part, (log,))], [1], [40])``
     """
     context = builder.current()
-    if static_bool(reuse_default_warps, "warp_specialize: reuse_default_warps"):
-        raise NotSupported(
-            "warp_specialize: reuse_default_warps=True is not supported",
-            help="leave it out: workers then get warps of their own",
-        )
+    divides = static_bool(reuse_default_warps, "warp_specialize: reuse_default_warps")
     if context.partition is not None:
         raise InvalidArgument(
             f"warp_specialize cannot be nested: it is called in partition `{context.partition}`",
             help="give the outer call one more entry",
         )
     entries = _entries(functions_and_args)
-    warps = _counts(worker_num_warps, len(entries) - 1, "warp counts", "worker_num_warps")
-    registers: tuple[int, ...] = (0,) * (len(entries) - 1)
-    if unwrap(worker_num_regs) is not None:
-        counts = _counts(worker_num_regs, len(entries) - 1, "register counts", "worker_num_regs")
-        registers = tuple(_registers(count) for count in counts)
-    _check_warps(warps, context.num_warps)
+    warps, registers = (_divided if divides else _added)(len(entries), worker_num_warps, worker_num_regs, context.num_warps)
     names = tuple(_name(function) for function, _ in entries)
     first, outcome = _partition(*entries[0], names[0], yields=True)
     workers = [_partition(function, args, name)[0] for (function, args), name in zip(entries[1:], names[1:], strict=True)]
     assert _with_handles is not None
     attrs = {
-        "warps": (context.num_warps, *warps),
+        "warps": warps,
         "registers": registers,
         "names": names,
+        **({DIVIDES: True} if divides else {}),
     }
     types = tuple(value.type for value in outcome.yielded)
     results = context.emit("warp_specialize", (), types, attrs, (first, *workers))
@@ -214,7 +206,40 @@ def _constant(argument: Any) -> Any:
     return argument
 
 
-def _counts(given: Any, workers: int, what: str, name: str) -> tuple[int, ...]:
+def _added(entries: int, warps: Any, registers: Any, num_warps: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Warps of all partitions and registers of the workers, which have warps of their own."""
+    counts = _counts(warps, entries - 1, "warp counts", "worker_num_warps")
+    wanted: tuple[int, ...] = (0,) * (entries - 1)
+    if unwrap(registers) is not None:
+        given = _counts(registers, entries - 1, "register counts", "worker_num_regs")
+        wanted = tuple(_registers(count) for count in given)
+    _check_warps(counts, num_warps)
+    return (num_warps, *counts), wanted
+
+
+def _divided(entries: int, warps: Any, registers: Any, num_warps: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The same where partitions are groups of the kernel's warps."""
+    if unwrap(registers) is not None:
+        raise InvalidArgument(
+            "warp_specialize: worker_num_regs cannot be given with reuse_default_warps=True",
+            help="leave it out: registers do not move between groups of the kernel's warps",
+        )
+    counts = _counts(warps, entries, "warp counts", "worker_num_warps", divides=True)
+    for count in counts:
+        if count not in WORKER_WARPS:
+            raise InvalidArgument(
+                f"warp_specialize: a partition has 1, 2, 4, 8 or 16 warps, not {count}", help="divide them differently"
+            )
+    if sum(counts) != num_warps:
+        parts = " + ".join(map(str, counts))
+        raise InvalidArgument(
+            f"warp_specialize: {parts} = {sum(counts)} warps, the kernel has {num_warps}",
+            help=f"with reuse_default_warps=True warp counts add up to num_warps={num_warps}",
+        )
+    return counts, (0,) * (entries - 1)
+
+
+def _counts(given: Any, wanted: int, what: str, name: str, divides: bool = False) -> tuple[int, ...]:
     value = unwrap(given)
     items = () if value is None else value
     if not isinstance(items, (tuple, list)):
@@ -227,10 +252,13 @@ def _counts(given: Any, workers: int, what: str, name: str) -> tuple[int, ...]:
             problem = f"warp_specialize: {what} must be positive compile-time ints, got {shown}"
             raise InvalidArgument(problem, help="pass it as a tl.constexpr parameter" if isinstance(count, tensor) else "")
         counts.append(count)
-    if len(counts) != workers:
+    if len(counts) != wanted:
+        who = ("entry", "entries") if divides else ("worker", "workers")
         raise InvalidArgument(
-            f"warp_specialize: {len(counts)} {what} for {workers} worker{'s' if workers != 1 else ''}",
-            help="give one for every entry but the first, which runs on the kernel's own warps",
+            f"warp_specialize: {len(counts)} {what} for {wanted} {who[wanted != 1]}",
+            help="give one for every entry, the first included"
+            if divides
+            else "give one for every entry but the first, which runs on the kernel's own warps",
         )
     return tuple(counts)
 

@@ -24,7 +24,8 @@ from tle2cuda.passes.plain_copies import expand
 from tle2cuda.targets import parse_target
 
 CHUNK_BYTES = (16, 8, 4)  # what one cp.async copies (PTX ISA, cp.async)
-_CACHES = ("", ".ca", ".cg", None)
+CACHES = ("", ".ca", ".cg", None)
+"""Cache modifiers that say nothing against a copy."""
 
 
 def with_async_copies(kernel: Kernel) -> Kernel:
@@ -47,8 +48,8 @@ def with_async_copies(kernel: Kernel) -> Kernel:
 class Chunks:
     """How many bytes one cp.async may copy."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+    def __init__(self, kernel: Kernel, info: Mapping[Value, AxisInfo] | None = None) -> None:
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel) if info is None else info
         self.definitions = definitions(kernel.body)
 
     def bytes_of(self, pointers: Value, buffer: Value, mask: Value | None = None) -> int:
@@ -59,17 +60,22 @@ class Chunks:
 
     def bytes_to(self, pointers: Value, type_: BufferType, aligned: int, mask: Value | None) -> int:
         """The same, to any buffer of a type that is aligned to so many bytes."""
-        size = type_.element.bytes
-        if type_.element is BOOL:
+        return self.bytes_along(pointers, mask, len(type_.shape) - 1, aligned)
+
+    def bytes_along(self, pointers: Value, mask: Value | None, axis: int, alignment_bytes: int = CHUNK_BYTES[0]) -> int:
+        """The same for copies into a buffer of some alignment in which elements along an axis lie beside each other."""
+        element, shape = element_of(pointers.type), shape_of(pointers.type)
+        assert isinstance(element, PointerType)
+        size = element.element.bytes
+        if element.element is BOOL:
             return 0  # in global memory any byte but 0 is true
-        axis = len(type_.shape) - 1
         info = self.info[pointers]
         for chunk in CHUNK_BYTES:
             elems = chunk // size
             if elems <= 1:
                 return chunk if elems else 0
             in_row = info.contiguity[axis] >= elems and info.divisibility[axis] % chunk == 0
-            if in_row and type_.shape[axis] % elems == 0 and aligned % chunk == 0 and self._allows(mask, axis, elems):
+            if in_row and shape[axis] % elems == 0 and alignment_bytes % chunk == 0 and self._allows(mask, axis, elems):
                 return chunk
         return 0
 
@@ -201,22 +207,21 @@ class _Pairs:
         element = element_of(pointer.type)
         if not is_tile(pointer) or not isinstance(element, PointerType) or element.space != GLOBAL:
             return False
-        if load.attrs.get("volatile") or load.attrs.get("cache") not in _CACHES:
+        if load.attrs.get("volatile") or load.attrs.get("cache") not in CACHES:
             return False
         if None in self.roots.of(pointer) or set(self.roots.of(pointer)) & self.written or None in self.written:
             return False
         if load.attrs.get("has_other"):
-            other = load.operands[2]
-            op = self.definitions.get(other)
-            while op is not None and op.name in ("splat", "broadcast", "cast"):
-                op = self.definitions.get(op.operands[0])
-            return op is not None and op.name == "constant" and _is_zero(op.attrs["value"])
+            return is_zero(self.definitions, load.operands[2])
         return True
 
 
-def _is_zero(value: object) -> bool:
-    """Whether a constant is 0 with all bits zero."""
-    return not value and str(value) != "-0.0"
+def is_zero(made: Mapping[Value, Op], value: Value) -> bool:
+    """Whether a value is a constant 0 with all bits zero."""
+    op = made.get(value)
+    while op is not None and op.name in ("splat", "broadcast", "cast"):
+        op = made.get(op.operands[0])
+    return op is not None and op.name == "constant" and not op.attrs["value"] and str(op.attrs["value"]) != "-0.0"
 
 
 class _Convert(Rewriter):

@@ -151,6 +151,15 @@ def check_barriers_of_all(kernel: Kernel) -> None:
         SynchronizationError: One stands inside of a `warp_specialize` or in front of one, or one of the grid behind.
         NotSupported: The kernel accesses the shared memory of other CTAs, which would take such barriers.
     """
+    for site in kernel.divisions:
+        for op in (inner for region in site.regions for inner in walk(region)):
+            if op.name in _MEETS_ALL:
+                raise SynchronizationError(
+                    f"a barrier of the {_MEETS_ALL[op.name]} cannot stand inside of `warp_specialize`",
+                    op.span,
+                    (f"partitions start: {site.span.short()}", "all threads of a CTA must reach it"),
+                    "move it in front of the partitions or behind them",
+                )
     sites = kernel.specialisations
     if not sites:
         return

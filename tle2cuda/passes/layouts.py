@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.shared_operands import SharedOperands
 from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import I32, BufferType, TileType
 from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
@@ -53,6 +54,7 @@ class _Assign:
         self.choice = LayoutChoice(kernel, self.info)
         self.lazy = self.choice.lazy
         self.definitions = definitions(kernel.body)
+        self.shared_operands = SharedOperands(kernel)
         self.uses = uses_of(kernel.body)
         self.repeats: Repeats = Repeats(kernel, self.definitions, self.lazy, None if outer is None else outer.repeats)
         self.scopes: list[dict[tuple[Value, Place], Value]] = []
@@ -551,6 +553,10 @@ class _Assign:
 
     def visit_warp_specialize(self, op: Op) -> None:
         """Region 0 belongs to the code around it; each worker is laid out by itself, for its own warps."""
+        if op.attrs.get(DIVIDES):
+            regions = (self._worker(r, warps) for r, warps in zip(op.regions, op.attrs["warps"], strict=True))
+            self.rebuild_each(op, (), (), tuple(regions))
+            return
         layouts = tuple(self.choice.layout_for(r) if is_tile(r) else None for r in op.results)
         first = self.region(op.regions[0], (), layouts)
         workers = (self._worker(r, warps) for r, warps in zip(op.regions[1:], op.attrs["warps"][1:], strict=True))

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from tle2cuda.errors import InvalidArgument
 from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.flow import handed_on
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, captured_values, definitions
 from tle2cuda.passes.handing import Handed, Maker, Repeats, made_of
 from tle2cuda.passes.meetings import MEETING, without_idle_meetings
@@ -37,13 +37,13 @@ def lifted(kernel: Kernel) -> Kernel:
         InvalidArgument: Specialisations of one loop or branch together have more workers than a CTA has warps.
         NotSupported: A worker uses a pointer to shared memory, or a buffer, that was chosen at run time outside of it.
     """
-    if all(op.name == "warp_specialize" or not _has_site(op) for op in kernel.body.ops):
+    if all(_is_site(op) or not _has_site(op) for op in kernel.body.ops):
         return kernel
     kernel = _with_allocations_in_front(kernel)
     ops: list[Op] = []
     number = 1 + max((op.attrs["number"] for op in walk(kernel.body) if op.name == "named_barrier"), default=-1)
     for op in kernel.body.ops:
-        if op.name == "warp_specialize" or not _has_site(op):
+        if _is_site(op) or not _has_site(op):
             ops.append(op)
             continue
         ops += _Lift(kernel, op, number).ops()
@@ -51,15 +51,20 @@ def lifted(kernel: Kernel) -> Kernel:
     return without_idle_meetings(replace(kernel, body=Region((), tuple(ops))))
 
 
+def _is_site(op: Op) -> bool:
+    """Whether an operation has workers; what divides the warps that there are may stand in loops and branches."""
+    return op.name == "warp_specialize" and not op.attrs.get(DIVIDES)
+
+
 def _has_site(op: Op) -> bool:
-    return op.name == "warp_specialize" or any(_has_site(inner) for region in op.regions for inner in region.ops)
+    return _is_site(op) or any(_has_site(inner) for region in op.regions for inner in region.ops)
 
 
 def _with_allocations_in_front(kernel: Kernel) -> Kernel:
     """Allocations inside of loops and branches with specialisations, in front of these: one each in any case."""
     moved: dict[Op, list[Op]] = {}
     for outer in kernel.body.ops:
-        if outer.name != "warp_specialize" and _has_site(outer):
+        if not _is_site(outer) and _has_site(outer):
             moved[outer] = _allocations(outer)
     gone = {op for ops in moved.values() for op in ops}
     if not gone:
@@ -166,7 +171,7 @@ class _Lift:
         self.made = definitions(kernel.body)
         self.repeats = Repeats(kernel)
         self.inner = frozenset(_defined_in(outer))
-        self.sites = [op for region in outer.regions for op in walk(region) if op.name == "warp_specialize"]
+        self.sites = [op for region in outer.regions for op in walk(region) if _is_site(op)]
         self.workers = _workers(self.sites, Roots(kernel))
         self.handed = {op: Handed(op) for op in (outer, *_inside(outer)) if _has_site(op)}
         self.sources = _sources(outer)
@@ -242,7 +247,7 @@ def _sources(outer: Op) -> Mapping[Value, tuple[Value, ...]]:
     """For what loops and branches with specialisations hand on: of which values it may be."""
     found: dict[Value, list[Value]] = {}
     for op in (outer, *_inside(outer)):
-        if op.name == "warp_specialize" or not _has_site(op):
+        if _is_site(op) or not _has_site(op):
             continue
         if op.name == "for":
             found[op.regions[0].params[0]] = []
@@ -282,7 +287,7 @@ class _Slice:
         todo: list[Value] = []
         for op in lift.handed:
             todo += captured_values(op.regions[self.worker.parts[op]]) if op in self.worker.parts else ()
-            todo += _deciding(op) if op.name != "warp_specialize" else ()
+            todo += _deciding(op) if not _is_site(op) else ()
         while todo:
             value = todo.pop()
             if value in seen or value not in lift.inner:
@@ -310,7 +315,7 @@ class _Slice:
         """What it does where the default warps do these."""
         made: list[Op] = []
         for op in ops:
-            if op.name == "warp_specialize":
+            if _is_site(op):
                 made += self._partition(op)
             elif op in self.lift.handed:
                 made += self._control(op)
@@ -407,8 +412,10 @@ class _Slice:
 
 def _meetings(lift: _Lift, site: Op) -> tuple[Op, Op]:
     """The barriers in front of a specialisation's partitions and behind them."""
-    names = " and ".join(dict.fromkeys(f"`{name}`" for name in site.attrs["names"]))
-    return lift.meeting(site, f"what came before {names} is done"), lift.meeting(site, f"{names} are done")
+    names = list(dict.fromkeys(f"`{name}`" for name in site.attrs["names"]))
+    who = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    verb = "are" if len(names) > 1 else "is"
+    return lift.meeting(site, f"what came before {who} is done"), lift.meeting(site, f"{who} {verb} done")
 
 
 def _told(lift: _Lift, op: Op) -> tuple[Op, ...]:
@@ -427,7 +434,7 @@ class _Default(Rewriter):
 
     def visit(self, op: Op) -> None:
         handed = self.lift.handed.get(op)
-        if op.name == "warp_specialize":
+        if _is_site(op):
             assert handed is not None
             self._hand(handed)
             before, behind = _meetings(self.lift, op)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tle2cuda.analysis.shared_operands import buffer_places
 from tle2cuda.ir.nodes import Kernel, Op, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.types import BufferType, TileType, dtype_of
@@ -18,9 +19,12 @@ from tle2cuda.layout import (
     Layout,
     MmaInstruction,
     SharedLayout,
+    bank_conflict_degree,
     conversion,
     descriptor_form,
     descriptor_offsets,
+    matrix_conflicts,
+    matrix_form,
     mma_operand,
     operand_offsets,
 )
@@ -54,6 +58,8 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     type_ = value.type
     assert isinstance(type_, TileType)
     k_axis = len(type_.shape) - 1 - side
+    if (buffer := _where_it_lies(assign, op, side, sums)) is not None:
+        return buffer
     wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
     may_be_held = side == 0 or not instruction.is_wgmma
     if may_be_held and _lies_so(assign, value, wanted):
@@ -73,6 +79,42 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     fragments = mma_operand(instruction, sums, type_.shape[k_axis], side, whole_fragments=True)
     offsets = operand_offsets(source, fragments, k_axis, fast_axis(source), size)
     return _in_shared(assign, op, placed, (offsets, _ALIGNMENT_BYTES), (name, level))
+
+
+def _where_it_lies(assign: _Assign, op: Op, side: int, sums: Layout) -> Value | None:
+    """The buffer that an operand was loaded from, axes in the operand's order, if the instruction can read it there."""
+    value = op.operands[side]
+    found = assign.shared_operands.find(op, value)
+    if found is None:
+        return None
+    type_ = value.type
+    assert isinstance(type_, TileType)
+    k_axis = len(type_.shape) - 1 - side
+    places = buffer_places(assign.definitions, found.buffer)
+    if places is None or dtype_of(type_).bytes * 8 != instruction_of(op).element_bits:
+        return None
+    turned = SharedLayout(type_.shape, tuple(places.images_elems[axis] for axis in found.perm), places.element_bytes)
+    if instruction_of(op).is_wgmma:
+        if descriptor_form(turned, k_axis) is None:
+            return None
+    elif not _is_read_well(mma_operand(instruction_of(op), sums, type_.shape[k_axis], side, whole_fragments=True), turned):
+        return None
+    buffer = assign.now(found.buffer)
+    if found.perm == tuple(range(len(found.perm))):
+        return buffer
+    source = buffer.type
+    assert isinstance(source, BufferType)
+    view = BufferType(type_.shape, source.element, source.storage)
+    attrs = {"kind": "trans", "perm": found.perm}
+    return assign.emit(make_op("buffer_view", (buffer,), (view,), attrs, (), value.span, (value.name,))).result
+
+
+def _is_read_well(fragments: Layout, places: SharedLayout) -> bool:
+    """Whether instructions read an operand where it lies, without conflicts of banks."""
+    if places.element_bytes >= _REGISTER_BYTES:
+        return bank_conflict_degree(fragments, places, places.element_bytes) == 1
+    form = matrix_form(fragments, places)
+    return form is not None and not matrix_conflicts(fragments, places, form)
 
 
 def _lies_so(assign: _Assign, value: Value, wanted: Layout) -> bool:

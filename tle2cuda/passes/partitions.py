@@ -8,17 +8,21 @@ the kernel never writes, index tiles, pointers, views of buffers, slots that a p
 reductions, what loops made) is handed over through a shared buffer that the default warps fill in front of the operation.
 Kernel arguments and handles (allocations, barriers, pipes) stay as they are: every warp can name them.
 
+Where the partitions are groups of the kernel's own warps, all of them are closed like that, but scalars stay as they are:
+every thread has them. What the default partition returns goes back through a buffer.
+
 Afterwards each region can be given layouts like a kernel of its own. Region 0 runs on the default warps and captures
 freely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, captured_values, definitions
 from tle2cuda.passes.handing import Handed, Maker, Repeats
 from tle2cuda.passes.lifting import lifted
@@ -32,10 +36,24 @@ def run(kernel: Kernel) -> Kernel:
     Raises:
         NotSupported: A worker uses a pointer to shared memory, or a buffer, that was chosen at run time outside of it.
     """
+    kernel = _Inline().kernel(kernel)
     if not any(op.name == "warp_specialize" for op in walk(kernel.body)):
         return kernel
     closed = _Close(lifted(kernel))
     return _Mark().kernel(closed.kernel(closed.source))
+
+
+class _Inline(Rewriter):
+    """Puts a partition that is alone in place."""
+
+    def visit(self, op: Op) -> None:
+        if op.name != "warp_specialize" or len(op.regions) > 1:
+            self.copy(op)
+            return
+        for inner in op.regions[0].body:
+            self.visit(inner)
+        for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
+            self.bind(result, self[value])
 
 
 class _Mark(Rewriter):
@@ -59,6 +77,9 @@ class _Close(Rewriter):
         if op.name != "warp_specialize":
             self.copy(op)
             return
+        if op.attrs.get(DIVIDES):
+            self._divide(op)
+            return
         handed = Handed(op)
         workers = tuple(self._closed(region, handed) for region in op.regions[1:])
         for each in (*handed.allocations, *handed.stores):
@@ -67,12 +88,38 @@ class _Close(Rewriter):
         same = all(a is b for a, b in zip(regions, op.regions, strict=True))
         self.emit(op if same else replace(op, regions=regions))
 
-    def _closed(self, region: Region, handed: Handed) -> Region:
-        """The region, capturing nothing but arguments and allocations."""
-        captured = [value for value in captured_values(region) if self._known(value) is None]
+    def _divide(self, op: Op) -> None:
+        """Partitions of the warps that there are: scalars are in all of them, tiles go in and out through buffers."""
+        handed, back = Handed(op), Handed(op)
+        regions = [
+            self._closed(region, handed, lambda value: None if is_tile(value) else self[value]) for region in op.regions
+        ]
+        inside = {result for region in regions[:1] for each in walk(region) for result in each.results}
+        first = regions[0]
+        loads: list[Op] = []
+        for result, value in zip(op.results, first.terminator.operands, strict=True):
+            if value in inside:
+                ops = back.received(result, back.buffer(value, value))
+                self.bind(result, ops[-1].result)
+                loads += ops
+            else:
+                self.bind(result, value)
+        stop = make_op("yield", span=first.terminator.span)
+        regions[0] = Region((), (*first.body, *back.stores, stop))
+        for each in (*handed.allocations, *back.allocations, *handed.stores):
+            self.emit(each)
+        attrs = MappingProxyType({**op.attrs, "sync_before": True, "sync_behind": True})
+        self.emit(replace(op, results=(), attrs=attrs, regions=tuple(regions)))
+        for each in loads:
+            self.emit(each)
+
+    def _closed(self, region: Region, handed: Handed, known: Callable[[Value], Value | None] | None = None) -> Region:
+        """The region, capturing nothing but arguments and allocations, or what else is known in it."""
+        known = known or self._known
+        captured = [value for value in captured_values(region) if known(value) is not value]
         if not captured:
             return region
-        maker = Maker(self.definitions, self._known, self.__getitem__, self.repeats, handed)
+        maker = Maker(self.definitions, known, self.__getitem__, self.repeats, handed)
         rewriter = Rewriter()
         for value in captured:
             rewriter.bind(value, maker.want(value))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tle2cuda.errors import InternalError, InvalidArgument, KernelError
+from tle2cuda.errors import InternalError, InvalidArgument, KernelError, OutOfResources
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel
 
@@ -29,6 +29,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("canonicalise", "first: constants, dead code and duplicates would only be carried through the rest"),
+    Pass("pipeliner", "before tensor_maps and partitions: the copies it makes may be theirs; needs only clean IR"),
     Pass("tensor_maps", "before partitions and layouts: copies that no tensor map serves become loads and stores"),
     Pass("partitions", "before layouts: nothing that lies in registers may cross into the warps of a worker"),
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
@@ -64,11 +65,34 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     dumps: dict[str, str] = {}
     _keep(kernel, TRACE, wanted, dumps)
     _verified(kernel, "front end")
-    for each in PASSES:
-        kernel = _run_one(each.name, kernel)
+    todo, prefix = list(PASSES), kernel
+    while todo:
+        each = todo.pop(0)
+        if each.name == "pipeliner":
+            prefix = kernel
+        try:
+            kernel = _run_one(each.name, kernel)
+        except OutOfResources:
+            if (fewer := _with_fewer_stages(prefix, kernel)) is None:
+                raise
+            kernel, todo = fewer, [p for p in PASSES if p.name not in _names_before("pipeliner")]
+            continue
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}")
     return kernel, dumps
+
+
+def _with_fewer_stages(before: Kernel, kernel: Kernel) -> Kernel | None:
+    """The kernel before its loops got rings of stages, which are to get one less; None when they have none."""
+    from tle2cuda.passes.pipeliner import stages_of
+
+    stages = stages_of(kernel)
+    return replace(before, most_stages=stages - 1) if stages > 1 else None
+
+
+def _names_before(name: str) -> set[str]:
+    names = [each.name for each in PASSES]
+    return set(names[: names.index(name)])
 
 
 def _run_one(name: str, kernel: Kernel) -> Kernel:

@@ -7,6 +7,9 @@ when all readers have released it. What the writer's task does to the slots deci
 - cp.async: each thread once, when its copies have landed;
 - the copy engine: the thread that issues the copies, once, with the bytes that are to come.
 
+A pipe both of whose ends are in one task, and which the copy engine does not fill, needs no mbarriers: barriers of the task
+order its uses, and groups of `cp.async` tell what has landed (`tle2cuda.analysis.copy_groups`).
+
 A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
 writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
 """
@@ -18,9 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from tle2cuda.analysis.copy_groups import pending_groups
 from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
-from tle2cuda.errors import NotSupported, SynchronizationError
+from tle2cuda.errors import InternalError, NotSupported, SynchronizationError
 from tle2cuda.ir.effects import Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
@@ -32,8 +36,8 @@ from tle2cuda.targets import WARP_THREADS
 PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
 """Transports: how what is in a slot gets there."""
 
-COPIES, THREADS, ELECTED = "copies", "threads", "elected"
-"""Arrivals of a commit: by each thread once its copies have landed, or at once; by one thread."""
+COPIES, THREADS, ELECTED, GROUP = "copies", "threads", "elected", "group"
+"""Arrivals of a commit: by each thread once its copies have landed, or at once; by one thread; or a group is closed."""
 
 _WRITING = frozenset(("pipe_acquire", "pipe_commit", "pipe_close"))
 _READING = frozenset(("pipe_wait", "pipe_release"))
@@ -64,6 +68,7 @@ class Plan:
         is_closed: Whether it is ever closed.
         commit: Who arrives at a commit.
         close: Who arrives at a close, where nothing is copied.
+        pending: For each wait for groups of `cp.async`, how many may be in flight; None for a pipe with barriers.
         copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
             which is the arrival; or None, to announce the bytes of this copy alone.
     """
@@ -75,6 +80,7 @@ class Plan:
     commit: tuple[str, ...]
     close: tuple[str, ...]
     copies: MappingProxyType[Op, tuple[Value, int | None]]
+    pending: MappingProxyType[Op, int] | None = None
 
 
 @dataclass(slots=True)
@@ -99,7 +105,35 @@ class _Planner:
             for op in walk_task(task.region):
                 if op.name in _WRITING or op.name in _READING:
                     self._note(task, op)
-        return {pipe: self._plan(op) for pipe, op in self.pipes.items()}
+        plans = {pipe: self._plan(op) for pipe, op in self.pipes.items()}
+        plans |= self._by_groups(plans)
+        for pipe, plan in plans.items():
+            if self.pipes[pipe].attrs.get("restarts") and plan.pending is None:
+                raise InternalError("a ring that begins anew has barriers, which go on", pipe.span)
+        return plans
+
+    def _by_groups(self, plans: dict[Value, Plan]) -> dict[Value, Plan]:
+        """The pipes that need no barriers of their own."""
+        found: dict[Value, Plan] = {}
+        for task in self.tasks:
+            own = {
+                pipe: op
+                for pipe, op in self.pipes.items()
+                if not plans[pipe].is_closed and TMA not in plans[pipe].transports and self._users(pipe) == {task.region}
+            }
+            copying = {pipe for pipe in own if CP_ASYNC in plans[pipe].transports}
+            for pipe, pending in pending_groups(task, own, copying, self.roots).items():
+                transports = plans[pipe].transports
+                commit = (GROUP,) if pipe in copying else ()
+                nothing: MappingProxyType[Op, tuple[Value, int | None]] = MappingProxyType({})
+                kept = MappingProxyType(pending if pipe in copying else {})
+                found[pipe] = Plan(transports, 0, 0, False, commit, (), nothing, kept)
+        return found
+
+    def _users(self, pipe: Value) -> set[Region]:
+        """Regions of the tasks that use a pipe."""
+        side = self.sides[pipe]
+        return {task.region for uses in (side.writing, *side.reading.values()) for task, _ in uses}
 
     def _note(self, task: Task, op: Op) -> None:
         pipe = pipe_of(op, self.roots)
@@ -301,6 +335,7 @@ class _Apply(Rewriter):
         super().__init__()
         self.plans = plans
         self.full: dict[Value, Value] = {}
+        self.pending = {op: n for plan in plans.values() for op, n in (plan.pending or {}).items()}
         self.pipe_of_copy = {copy: pipe for pipe, plan in plans.items() for copy in plan.copies}
 
     def visit(self, op: Op) -> None:
@@ -310,6 +345,8 @@ class _Apply(Rewriter):
             plan = self.plans[op.operands[0]]
             arrivals = plan.commit if op.name == "pipe_commit" else plan.close
             self.copy(_with(op, arrivals=arrivals))
+        elif op in self.pending:
+            self.copy(_with(op, pending=self.pending[op]))
         elif op in self.pipe_of_copy:
             self._copy(op)
         else:
@@ -317,6 +354,9 @@ class _Apply(Rewriter):
 
     def _pipe(self, op: Op) -> None:
         plan = self.plans[op.result]
+        if plan.pending is not None:
+            self.copy(_with(op, transports=plan.transports, is_closed=False, in_groups=True))
+            return
         type_ = op.result.type
         assert isinstance(type_, PipeType)
         name = str(op.attrs.get("name") or op.result.name or "pipe")
@@ -348,4 +388,4 @@ def _with(op: Op, **attrs: object) -> Op:
     return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
 
 
-__all__ = ["COPIES", "CP_ASYNC", "ELECTED", "PLAIN", "THREADS", "TMA", "run", "slots_of"]
+__all__ = ["COPIES", "CP_ASYNC", "ELECTED", "GROUP", "PLAIN", "THREADS", "TMA", "run", "slots_of"]

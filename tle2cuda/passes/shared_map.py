@@ -4,7 +4,8 @@ User buffers are members of their own, in program order; scratch follows, then m
 share bytes (a union) when that costs nothing: they are never in use together and the barriers that stand in the kernel
 already keep their accesses apart. Different tasks run at the same time, so their scratch never shares bytes. Only when
 the kernel would not fit otherwise, scratch with disjoint live ranges shares bytes too and the barrier pass runs again
-to add what that needs. Buffers that other CTAs access never share.
+to add what that needs. The rings of pipelined loops always do so: they are the largest part, and decide how many CTAs a
+multiprocessor holds. Buffers that other CTAs access never share.
 
 The result is kept in attributes of the `alloc` and `alloc_barriers` operations (`offset_bytes`, `member`,
 `union_group`), from which `shared_map(kernel)` reads it back.
@@ -88,14 +89,28 @@ def run(kernel: Kernel) -> Kernel:
     ranges = liveness(kernel)
     scratch = [op.result for op in allocations if _is_scratch(op)]
     owners = [(task, _scratch_of(task)) for task in tasks(kernel)]
-    groups = [group for task, own in owners for group in _union_groups(own, ranges, _apart(kernel, own, task))]
+    rings = frozenset(op.result for op in allocations if op.attrs.get("is_ring"))
+    apart = {task: _apart(kernel, own, task) for task, own in owners}
+    groups = [group for task, own in owners for group in _union_groups(own, ranges, _without(apart[task], rings))]
     mapped = _assign(kernel, allocations, groups)
+    if any(_needs_barrier(group, apart[task]) for task, _ in owners for group in groups):
+        mapped = barriers.run(mapped)
     if shared_map(mapped).total_bytes > limit and len(scratch) > 1:
         tight = _assign(kernel, allocations, [group for _, own in owners for group in _union_groups(own, ranges, {})])
         if shared_map(tight).total_bytes <= limit:
             return barriers.run(tight)
     _check_limit(mapped, limit)
     return mapped
+
+
+def _without(apart: Mapping[Value, frozenset[Value]], rings: frozenset[Value]) -> Mapping[Value, frozenset[Value]]:
+    """The same but for rings: they are large, and a barrier behind a loop costs little."""
+    return {root: others - rings for root, others in apart.items() if root not in rings}
+
+
+def _needs_barrier(group: Sequence[Value], apart: Mapping[Value, frozenset[Value]]) -> bool:
+    """Whether members of a union need a further barrier between their uses."""
+    return any(other in apart.get(root, ()) for root in group for other in group)
 
 
 def _scratch_of(task: Task) -> list[Value]:

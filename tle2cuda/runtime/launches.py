@@ -204,6 +204,7 @@ class HostLaunch:
         settings = self.settings
         return {
             "num_warps": settings.num_warps,
+            "num_stages": settings.num_stages,
             "arch": DEFAULT_TARGET,
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,

@@ -8,14 +8,14 @@ from typing import Any
 
 from tle2cuda.errors import InvalidArgument
 from tle2cuda.runtime.contract import Dim3
-from tle2cuda.targets import MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
 
 MAX_WARPS = MAX_THREADS_PER_CTA // WARP_THREADS
 MAX_CTAS_OF_PROGRAM = 16
 
 OPTION_DEFAULTS: Mapping[str, Any] = {
     "num_warps": 4,
-    "num_stages": 3,
+    "num_stages": DEFAULT_STAGES,
     "num_ctas": 1,
     "cluster_dims": None,
     "launch_cooperative_grid": False,
@@ -26,7 +26,8 @@ OPTION_DEFAULTS: Mapping[str, Any] = {
     "sanitize_overflow": True,
 }
 
-_DEBUG_VARIABLES = ("TLE2CUDA_DEBUG", "TRITON_DEBUG")
+DEBUG_VARIABLE = "TLE2CUDA_DEBUG"
+_DEBUG_VARIABLES = (DEBUG_VARIABLE, "TRITON_DEBUG")
 
 
 class DebugSetting:
@@ -64,6 +65,19 @@ def check_num_warps(num_warps: Any) -> int:
     raise InvalidArgument(f"num_warps must be a power of two from 1 to {MAX_WARPS}, got {num_warps!r}")
 
 
+def check_num_stages(num_stages: Any) -> int:
+    """A number of stages: 1 or more; None stands for the default.
+
+    Raises:
+        InvalidArgument: It is not.
+    """
+    if num_stages is None:
+        return DEFAULT_STAGES
+    if isinstance(num_stages, int) and not isinstance(num_stages, bool) and num_stages >= 0:
+        return max(1, num_stages)
+    raise InvalidArgument(f"num_stages must be a positive int, got {num_stages!r}")
+
+
 class LaunchOptions:
     """Launch options, checked.
 
@@ -90,6 +104,7 @@ class LaunchOptions:
         self.debug = bool(debug if asked is None else asked) or DebugSetting.default()
         self.sanitize_overflow = bool(values["sanitize_overflow"])
         self.num_warps = check_num_warps(values["num_warps"])
+        self.num_stages = check_num_stages(values["num_stages"])
         self.cooperative = bool(values["launch_cooperative_grid"])
         self.programmatic = bool(values["launch_pdl"])
         self.fuse_multiply_add = bool(values["enable_fp_fusion"])

@@ -12,9 +12,12 @@ from pathlib import Path
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 from tle2cuda.runtime.dump import DUMP_VARIABLE
+from tle2cuda.runtime.options import DEBUG_VARIABLE
 
 
-def run_script(script: str, arguments: Sequence[str], device: str | None, dump_to: str | None = None) -> int:
+def run_script(
+    script: str, arguments: Sequence[str], device: str | None, dump_to: str | None = None, debug: bool = False
+) -> int:
     """Run a script by this Python as if it had been started directly: exit code, output and tracebacks are its own.
 
     Its imports of triton, and those of Pythons that it starts, are served by tle2cuda.
@@ -26,6 +29,7 @@ def run_script(script: str, arguments: Sequence[str], device: str | None, dump_t
         arguments: Its arguments.
         device: ``cuda``, ``emulator``, ``interpreter`` or ``eager``; None leaves the choice to arrays and environment.
         dump_to: Folder for the emitted files of the kernels that it launches, and their contracts.
+        debug: Compile device assertions into its kernels, and checks of integer overflow.
 
     Returns:
         The script's exit code.
@@ -40,6 +44,8 @@ def run_script(script: str, arguments: Sequence[str], device: str | None, dump_t
     environment = dict(os.environ)
     if device:
         environment[DEVICE_VARIABLE] = device
+    if debug:
+        environment[DEBUG_VARIABLE] = "1"
     if dump_to:
         environment[DUMP_VARIABLE] = str(Path(dump_to).resolve())
     # The package may be found by the working directory alone, which is not on the path of a script.

@@ -16,7 +16,7 @@ from tle2cuda.triton.backends.nvidia.compiler import CUDABackend
 from tle2cuda.triton.runtime import driver
 from tle2cuda.triton.runtime.cache import get_cache_manager, triton_key
 
-_OPTIONS = ("num_warps", "cluster_dims", "launch_cooperative_grid", "maxnreg", "enable_fp_fusion")
+_OPTIONS = ("num_warps", "num_stages", "cluster_dims", "launch_cooperative_grid", "maxnreg", "enable_fp_fusion")
 
 
 class _CompiledKernels(type):

@@ -1,0 +1,161 @@
+"""Which loops get rings, of how many stages, and what is waited for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import tle2cuda
+import tle2cuda.language as tl
+from kernels.attention import attention
+from kernels.matmul import matmul
+from tests.opcases import pipelined
+from tle2cuda.language import tle
+
+MATMUL = "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,{blocks},8"
+
+
+def emitted(kernel: Any, signature: str, arch: str = "sm_80", **options: Any) -> str:
+    return tle2cuda.emit(kernel, signature, arch=arch, **options).source
+
+
+def product(blocks: str = "64,64,32", **options: Any) -> str:
+    return emitted(matmul, MATMUL.format(blocks=blocks), **options)
+
+
+def waits(source: str) -> list[int]:
+    return [int(n) for n in re.findall(r"^ +cp_async_wait<(\d+)>\(\);", source, re.MULTILINE)]
+
+
+def main_loop(source: str) -> str:
+    """The text of the loop with the wait."""
+    at = source.index("cp_async_wait<", source.index('extern "C"'))
+    start = source.rindex("\n    for (", 0, at)
+    return source[start : source.index("\n    }", at)]
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4, 5])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_90", "sm_90a", "sm_120"])
+def test_the_products_loop_has_one_wait_and_one_barrier(stages: int, arch: str) -> None:
+    source = product(num_stages=stages, arch=arch)
+    assert waits(source) == [stages - 2]
+    loop = main_loop(source)
+    assert loop.count("__syncthreads()") == 1 and loop.count("cp_async_commit()") == 1
+    assert f"a_tile[{stages}][64][32]" in source
+    assert "mbarrier" not in source
+
+
+def test_one_stage_loads_where_it_stands() -> None:
+    source = product(num_stages=1)
+    assert "cp_async" not in source
+
+
+def test_before_sm_80_there_are_no_copies() -> None:
+    assert "cp_async" not in product(arch="sm_75")
+
+
+def test_operands_are_read_where_they_lie() -> None:
+    loop = main_loop(product())
+    assert "&shared.a_tile[stage]" in loop and "&shared.b_tile[stage]" in loop
+    assert "store_vector" not in loop and "load_vector" not in loop
+
+
+def test_both_products_of_attention_read_the_ring() -> None:
+    source = emitted(attention, "*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32,fp32,False,64,128,64", num_warps=4)
+    loop = main_loop(source)
+    assert loop.count("__syncthreads()") == 1
+    assert "&shared.key[stage]" in loop and "&shared.value[stage]" in loop
+
+
+def test_stages_that_do_not_fit_are_left_out() -> None:
+    source = product("128,256,64", num_stages=5, num_warps=8)
+    assert waits(source) == [1]
+    assert "stages    at most 3 in a pipelined loop: more do not fit into shared memory" in source
+
+
+def test_a_loop_of_two_iterations_has_two_stages() -> None:
+    source = emitted(
+        pipelined.ring_rows, "*fp32:16,*fp32:16,*fp32:16,0,2", constants={"COUNT": 512, "STAGES": 4, "STEP": 1}
+    )
+    assert waits(source) == [0]
+
+
+def test_a_loop_without_products_asks_itself() -> None:
+    signature, constants = "*fp32:16,*fp32:16,*fp32:16,i32,i32", {"COUNT": 512, "STEP": 1}
+    assert waits(emitted(pipelined.ring_rows, signature, constants={**constants, "STAGES": 4})) == [2]
+    assert not waits(emitted(pipelined.ring_rows, signature, constants={**constants, "STAGES": None}))
+
+
+@tle2cuda.jit
+def in_place(x, n, SIDE: tl.constexpr):
+    """What an iteration loads an earlier one may have written."""
+    at = x + tl.arange(0, SIDE)[:, None] * SIDE + tl.arange(0, SIDE)[None, :]
+    for step in tl.range(0, n, num_stages=3):
+        value = tl.load(at + step * SIDE)
+        tl.store(at + (step + 1) * SIDE, tl.dot(value, value).to(tl.float16))
+
+
+@tle2cuda.jit
+def after_a_flag(x, flags, out, n, SIDE: tl.constexpr):
+    """What an iteration loads is there only once it has seen a flag."""
+    i = tl.arange(0, SIDE)
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, n, num_stages=3):
+        while tl.load(flags + step, volatile=True) == 0:
+            pass
+        value = tl.load(x + step * SIDE + i[:, None] * SIDE + i[None, :])
+        acc = tl.dot(value, value, acc)
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
+@tle2cuda.jit
+def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
+    """Addresses come from what the loop loads."""
+    i = tl.arange(0, SIDE)
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, n, num_stages=3):
+        row = tl.load(index + step)
+        value = tl.load(x + row * SIDE + i[:, None] * SIDE + i[None, :])
+        acc = tl.dot(value, value, acc)
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "signature"),
+    [
+        (in_place, "*fp16:16,i32,32"),
+        (after_a_flag, "*fp16:16,*i32,*fp32,i32,32"),
+        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32"),
+    ],
+)
+def test_loads_that_may_not_go_ahead_stay(kernel: Any, signature: str) -> None:
+    assert "cp_async" not in emitted(kernel, signature)
+
+
+@tle2cuda.jit
+def own_ring(x, out, n, COUNT: tl.constexpr, EARLY: tl.constexpr):
+    """A pipe of the user's with both ends in one task."""
+    i = tl.arange(0, COUNT)
+    ring = tle.gpu.alloc([3, COUNT], dtype=tl.float32)
+    pipe = tle.pipe(capacity=3, scope="cta", x=ring)
+    writer, reader = pipe.writer(), pipe.reader()
+    total = tl.zeros((COUNT,), tl.float32)
+    for k in tl.static_range(EARLY):
+        slot = writer.acquire(k)
+        tl.store(tle.gpu.local_ptr(slot.x), tl.load(x + k * COUNT + i))
+        writer.commit(k)
+    for k in range(n):
+        slot = writer.acquire(k + EARLY)
+        tl.store(tle.gpu.local_ptr(slot.x), tl.load(x + (k + EARLY) * COUNT + i))
+        writer.commit(k + EARLY)
+        total += tl.load(tle.gpu.local_ptr(reader.wait(k).slot.x))
+        reader.release(k)
+    tl.store(out + i, total)
+
+
+@pytest.mark.parametrize("early", [1, 2])
+def test_a_pipe_within_one_task_goes_by_groups(early: int) -> None:
+    source = emitted(own_ring, "*fp32:16,*fp32:16,i32,512", constants={"EARLY": early})
+    assert waits(source) == [early] and "mbarrier" not in source

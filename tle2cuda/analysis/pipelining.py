@@ -1,0 +1,264 @@
+"""Which loads of which loops go through a ring of stages, so that they are in flight while earlier iterations compute.
+
+A loop asks for stages itself, `tl.range(..., num_stages=n)`; one that does not gets the kernel's number for the loads that
+feed its matrix products. A load qualifies when it may be made iterations earlier than it stands:
+
+- it reads a tile of global memory that nothing in the loop writes, and the loop has nothing that orders its accesses
+  against other threads' (barriers, acquiring atomics, polling);
+- its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
+  that are themselves such arithmetic: not on what the loop loads or computes from tiles;
+- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
+from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
+from tle2cuda.ir.legality import is_pure
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of
+from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
+
+_HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
+_WAITING = frozenset(
+    "mbarrier_wait mbarrier_arrive named_barrier pipe_acquire pipe_commit pipe_close pipe_wait pipe_release tma_load "
+    "tma_store cp_async cp_async_commit cp_async_wait warp_specialize grid_dependency print assert".split()
+)
+"""Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
+
+_ACQUIRING = frozenset(("acquire", "acq_rel"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Staged:
+    """A load that goes through a ring.
+
+    Attributes:
+        load: The load.
+        order: Its axes in the order in which the ring stores them: the contiguous one last.
+    """
+
+    load: Op
+    order: tuple[int, ...]
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the ring holds the tile transposed."""
+        return self.order != tuple(range(len(self.order)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of a stage."""
+        type_ = self.load.result.type
+        assert isinstance(type_, TileType)
+        return tuple(type_.shape[axis] for axis in self.order)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of a stage."""
+        type_ = self.load.result.type
+        assert isinstance(type_, TileType) and isinstance(type_.element, DType)
+        return type_.num_elements * type_.element.bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pipelined:
+    """A loop that gets a ring.
+
+    Attributes:
+        loop: The loop.
+        stages: Stages of the ring.
+        loads: The loads that go through it.
+        slice: Operations of the body from which their addresses and masks follow.
+        carried: Numbers of the carried values that these need, in order.
+        bounds: What is known of where the loop's counter starts, and of where it ends.
+        step: By how much it counts up.
+    """
+
+    loop: Op
+    stages: int
+    loads: tuple[Staged, ...]
+    slice: frozenset[Op]
+    carried: tuple[int, ...]
+    bounds: tuple[AxisInfo, AxisInfo]
+    step: int
+
+
+def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
+    """The loops that get rings of at most so many stages."""
+    if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
+        return {}
+    found = _Finder(kernel, most_stages).found()
+    return {plan.loop: plan for plan in found}
+
+
+class _Finder:
+    def __init__(self, kernel: Kernel, most_stages: int) -> None:
+        self.kernel = kernel
+        self.most_stages = most_stages
+        self.roots = Roots(kernel)
+        self.definitions = definitions(kernel.body)
+        self.uses = uses_of(kernel.body)
+        self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
+        self.chunks = Chunks(kernel, self.info)
+
+    def found(self) -> list[Pipelined]:
+        """Plans for all loops that hold no other loop that is pipelined."""
+        plans: list[Pipelined] = []
+        self._visit(self.kernel.body, plans)
+        return plans
+
+    def _visit(self, region: Region, plans: list[Pipelined]) -> bool:
+        """Look through a region; whether a loop inside was planned."""
+        has_any = False
+        for op in region.ops:
+            inside = [self._visit(inner, plans) for inner in op.regions if op.name != "fused"]
+            if op.name == "for" and not any(inside) and (plan := self._plan(op)) is not None:
+                plans.append(plan)
+                inside.append(True)
+            has_any = has_any or any(inside)
+        return has_any
+
+    def _plan(self, loop: Op) -> Pipelined | None:
+        asked = loop.attrs.get("num_stages")
+        stages = min(asked or self.kernel.num_stages, self.most_stages, self._most_iterations(loop))
+        if stages < 2 or not self._step(loop) or not self._may_be_reordered(loop):
+            return None
+        fed = None if asked else self._feeding(loop)
+        written = self._written(loop)
+        closure = _Closure(loop, self.definitions)
+        loads: list[Staged] = []
+        for op in loop.regions[0].body:
+            if op.name != "load" or (fed is not None and op not in fed):
+                continue
+            staged = self._staged(op, written)
+            if staged is not None and closure.add(op):
+                loads.append(staged)
+        if not loads:
+            return None
+        bounds = (self.info[loop.operands[0]], self.info[loop.operands[1]])
+        return Pipelined(loop, stages, tuple(loads), frozenset(closure.ops), closure.carried, bounds, self._step(loop))
+
+    # ---- the loop ----
+
+    def _step(self, loop: Op) -> int:
+        """The step of a loop that counts up by a constant; else 0."""
+        made = self.definitions.get(loop.operands[2])
+        induction = loop.regions[0].params[0]
+        if made is None or made.name != "constant" or induction.type not in (I32, I64):
+            return 0
+        return max(0, int(made.attrs["value"]))
+
+    def _most_iterations(self, loop: Op) -> int:
+        """Iterations of a loop with constant bounds: a ring need not be larger."""
+        made = [self.definitions.get(v) for v in loop.operands[:3]]
+        values = [op.attrs["value"] for op in made if op is not None and op.name == "constant"]
+        return len(range(*values)) if len(values) == 3 and values[2] else self.most_stages
+
+    def _may_be_reordered(self, loop: Op) -> bool:
+        """Whether nothing in the loop orders its loads against what others do."""
+        for op in walk(loop.regions[0]):
+            if op.name in _WAITING or is_barrier(op) or op.name == "while":
+                return False
+            if op.attrs.get("volatile") or (op.name in ("asm", "asm_block") and not op.attrs.get("pure")):
+                return False
+            if op.name in ("atomic_rmw", "atomic_cas") and op.attrs.get("sem", "acq_rel") in _ACQUIRING:
+                return False
+        return True
+
+    def _written(self, loop: Op) -> set[Value | None]:
+        found = (effect for op in walk(loop.regions[0]) for effect in effects(op, self.roots))
+        return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
+
+    def _feeding(self, loop: Op) -> set[Op]:
+        """The loads whose values reach an operand of a product through changes of shape and type alone."""
+        found: set[Op] = set()
+        todo = [v for op in walk(loop.regions[0]) if op.name == "dot" for v in op.operands[:2]]
+        seen = set(todo)
+        while todo:
+            op = self.definitions.get(todo.pop())
+            if op is None:
+                continue
+            if op.name == "load":
+                found.add(op)
+            elif op.name in _HANDED_THROUGH or op.name in ELEMENTWISE:
+                fresh = [v for v in op.operands if is_tile(v) and v not in seen]
+                seen.update(fresh)
+                todo += fresh
+        return found
+
+    # ---- a load ----
+
+    def _staged(self, load: Op, written: set[Value | None]) -> Staged | None:
+        pointer = load.operands[0]
+        type_, element = load.result.type, element_of(pointer.type)
+        if not isinstance(type_, TileType) or not isinstance(element, PointerType) or element.space != GLOBAL:
+            return None
+        roots = set(self.roots.of(pointer))
+        if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
+            return None
+        if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
+            return None
+        mask = load.operands[1] if load.attrs.get("has_mask") else None
+        if mask is not None and not is_tile(mask):
+            return None
+        info = self.info.get(pointer)
+        if info is None:
+            return None
+        rank = len(type_.shape)
+        fast = max(range(rank), key=lambda axis: (info.contiguity[axis], axis))
+        order = (*(axis for axis in range(rank) if axis != fast), fast)
+        if not self.chunks.bytes_along(pointer, mask, fast):
+            return None
+        return Staged(load, order)
+
+
+class _Closure:
+    """What the addresses of loads follow from, inside of a loop."""
+
+    def __init__(self, loop: Op, made: Mapping[Value, Op]) -> None:
+        region = loop.regions[0]
+        self.own = set(region.body)
+        self.induction = region.params[0]
+        self.params = {param: number for number, param in enumerate(region.params[1:])}
+        self.yielded = region.terminator.operands
+        self.inside = {value for op in walk(region) for value in op.results} | set(region.params)
+        self.definitions = made
+        self.ops: set[Op] = set()
+        self.needed: set[int] = set()
+
+    @property
+    def carried(self) -> tuple[int, ...]:
+        """Numbers of the carried values that are needed."""
+        return tuple(sorted(self.needed))
+
+    def add(self, load: Op) -> bool:
+        """Take in what a load's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
+        ops, needed = set(self.ops), set(self.needed)
+        todo = list(load.operands[: 2 if load.attrs.get("has_mask") else 1])
+        while todo:
+            value = todo.pop()
+            if value is self.induction or value not in self.inside:
+                continue
+            if value in self.params:
+                number = self.params[value]
+                if number not in needed:
+                    needed.add(number)
+                    todo.append(self.yielded[number])
+                continue
+            op = self.definitions.get(value)
+            if op is None or op not in self.own or op.regions or not is_pure(op):
+                return False
+            if op not in ops:
+                ops.add(op)
+                todo += op.operands
+        self.ops, self.needed = ops, needed
+        return True
+
+
+__all__ = ["Pipelined", "Staged", "pipelined_loops"]
