@@ -142,7 +142,7 @@ def compile_one(source: str, contract: Any) -> bytes | str:
     from tle2cuda.runtime.build import build_artifact
 
     if any(spec.kind == "tensor_map" for spec in contract.args):
-        return "not launched: the launcher encodes no tensor maps, the emulator does"
+        return "not launched: its tensor maps are its own, which no contract describes"
     try:
         return build_artifact(EmittedKernel(source, contract, ())).cubin
     except Exception as error:

@@ -40,6 +40,7 @@ _NARROW_FLOATS = (F16, BF16, F8E4NV, F8E5)
 
 
 _WIDEN = "static_cast<long long>("
+_RENAMED = frozenset({"splat", "broadcast", "expand_dims", "hint"})  # what leaves an element's text as it is
 
 
 def dtype(op: Op) -> DType:
@@ -78,6 +79,8 @@ def _sum(state: State, op: Op, args: list[C]) -> C:
 def _widens_an_integer(state: State, value: Value) -> bool:
     """Whether a value is another integer made wide, so that C++ converts it by itself."""
     definition = state.definitions.get(value)
+    while definition is not None and definition.name in _RENAMED:
+        definition = state.definitions.get(definition.operands[0])
     if definition is None or definition.name != "cast":
         return False
     source = element_of(definition.operands[0].type)
