@@ -22,7 +22,7 @@ from tests.golden import (
 )
 from tools.shipped import ShippedKernel, shipped_kernels
 from tools.shipped_async import asynchronous_kernels
-from tools.shipped_products import product_kernels
+from tools.shipped_products import product_kernels, warpgroup_kernels
 
 ROOT = pathlib.Path(__file__).parents[1]
 CASES = golden_cases()
@@ -47,7 +47,8 @@ def test_golden_file_compiles_without_warning(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [kernel.name for kernel in (*shipped_kernels(), *asynchronous_kernels(), *product_kernels())]
+    "name",
+    [kernel.name for kernel in (*shipped_kernels(), *asynchronous_kernels(), *product_kernels(), *warpgroup_kernels())],
 )
 def test_shipped_kernel_spills_nothing_and_builds_with_nvcc(name: str) -> None:
     text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")

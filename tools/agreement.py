@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 
 from tle2cuda.emulator.toolchain import build_kernel, build_runner, find_compiler
 from tle2cuda.errors import ToolchainError
-from tools.agreement_jobs import Job, Output, Values, jobs
+from tools.agreement_jobs import BY_HAND, Job, Output, Values, jobs
 from tools.launching import EXIT_MACHINE, EmulatorDevice, GpuDevice, Hang, InterpreterDevice, workers
 
 DEFAULT_OPS = 16
@@ -213,6 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
     start = time.monotonic()
     chosen = jobs(seed, options.ops, options.only)
+    if options.against == INTERPRETER or not subject.arch.startswith("sm_90"):
+        chosen = [job for job in chosen if not job.kernel.startswith(BY_HAND)]  # which have no IR, and are for sm_90a
     if not chosen:
         parser.error(f"no kernel's name contains {options.only!r}")
     if len(chosen) > MANY_JOBS:

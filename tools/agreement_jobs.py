@@ -21,12 +21,13 @@ from kernels.moe_align_block_size.algorithms import ALGORITHMS, Algorithm, Sizes
 from kernels.moe_align_block_size.reference import AlignedBlocks, MismatchError, verify
 from kernels.softmax import softmax, warps_for
 from kernels.vector_add import vector_add
+from tests.emulator.async_subjects import LAUNCHES
 from tests.opcases import OpCase, spread
 from tests.opcases.case import BF16, Array, epsilon, is_float, numbers, poison
 from tle2cuda.compiler import EmittedKernel, emit_specialized
 from tle2cuda.runtime.args import specialize
 from tools.bench.moe_align import routing
-from tools.launching import Device
+from tools.launching import Device, memory_of
 from tools.shipped import H200_MULTIPROCESSORS, kernels_of
 
 Values = dict[str, Any]
@@ -37,6 +38,7 @@ UNIT = float(np.finfo(np.float32).eps)
 SMALLEST = 2.0**-126  # below it, instructions with .ftz give zero
 LANES = 32
 
+BY_HAND = "by hand: "
 EXACT = "bit for bit"
 UP_TO_ORDER = "bit for bit, slots of an expert in ascending order"
 SOFTMAX_BOUND = "__expf 2 + ⌊1.173 |x|⌋ ulp, div.full 2 ulp"
@@ -144,7 +146,7 @@ def jobs(seed: int, ops_per_family: int, only: str = "") -> list[Job]:
         only: Part of the name of the kernels that are wanted.
     """
     rng = np.random.default_rng(seed)
-    made = (*_vector_add(rng), *_rows(rng), *_moe(rng), *_ops(ops_per_family))
+    made = (*_vector_add(rng), *_rows(rng), *_moe(rng), *_ops(ops_per_family), *_by_hand())
     return [job for job in made if only in job.kernel]
 
 
@@ -417,6 +419,15 @@ def _ops(per_family: int) -> Iterator[Job]:
         values = {name: value for name, value in inputs.items() if name not in case.constants}
         step = Step(_of_case(case), case.grid, {name: name for name in values})
         yield Job(f"ops: {case.family}", "", case.name, "as each case says", (step,), values, _as_the_case_says(case))
+
+
+def _by_hand() -> Iterator[Job]:
+    """Kernels that were written by hand, with tensor maps among their arguments."""
+    for name, launch in LAUNCHES.items():
+        emitted, ctas, values, _ = launch()
+        names = [name for name, value in values.items() if memory_of(value) is not None]
+        step = Step(lambda arch, emitted=emitted: emitted, ctas, {name: name for name in values})
+        yield Job(f"{BY_HAND}{name}", "", "odd sizes", EXACT, (step,), values, _exactly(*names))
 
 
 def _of_case(case: OpCase) -> Callable[[str], EmittedKernel]:

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tle2cuda.compiler import EmittedKernel, current_arch
-from tle2cuda.runtime.contract import Dim3
+from tle2cuda.emulator import TensorMap
+from tle2cuda.errors import ArgumentError
+from tle2cuda.runtime.contract import Dim3, TensorMapSpec
 from tle2cuda.targets import DEFAULT_TARGET
 
 EXIT_MACHINE = 3  # as of the command line: the machine lacks something
@@ -29,6 +31,42 @@ _POLL_S = 0.0005
 
 Args = Mapping[str, Any]
 Outputs = dict[str, NDArray[Any]]
+
+
+def memory_of(value: Any) -> NDArray[Any] | None:
+    """The array that an argument leads to; None for numbers."""
+    if isinstance(value, TensorMap):
+        return value.array
+    return value if isinstance(value, np.ndarray) else None
+
+
+def encoded(value: TensorMap, dtype: str, address: int) -> bytes:
+    """The tensor map of a hand-written kernel as the driver encodes it, for a copy of its array on the GPU.
+
+    Args:
+        value: The map.
+        dtype: Element type, as contracts name it.
+        address: Of the copy.
+
+    Raises:
+        ArgumentError: Its array is a window of a larger one, of which a copy lies otherwise.
+    """
+    from tle2cuda.runtime.tensor_maps import Described, encode
+
+    if not value.array.flags.c_contiguous:
+        raise ArgumentError("a tensor map of a window of an array: give a contiguous array")
+    spec = TensorMapSpec(
+        "map",
+        dtype,
+        "array",
+        (),
+        (),
+        value.box,
+        element_strides=value.element_strides,
+        swizzle_bytes=value.swizzle_bytes,
+        padding=value.oob_fill,
+    )
+    return encode(spec, Described(0, value.extents, value.strides_bytes, value.box, value.element_strides), address)
 
 
 class Hang(RuntimeError):
@@ -69,15 +107,26 @@ class GpuDevice:
             from tle2cuda.runtime import build
 
             kernel = self._built[emitted.source] = build(emitted)
-        values = [args[spec.name] for spec in emitted.contract.args]
-        moved = {id(value): self._to_gpu(value) for value in values if isinstance(value, np.ndarray)}
-        pointers = [moved[id(value)].data.ptr if id(value) in moved else value for value in values]
-        kernel(ctas, (emitted.contract.cta_threads,), pointers)
+        specs = emitted.contract.args
+        values = [args[spec.name] for spec in specs]
+        arrays = [memory_of(value) for value in values]
+        moved = {id(array): self._to_gpu(array) for array in arrays if array is not None}
+        passed = []
+        for spec, value, array in zip(specs, values, arrays, strict=True):
+            address = moved[id(array)].data.ptr if array is not None else 0
+            if isinstance(value, TensorMap):
+                passed.append(encoded(value, spec.dtype, address))
+            else:
+                passed.append(value if array is None else address)
+        if any(spec.kind == "tensor_map" for spec in specs):
+            kernel.launcher.launch(ctas, passed, 0)
+        else:
+            kernel(ctas, (emitted.contract.cta_threads,), passed)
         self._wait()
         return {
-            spec.name: _from_bytes(moved[id(value)].get(), value)
-            for spec, value in zip(emitted.contract.args, values, strict=True)
-            if id(value) in moved
+            spec.name: _from_bytes(moved[id(array)].get(), array)
+            for spec, array in zip(specs, arrays, strict=True)
+            if array is not None
         }
 
     def is_alive(self) -> bool:

@@ -1,6 +1,6 @@
 """compute-sanitizer's verdict on the planted faults of tests/emulator/mutants.py, beside that of the emulator's detectors.
 
-    python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART] [--limit-s 200]
+    python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART ...] [--limit-s 200]
     python tools/mutants_gpu.py --dry-run              without a GPU: compiles everything and prints the plan
 
 Every faulty kernel, and every unchanged one as a control, is launched once under memcheck, racecheck, synccheck and
@@ -39,7 +39,7 @@ import numpy as np
 
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.runtime.contract import Dim3
-from tools.launching import EXIT_MACHINE, workers
+from tools.launching import EXIT_MACHINE, encoded, memory_of, workers
 from tools.mutants_verdict import Ours, Verdict, judge, ours_of
 from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records, refusal
 
@@ -94,12 +94,12 @@ class Theirs:
 # ---- what there is to launch ----------------------------------------------------------------------------------------
 
 
-def candidates(only: str = "") -> list[Candidate]:
-    """The unchanged kernels, then all faults whose name contains `only`, with the kernels they are made from."""
+def candidates(*only: str) -> list[Candidate]:
+    """The unchanged kernels, then all faults whose name contains one of `only`, with the kernels they are made from."""
     from tests.emulator.mutants import mutants
     from tests.emulator.subjects import subject
 
-    chosen = [mutant for mutant in mutants() if only in mutant.id]
+    chosen = [mutant for mutant in mutants() if not only or any(part in mutant.id for part in only)]
     found: list[Candidate] = []
 
     def add(title: str, name: str, emitted: EmittedKernel, for_gpu: EmittedKernel | None, **more: Any) -> None:
@@ -130,8 +130,9 @@ def _poisoned(args: Mapping[str, Any]) -> tuple[str, ...]:
     """Arrays of which every byte is the same poison."""
     names = []
     for name, value in args.items():
-        if isinstance(value, np.ndarray) and value.size:
-            raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+        array = memory_of(value)
+        if array is not None and array.size:
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             if raw[0] in POISON_BYTES and (raw == raw[0]).all():
                 names.append(name)
     return tuple(names)
@@ -141,8 +142,6 @@ def compile_one(source: str, contract: Any) -> bytes | str:
     """Machine code; or why there is none."""
     from tle2cuda.runtime.build import build_artifact
 
-    if any(spec.kind == "tensor_map" for spec in contract.args):
-        return "not launched: its tensor maps are its own, which no contract describes"
     try:
         return build_artifact(EmittedKernel(source, contract, ())).cubin
     except Exception as error:
@@ -189,12 +188,13 @@ def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping
     try:
         for spec in contract.args:
             value = args[spec.name]
-            if isinstance(value, np.ndarray):
-                raw = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            array = memory_of(value)
+            if array is not None:
+                raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 pointers.append(runtime.malloc(max(raw.size, 1)))
                 if spec.name not in unset and raw.size:
                     runtime.memcpy(pointers[-1], raw.ctypes.data, raw.size, runtime.memcpyHostToDevice)
-                value = pointers[-1]
+                value = encoded(value, spec.dtype, pointers[-1]) if spec.kind == "tensor_map" else pointers[-1]
             values.append(value)
         Launcher(contract, cubin).launch(ctas, values, 0)
         runtime.deviceSynchronize()
@@ -430,7 +430,7 @@ def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="PART", help="mutants whose name contains this")
+    parser.add_argument("--only", nargs="*", default=(), metavar="PART", help="mutants whose name contains one of these")
     parser.add_argument("--dry-run", action="store_true", help="compile, print the plan, launch nothing")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
@@ -448,7 +448,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if why:
             print(f"mutants_gpu.py: {why}; --dry-run needs neither GPU nor tool", file=sys.stderr)
             return EXIT_MACHINE
-    chosen = candidates(options.only)
+    chosen = candidates(*options.only)
     if not chosen:
         parser.error(f"no mutant's name contains {options.only!r}")
     if options.dry_run:

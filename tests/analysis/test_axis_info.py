@@ -371,6 +371,32 @@ def test_loops_join_what_is_carried() -> None:
     assert info[counter].lo == 0 or info[counter].lo == -(2**31)
 
 
+@pytest.mark.parametrize(
+    "lower, upper, step", [(0, 32768, 4096), (3, 20, 5), (-7, 8, 2), (9, -4, -3), (5, 5, 1), (4, 0, 2)]
+)
+def test_the_last_value_of_a_loop_is_a_whole_number_of_steps_away(lower: int, upper: int, step: int) -> None:
+    maker = KernelMaker()
+    bounds = [maker.op("constant", (), I32, value=v) for v in (lower, upper, step)]
+    with maker.loop(*bounds, ()) as loop:
+        (induction,) = loop.params
+        loop.yields()
+    info = axis_info(maker.kernel())[induction]
+    taken = list(range(lower, upper, step))
+    assert info.lo is not None and info.hi is not None
+    if taken:
+        assert (info.lo, info.hi) == (min(taken), max(taken))
+
+
+def test_a_loop_from_an_aligned_start_ends_at_an_aligned_value() -> None:
+    maker = KernelMaker()
+    first = maker.argument("first", I32, 16)
+    upper, step = (maker.op("constant", (), I32, value=v) for v in (1000, 48))
+    with maker.loop(first, upper, step, ()) as loop:
+        (induction,) = loop.params
+        loop.yields()
+    assert axis_info(maker.kernel())[induction].hi == 992
+
+
 def test_assumptions_refine_values_of_their_own_region() -> None:
     maker = KernelMaker()
     n, m = maker.argument("n", I32), maker.argument("m", I32)

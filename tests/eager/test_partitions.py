@@ -10,7 +10,7 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tests.asynchrony import kernels
-from tle2cuda.errors import Deadlock, InterpreterError
+from tle2cuda.errors import Deadlock, InterpreterError, SynchronizationError
 from tle2cuda.language import tle
 
 THREADS: list[str] = []
@@ -122,3 +122,24 @@ def skips_a_round(x):
 def test_rounds_are_used_in_order() -> None:
     with pytest.raises(InterpreterError, match="round 1 of stage 0 is committed out of order"):
         skips_a_round.eager[(1,)](np.zeros(1, np.int32))
+
+
+@tle2cuda.jit
+def _reads_a_product_too_early(a, out, PENDING: tl.constexpr):
+    buffer = tle.gpu.alloc([64, 64], tl.float16)
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(tle.gpu.local_ptr(buffer), tl.load(a + at))
+    first = tle.gpu.wgmma(buffer, buffer)
+    second = tle.gpu.wgmma(buffer, buffer, trans_b=True)
+    first = tle.gpu.wgmma_wait(PENDING, first)
+    tl.store(out + at, first)
+    tl.store(out + at, tle.gpu.wgmma_wait(second))
+
+
+def test_products_are_read_behind_a_wait_for_their_group() -> None:
+    a = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float16)
+    out = np.zeros((64, 64), np.float32)
+    with pytest.raises(SynchronizationError, match="read while it is in flight"):
+        _reads_a_product_too_early.eager[(1,)](a, out, 2)
+    _reads_a_product_too_early.eager[(1,)](a, out, 1)
+    np.testing.assert_allclose(out, a.astype(np.float64) @ a.astype(np.float64).T, rtol=1e-5, atol=1e-4)

@@ -117,7 +117,22 @@ def ring_of_stores() -> Iterator[Change]:
     yield _change("commit removed", ("tma_store_commit();\n        }", "\n        }"))
 
 
+def bulk() -> Iterator[Change]:
+    """Faults of copies in bulk."""
+    copy = "bulk_load(shared.data[stage], x + first + k_ * stride, 1024, &shared.rows_full[stage]);"
+    yield _change("half of the bytes copied", (copy, copy.replace("1024", "512")))
+    yield _change("half of the bytes expected", ("&shared.rows_full[stage], 1024", "&shared.rows_full[stage], 512"))
+    yield _change("copy to the stage behind", (copy, copy.replace("data[stage]", "data[(stage + 1) % 3]")))
+    yield _change("copy from an address that is not aligned", (copy, copy.replace("first +", "first + 1 +")))
+    yield _change("copy of the row before", (copy, copy.replace("k_ * stride", "(k_ ? k_ - 1 : 0) * stride")))
+    yield _change(
+        "proxy fence behind the reads removed",
+        ("fence_async_proxy();  // the loads of `data` come before what the copy engine writes", ""),
+    )
+
+
 TENSOR_CHANGES = {
+    "op_bulk_ring_f16": bulk,
     "op_order_twice_5": twice,
     "op_order_mixed": mixed,
     "op_order_ring_4_41": ring_of_stores,

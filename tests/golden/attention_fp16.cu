@@ -395,13 +395,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x ...  attention.py:31
         Vector<float, 2> product[32];
         const Descriptor query_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
-        const Descriptor b_first = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step)
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, b_first + 2 * step, step > 0);
+                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, key_first + 2 * step, step > 0);
         wgmma_commit();
         wgmma_wait<0>();
         Vector<float, 2> score[32];

@@ -103,7 +103,6 @@ accumulated(const int* __restrict__ x, int* out, const int n)
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (warp >= 4) {  // add_to: warps 4 to 5
-        all_warps_barrier();  // what the default warps did in front
         const int thread = threadIdx.x - 128;
 
         // while k < n:                                                      inner_partitions.py:144
@@ -142,7 +141,6 @@ accumulated(const int* __restrict__ x, int* out, const int n)
 
     // buffer.store(i)                                                       inner_partitions.py:142
     shared.buffer[thread] = thread;
-    all_warps_barrier();  // the workers see what was done so far
 
     // sum_of: warps 0 to 3
     // while k < n:                                                          inner_partitions.py:144

@@ -310,11 +310,11 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int piece = 0; piece < 4; ++piece)
                 query_part[piece] = bit_cast<unsigned>(query_2[4 * step + piece]);
-            unsigned b_part[4];  // columns of this warp, two fragments a time
-            ldmatrix_x4(b_part, &shared.key[stage][thread / 16 % 4 * 8 + thread % 8][swizzled<64, 2>(thread % 8, 16 * step + thread / 8 % 2 * 8)]);
+            unsigned key_part[4];  // columns of this warp, two fragments a time
+            ldmatrix_x4(key_part, &shared.key[stage][thread / 16 % 4 * 8 + thread % 8][swizzled<64, 2>(thread % 8, 16 * step + thread / 8 % 2 * 8)]);
             #pragma unroll
             for (int column = 0; column < 2; ++column)
-                mma_m16n8k16_f32_f16(&product[2 * column], query_part, &b_part[column % 2 * 2]);
+                mma_m16n8k16_f32_f16(&product[2 * column], query_part, &key_part[column % 2 * 2]);
         }
         Vector<float, 2> score[4];
 

@@ -7,9 +7,29 @@
 
 namespace {
 
-// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
-// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
+{
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
+    return result;
+}
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// Loads four 8 x 8 matrices of 16-bit elements (or 16-byte rows of others): lane l passes row l % 8 of matrix l / 8, and gets of
+// each matrix the 4 bytes l % 4 of row l / 4. Called by all lanes of a warp (PTX ISA, ldmatrix; sm_75).
+__device__ __forceinline__ void ldmatrix_x4(unsigned* words, const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
+}
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -27,6 +47,15 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// sums[16, 8] += a[16, 8] @ b[8, 8] of one warp, floats less their lowest 13 bits. Called by all its lanes (PTX ISA, mma; sm_80).
+__device__ __forceinline__ void mma_m16n8k8_f32_tf32(Vector<float, 2>* sums, const unsigned* a, const unsigned* b)
+{
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -34,61 +63,10 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
-// Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
-
-// Address in the window of shared memory, as PTX instructions take it.
-__device__ __forceinline__ unsigned shared_address(const void* pointer)
-{
-    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
-}
-
-// Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
-// eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
-// numbers move it by 16 bytes (PTX ISA, wgmma, "Matrix Descriptor Format").
-template <int SWIZZLE_BYTES>
-__device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigned leading_bytes, unsigned stride_bytes)
-{
-    constexpr Descriptor swizzle = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : 3;
-    return (swizzle << 62) | (static_cast<Descriptor>(stride_bytes >> 4) << 32) | (static_cast<Descriptor>(leading_bytes >> 4) << 16)
-         | ((shared_address(tile) & 0x3FFFF) >> 4);
-}
-
-// Orders what the warpgroup did with accumulators and operands before the next wgmma. Called by all of its threads (PTX ISA,
-// wgmma.fence; sm_90a).
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-
-// sums[64, 32] += a[64, 8] @ b[8, 32] of one warpgroup: floats less their lowest 13 bits, a in rows along K, b in rows along K.
-// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
-// its threads (PTX ISA, wgmma.mma_async; sm_90a).
-__device__ __forceinline__ void wgmma_m64n32k8_f32_tf32(
-    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
-{
-    asm volatile(
-        "{\n"
-        ".reg .pred accumulate;\n"
-        "setp.ne.b32 accumulate, %18, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
-        "}, %16, %17, accumulate, 1, 1;\n"
-        "}"
-        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
-          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
-          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
-}
-
-// Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
-// sm_90a).
-template <int PENDING>
-__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
-
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float x_tile[2048];         // operand of dot.py:40: [64, 32], rows in 16-byte chunks, swizzled
-    alignas(1024) float y_tile[1024];         // operand of dot.py:40: [32, 32], columns in 16-byte chunks, swizzled
+    alignas(128) float x_tile[2048];          // operand of dot.py:40: [64, 32], columns in 16-byte chunks, swizzled
+    alignas(128) float y_tile[1024];          // operand of dot.py:40: [32, 32], columns in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 12288, "the launch contract gives the CTA this much shared memory");
 
@@ -127,22 +105,32 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
 
     // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                     dot.py:40
     #pragma unroll
-    for (int run = 0; run < 16; ++run)
-        shared.x_tile[thread % 16 * 128 + ((thread % 2 * 16) ^ (run / 4 * 8) ^ (thread / 16) ^ (run % 4 * 4)) + run % 4 * 32] = x[run / 4][run % 4];
+    for (int run = 0; run < 4; ++run)
+        store_vector(&shared.x_tile[((thread / 16 % 4 * 2) ^ thread) * 4 + 512 * run], x[run]);
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         store_vector(&shared.y_tile[(thread ^ (thread / 8 % 8)) * 4 + 512 * run], b_value[run]);
-    fence_async_proxy();  // shows what was written to the scratch `x_tile` and the scratch `y_tile` to the tensor cores
     __syncthreads();  // orders the accesses to the scratch `x_tile` and the scratch `y_tile` before it and after it
     Vector<float, 2> product[8];
-    const Descriptor x_first = wgmma_descriptor<128>(shared.x_tile, 16, 1024);  // rows along K
-    const Descriptor y_first = wgmma_descriptor<128>(shared.y_tile, 16, 1024);  // rows along K
-    wgmma_fence();
     #pragma unroll
-    for (int step = 0; step < 4; ++step)
-        wgmma_m64n32k8_f32_tf32(product, x_first + 2 * step, y_first + 2 * step, step > 0);
-    wgmma_commit();
-    wgmma_wait<0>();
+    for (int run = 0; run < 8; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            product[run][k] = 0.0f;
+    #pragma unroll
+    for (int step = 0; step < 4; ++step) {
+        unsigned x_part[4];  // rows of this warp
+        #pragma unroll
+        for (int piece = 0; piece < 4; ++piece)
+            x_part[piece] = bit_cast<unsigned>(shared.x_tile[512 * step + piece / 2 * 256 + thread % 4 * 64 + ((piece % 2) ^ (thread / 32 * 2) ^ (thread % 4)) * 8 + thread / 4 % 8]);
+        unsigned y_part[2][4];  // columns of this warp, two fragments a time
+        #pragma unroll
+        for (int column = 0; column < 2; ++column)
+            ldmatrix_x4(y_part[column], &shared.y_tile[512 * column + thread / 16 % 2 * 256 + thread % 8 * 32 + ((2 * step) ^ (thread % 8) ^ (thread / 8 % 2)) * 4]);
+        #pragma unroll
+        for (int column = 0; column < 4; ++column)
+            mma_m16n8k8_f32_tf32(&product[2 * column], x_part, &y_part[column / 2][column % 2 * 2]);
+    }
 
     // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
     #pragma unroll

@@ -333,11 +333,11 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
         Vector<float, 2> product[8];
         const Descriptor query_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
-        const Descriptor b_first = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 2; ++step)
-            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, b_first + 2 * step, step > 0);
+            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, key_first + 2 * step, step > 0);
         wgmma_commit();
         wgmma_wait<0>();
         Vector<float, 2> score[8];

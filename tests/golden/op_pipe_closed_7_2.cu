@@ -16,27 +16,35 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Copies 4, 8 or 16 bytes from global to shared memory, both aligned to as much, as part of this thread's open group. Called by
-// each thread for itself (PTX ISA, cp.async; sm_80).
-template <int BYTES>
-__device__ __forceinline__ void cp_async(void* destination, const void* source)
+// Neighbouring bytes from global into shared memory, completing on `barrier`. Addresses and size are multiples of 16 bytes.
+// Called by one thread (PTX ISA, cp.async.bulk; sm_90).
+__device__ __forceinline__ void bulk_load(void* destination, const void* source, unsigned bytes, Barrier* barrier)
 {
-    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(shared_address(destination)), "l"(source), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
-// The same as one of the arrivals that the phase's count includes (PTX ISA, cp.async.mbarrier.arrive.noinc; sm_80).
-__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
+__device__ __forceinline__ void fence_mbarrier_init()
 {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
+// sm_90).
+__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -80,48 +88,48 @@ closed_ring(const float* x, float* out)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.x_full[stage], 32);
+            mbarrier_init(&shared.x_full[stage], 1);
             mbarrier_init(&shared.x_empty[stage], 128);
             shared.x_closed[stage] = 0;
         }
+        fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
     if (warp >= 4) {  // put_until: warp 4
-        const int thread = threadIdx.x - 128;
+        if (threadIdx.x == 128) {  // the others have nothing to do
+            // go_on = tl.load(x) >= 0                                            async_pipes.py:127
+            const float x_value = *x;
+            const bool go_on = x_value >= 0.0f;
 
-        // go_on = tl.load(x) >= 0                                                async_pipes.py:127
-        const float x_value = *x;
-        const bool go_on = x_value >= 0.0f;
+            // while go_on:                                                       async_pipes.py:128
+            int k_ = 0;
+            bool go_on_2 = go_on;
+            while (go_on_2) {
+                // slot = w.acquire(k)                                            async_pipes.py:129
+                const int stage = k_ & 1;
+                const int lap = k_ >> 1;
+                mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
 
-        // while go_on:                                                           async_pipes.py:128
-        int k_ = 0;
-        bool go_on_2 = go_on;
-        while (go_on_2) {
-            // slot = w.acquire(k)                                                async_pipes.py:129
+                // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B ...   async_pipes.py:130
+                mbarrier_expect_bytes(&shared.x_full[stage], 256);
+                bulk_load(shared.data[stage], x + k_ * 64, 256, &shared.x_full[stage]);
+                // k += 1                                                         async_pipes.py:132
+                k_ += 1;
+
+                // go_on = tl.load(x + k * B) >= 0                                async_pipes.py:133
+                const float x_value_2 = x[k_ * 64];
+                const bool go_on_3 = x_value_2 >= 0.0f;
+                go_on_2 = go_on_3;
+            }
+
+            // w.close(k)                                                         async_pipes.py:134
             const int stage = k_ & 1;
             const int lap = k_ >> 1;
             mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
-
-            // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B + tl ...  async_pipes.py:130
-            if (thread < 16) cp_async<16>(&shared.data[stage][thread % 16 * 4], x + k_ * 64 + thread % 16 * 4);
-            // w.commit(k)                                                        async_pipes.py:131
-            cp_async_mbarrier_arrive_noinc(&shared.x_full[stage]);
-            // k += 1                                                             async_pipes.py:132
-            k_ += 1;
-
-            // go_on = tl.load(x + k * B) >= 0                                    async_pipes.py:133
-            const float x_value_2 = x[k_ * 64];
-            const bool go_on_3 = x_value_2 >= 0.0f;
-            go_on_2 = go_on_3;
+            shared.x_closed[stage] = 1;
+            mbarrier_arrive(&shared.x_full[stage]);
         }
-
-        // w.close(k)                                                             async_pipes.py:134
-        const int stage = k_ & 1;
-        const int lap = k_ >> 1;
-        mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
-        if (thread == 0) shared.x_closed[stage] = 1;
-        mbarrier_arrive(&shared.x_full[stage]);
         return;
     }
 
@@ -141,6 +149,7 @@ closed_ring(const float* x, float* out)
         const int lap = k_ >> 1;
         mbarrier_wait(&shared.x_full[stage], lap & 1);
         const float row = shared.data[stage][63 - thread % 64];
+        fence_async_proxy();  // the loads of `data` come before what the copy engine writes
 
         // r.release(k)                                                           async_pipes.py:145
         mbarrier_arrive(&shared.x_empty[stage]);

@@ -17,27 +17,35 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Copies 4, 8 or 16 bytes from global to shared memory, both aligned to as much, as part of this thread's open group. Called by
-// each thread for itself (PTX ISA, cp.async; sm_80).
-template <int BYTES>
-__device__ __forceinline__ void cp_async(void* destination, const void* source)
+// Neighbouring bytes from global into shared memory, completing on `barrier`. Addresses and size are multiples of 16 bytes.
+// Called by one thread (PTX ISA, cp.async.bulk; sm_90).
+__device__ __forceinline__ void bulk_load(void* destination, const void* source, unsigned bytes, Barrier* barrier)
 {
-    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(shared_address(destination)), "l"(source), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
-// The same as one of the arrivals that the phase's count includes (PTX ISA, cp.async.mbarrier.arrive.noinc; sm_80).
-__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
+__device__ __forceinline__ void fence_mbarrier_init()
 {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
+// sm_90).
+__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -150,9 +158,10 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.x_full[stage], 128);
+            mbarrier_init(&shared.x_full[stage], 65);
             mbarrier_init(&shared.x_empty[stage], 256);
         }
+        fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
@@ -173,6 +182,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
                 const int row_value = shared.row[stage][thread];
                 int largest_2 = row_value;
                 largest_2 = partition_all_reduce(largest_2, shared.largest_slots, [](int a, int b) { return max(a, b); }, thread, take_largest_barrier);
+                fence_async_proxy();  // the loads of `row` come before what the copy engine writes
                 take_largest_barrier();  // orders the loads of the scratch `largest_slots` before the stores to it
 
                 // r.release(k)                                                   async_pipes.py:102
@@ -185,8 +195,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
 
             // for k in range(n):                                                  async_pipes.py:78
             // i = tl.arange(0, B)                                                 async_pipes.py:80
-            const int i = thread % 32 * 4;
-            const int i_2 = 2 * thread;
+            const int i = 2 * thread;
             for (int k_ = 0; k_ < n; ++k_) {
                 // slot = w.acquire(k)                                             async_pipes.py:79
                 const int stage = k_ & 1;
@@ -194,18 +203,20 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
                 mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
 
                 // tl.store(tle.gpu.local_ptr(slot.row), tl.load(x + k * B + i))   async_pipes.py:81
-                if (thread < 32) cp_async<16>(&shared.row[stage][thread % 32 * 4], x + k_ * 128 + i);
+                if (thread == 0) {
+                    mbarrier_expect_bytes(&shared.x_full[stage], 512);
+                    bulk_load(shared.row[stage], x + k_ * 128, 512, &shared.x_full[stage]);
+                }
 
                 // tl.store(tle.gpu.local_ptr(slot.factor), tl.load(scale + k ...  async_pipes.py:82
                 const int scale_value = scale[k_];
                 Vector<int, 2> packed;
                 #pragma unroll
-                for (int k = 0; k < 2; ++k) packed[k] = scale_value + i_2 + k;
+                for (int k = 0; k < 2; ++k) packed[k] = scale_value + i + k;
                 store_vector(&shared.factor[stage][2 * thread], packed);
 
                 // w.commit(k)                                                     async_pipes.py:83
                 mbarrier_arrive(&shared.x_full[stage]);
-                cp_async_mbarrier_arrive_noinc(&shared.x_full[stage]);
             }
         }
         return;
@@ -226,6 +237,7 @@ two_readers(const int* x, const int* scale, int* out, int* largest, const int n)
         const int row_value = shared.row[stage][thread];
         const int row_value_2 = shared.factor[stage][thread];
         const int product = mul_wrapping(row_value, row_value_2);
+        fence_async_proxy();  // the loads of `row` come before what the copy engine writes
 
         // r.release(k)                                                            async_pipes.py:92
         mbarrier_arrive(&shared.x_empty[stage]);

@@ -16,27 +16,35 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// Copies 4, 8 or 16 bytes from global to shared memory, both aligned to as much, as part of this thread's open group. Called by
-// each thread for itself (PTX ISA, cp.async; sm_80).
-template <int BYTES>
-__device__ __forceinline__ void cp_async(void* destination, const void* source)
+// Neighbouring bytes from global into shared memory, completing on `barrier`. Addresses and size are multiples of 16 bytes.
+// Called by one thread (PTX ISA, cp.async.bulk; sm_90).
+__device__ __forceinline__ void bulk_load(void* destination, const void* source, unsigned bytes, Barrier* barrier)
 {
-    if constexpr (BYTES == 16)  // past L1, which the data would only pass through
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(destination)), "l"(source) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES) : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(shared_address(destination)), "l"(source), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
-// The same as one of the arrivals that the phase's count includes (PTX ISA, cp.async.mbarrier.arrive.noinc; sm_80).
-__device__ __forceinline__ void cp_async_mbarrier_arrive_noinc(Barrier* barrier)
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
+__device__ __forceinline__ void fence_mbarrier_init()
 {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
+// sm_90).
+__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -109,13 +117,14 @@ three_pipes(const int* x, int* out, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.raw_full[stage], 64);
+            mbarrier_init(&shared.raw_full[stage], 1);
             mbarrier_init(&shared.raw_empty[stage], 64);
             mbarrier_init(&shared.ready_full[stage], 64);
             mbarrier_init(&shared.ready_empty[stage], 32);
             mbarrier_init(&shared.done_full[stage], 32);
             mbarrier_init(&shared.done_empty[stage], 64);
         }
+        fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
@@ -139,12 +148,13 @@ three_pipes(const int* x, int* out, const int n)
                 // slot = w.acquire(k)                                            async_pipes.py:252
                 const int stage = k_ & 1;
                 const int lap = k_ >> 1;
-                mbarrier_wait(&shared.raw_empty[stage], (lap + 1) & 1);
+                if (thread == 0) mbarrier_wait(&shared.raw_empty[stage], (lap + 1) & 1);
 
                 // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B ...   async_pipes.py:253
-                if (thread < 16) cp_async<16>(&shared.data[stage][thread % 16 * 4], x + k_ * 64 + thread % 16 * 4);
-                // w.commit(k)                                                    async_pipes.py:254
-                cp_async_mbarrier_arrive_noinc(&shared.raw_full[stage]);
+                if (thread == 0) {
+                    mbarrier_expect_bytes(&shared.raw_full[stage], 256);
+                    bulk_load(shared.data[stage], x + k_ * 64, 256, &shared.raw_full[stage]);
+                }
             }
         } else {  // take_last: warp 4
             const int thread = threadIdx.x - 128;
@@ -160,6 +170,7 @@ three_pipes(const int* x, int* out, const int n)
                 Vector<int, 2> row;
                 #pragma unroll
                 for (int k = 0; k < 2; ++k) row[k] = shared.data[stage][63 - index - k];
+                fence_async_proxy();  // the loads of `data` come before what the copy engine writes
 
                 // r.release(k)                                                   async_pipes.py:262
                 mbarrier_arrive(&shared.ready_empty[stage]);
@@ -193,6 +204,7 @@ three_pipes(const int* x, int* out, const int n)
         const int sum = row + 100;
         default_warps_barrier();  // orders the loads of `data` before the stores to it
         shared.data[stage][thread] = sum;
+        fence_async_proxy();  // shows what was written to `data` to the copy engine
 
         // second.commit(k)                                                       async_pipes.py:241
         mbarrier_arrive(&shared.ready_full[stage]);

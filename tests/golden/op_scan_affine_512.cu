@@ -3,7 +3,7 @@
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      scale *i32 align 16, shift *i32 align 16, out *i32 align 16
-//   constants REVERSE = False, BLOCK = 512
+//   constants REVERSE = False, BLOCK = 512, APART = 1
 
 namespace {
 
@@ -87,7 +87,7 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, BLOCK)                                                    collectives.py:225
+    // i = tl.arange(0, BLOCK) * APART                                            collectives.py:225
     const int i = 4 * thread;
 
     // _, value = tl.associative_scan((tl.load(scale + i), tl.load(shift + i ...  collectives.py:226

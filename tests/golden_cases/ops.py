@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.golden import golden_case
+from tests.golden import TARGETS, golden_case
 from tests.opcases import OpCase, cases
 
 SHOWN = (
@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_ring_3_10",
     "tensor_segments",
     "tensor_corners",
+    "bulk_ring_bf16_rows",
     "async_load_on_one_path_3",
     "order_mixed",
     "order_ring_4_41",
@@ -142,14 +143,18 @@ SHOWN = (
 )
 
 
+FOR_WARPGROUPS = ("wgmma_two_products", "wgmma_ring_7_3")  # which one target has
+
+
 def _register() -> None:
-    for name in SHOWN:
+    for name in (*SHOWN, *FOR_WARPGROUPS):
         case = cases()[name]
 
         def emit(arch: str, case: OpCase = case) -> str:
             return case.emit(arch).source
 
-        golden_case(f"op_{name}")(emit)
+        targets = ("sm_90a",) if name in FOR_WARPGROUPS else TARGETS
+        golden_case(f"op_{name}", targets=targets)(emit)
 
 
 _register()

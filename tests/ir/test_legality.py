@@ -28,6 +28,7 @@ PRELUDE = """
   %ring = alloc {name = 'ring'} : buffer<i32[2, 8]>
   %side = alloc {name = 'side'} : buffer<fp16[2, 4, 4]>
   %left = alloc {name = 'left'} : buffer<fp16[4, 16]>
+  %right = alloc {name = 'right'} : buffer<fp16[16, 8]>
   %pipe = pipe %ring, %side {name = 'p', capacity = 2, fields = ('a', 'b'), readers = ('x', 'y'), one_shot = False}
     : pipe<2, a: buffer<i32[2, 8]>, b: buffer<fp16[2, 4, 4]>>
 """
@@ -215,6 +216,16 @@ CASES = {
         "%x = dot %lhs, %rhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "%x = dot %lhs, %lhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "fp16[4, 16] and fp16[4, 16] do not fit together",
+    ),
+    "wgmma": (
+        "%x = wgmma %lhs, %right, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",
+        "%x = wgmma %lhs, %left, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",
+        "do not fit together",
+    ),
+    "wgmma_wait": (
+        "%x = wgmma_wait %sums {pending = 1} : fp32[4, 8]",
+        "%x = wgmma_wait %sums {pending = -1} : fp32[4, 8]",
+        "attribute pending is -1",
     ),
     "to_shared": (
         "to_shared %lhs, %left",

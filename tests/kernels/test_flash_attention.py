@@ -77,10 +77,14 @@ def test_packed_sequences(causal: bool) -> None:
     run("interpreter", problem((78, 2, 32), (118, 1, 32)), SMALL, causal, **packed([5, 0, 40, 33], [5, 3, 40, 70]))
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_emitted(causal: bool) -> None:
+def test_emitted() -> None:
     """Sequences of different lengths, edges in both directions, two heads that share one."""
-    run("emulator", problem((44, 2, 16), (50, 1, 16)), SMALL, causal, **packed([7, 37], [19, 31]))
+    run("emulator", problem((44, 2, 16), (50, 1, 16)), SMALL, True, **packed([7, 37], [19, 31]))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_emitted_for_warpgroups(causal: bool) -> None:
+    run("emulator", problem((1, 1, 37, 16), (1, 1, 44, 16)), (Tile(64, 32, 4, 3), Tile(32, 64, 4, 2)), causal)
 
 
 @pytest.mark.gpu

@@ -53,7 +53,9 @@ def test_choices_that_are_no_expert_count_nothing() -> None:
 
 
 def test_emitted_fused_moe() -> None:
+    """Blocks of 16 rows, and of 64, as products of warpgroups need."""
     run("emulator", problem(13, 40, 40, 4, 2, np.float16), SMALL)
+    run("emulator", problem(5, 40, 40, 2, 1, np.float16), SMALL._replace(block_m=64))
 
 
 @pytest.mark.gpu

@@ -1,4 +1,7 @@
-"""Grouped, persistent, few-row, float8 and scaled products against float64: interpreter, emulator, GPU."""
+"""Grouped, persistent, few-row, float8 and scaled products against float64: interpreter, emulator, GPU.
+
+Tiles have 64 rows for four warps, as products of warpgroups need.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def test_grouped_gemm(where: str, turned: bool) -> None:
     if turned:
         b = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
     out = np.full((a.shape[0], 50), POISON, np.float16)
-    tile = grouped_gemm.Tile(32, 32, 32, 2, 3)
+    tile = grouped_gemm.Tile(64, 32, 32, 4, 3)
     with on(where) as there:
         c = grouped_gemm.multiply_groups(there(a), there(b), there(out), there(ends), tile=tile, ctas=4)
     check(c[: ends[-1]], grouped_gemm.grouped_reference(a, b, ends), 2e-3)
@@ -48,7 +51,7 @@ def test_grouped_gemm(where: str, turned: bool) -> None:
 def test_persistent_matmul(where: str, turned: bool) -> None:
     a, b = random((70, 48), np.float16), random((48, 56), np.float16, 1)
     b = np.asfortranarray(b) if turned else b
-    tile = matmul_persistent.Tile(32, 32, 16, 2, 2, 3)
+    tile = matmul_persistent.Tile(64, 32, 16, 2, 4, 3)
     with on(where) as there:
         out = there(np.full((70, 56), POISON, np.float16))
         c = matmul_persistent.multiply_persistent(there(a), there(b), out, tile=tile, ctas=2)
@@ -59,7 +62,7 @@ def test_persistent_matmul(where: str, turned: bool) -> None:
 @pytest.mark.parametrize(("rows", "parts"), [(1, 1), (16, 3), (33, 2), (70, 4)])
 def test_few_rows(where: str, rows: int, parts: int) -> None:
     x, weights = random((rows, 200), BF16), random((72, 200), BF16, 1)
-    tile = decode_matmul.Tile(32, 32, 2, 3)
+    tile = decode_matmul.Tile(64, 32, 4, 3)
     with on(where) as there:
         x_there, weights_there = there(x), there(weights)
         workspace = decode_matmul.new_workspace(x_there, 72, parts, tile)
@@ -76,11 +79,12 @@ def test_fp8_matmul(where: str, sizes: tuple[int, int, int]) -> None:
     a, b = random((m, k), FP8), random((n, k), FP8, 1)
     steps = -(-k // 128)
     scales = [np.random.default_rng(2).random(shape, np.float32) for shape in ((m, steps), (-(-n // 128), steps))]
-    tile = fp8_matmul.Tile(32, 32, 2, 2, 3)
+    tile = fp8_matmul.Tile(64, 32, 2, 4, 3)
     with on(where) as there:
         out = there(np.full((m, n), POISON, np.float32))
         c = fp8_matmul.multiply_fp8(there(a), there(b), out, *map(there, scales), tile=tile)
-    check(c, fp8_matmul.fp8_matmul_reference(a, b, *scales), 1e-5)
+    # Tensor cores add products of float8 in fewer bits than float32 has.
+    check(c, fp8_matmul.fp8_matmul_reference(a, b, *scales), 2e-3 if where == "gpu" else 1e-4)
 
 
 @HERE

@@ -22,7 +22,7 @@ def test_nothing_is_spilled(dtype: str, tile: tuple[int, int, int], warps: int) 
     compiled = tle2cuda.compile(matmul, signature=signature, num_warps=warps, arch="sm_90a")
     assert (compiled.report.spill_store_bytes, compiled.report.local_bytes) == (0, 0)
     kernel = compiled.source[compiled.source.index('extern "C"') :]
-    assert kernel.count("\n") < 120
+    assert kernel.count("\n") < 150
 
 
 def test_operands_lie_apart_from_bank_conflicts() -> None:

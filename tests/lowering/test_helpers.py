@@ -189,7 +189,7 @@ def _use(name: str) -> str:
         word = {"4": "unsigned", "8": "uint2", "16": "uint4"}[match[1]]
         condition = "i[0] > 0, " if match[2] else ""
         return f"store_bits{match[2] or ''}({condition}reinterpret_cast<{word}*>(i), {word}{{}});"
-    if re.fullmatch(r"load_vector(_nc)?_if|red_add_edge|store_narrow(_edge)?|store_vector_if", name):
+    if re.fullmatch(r"load_(vector|edge)(_nc)?_if|red_add_edge|store_narrow(_edge)?|store_(vector|edge)_if", name):
         return ""  # a template that needs one of several overloads: see test_vectors_by_words and test_red_add_edge
     if match := re.fullmatch(r"red_add_vector_(\w+)", name):
         element = RED_ADD_ELEMENTS[match[1]]
@@ -264,10 +264,13 @@ def test_helper_compiles_alone(name):
 
 @pytest.mark.parametrize("suffix", ["_if", "_nc_if"])
 def test_vectors_by_words(suffix):
-    texts = "\n\n".join(helper_texts([f"load_vector{suffix}", *(f"load_bits{n}{suffix}" for n in (2, 4, 8, 16))]))
+    names = [f"load_edge{suffix}", f"load_vector{suffix}", *(f"load_bits{n}{suffix}" for n in (2, 4, 8, 16))]
+    texts = "\n\n".join(helper_texts(names))
     words = (("unsigned short", 2), ("unsigned", 4), ("uint2", 8), ("uint4", 16), ("uint4", 32))
     uses = " ".join(
-        f"c[{n}] = load_vector{suffix}<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}})[{n - 1}];" for word, n in words
+        f"c[{n}] = load_vector{suffix}<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}})[{n - 1}];"
+        f"c[{n}] += load_edge{suffix}<{word}, {n}>(c, c[0], 7)[{n - 1}];"
+        for word, n in words
     )
     source = f'namespace {{\n{texts}\n}}\nextern "C" __global__ void use(signed char* c)\n{{\n    {uses}\n}}\n'
     assert compile_source(source, "vectors.cu", CompileOptions("sm_90a")).warnings == ()
@@ -275,10 +278,11 @@ def test_vectors_by_words(suffix):
 
 def test_vectors_are_stored_by_words():
     names = [f"store_bits{n}{suffix}" for n in (4, 8, 16) for suffix in ("", "_if")]
-    texts = "\n\n".join(helper_texts(["store_narrow_edge", "store_vector_if", *names]))
+    texts = "\n\n".join(helper_texts(["store_edge_if", "store_narrow_edge", "store_vector_if", *names]))
     words = (("unsigned", 4), ("uint2", 8), ("uint4", 16), ("uint4", 32))
     uses = " ".join(
         f"store_narrow_edge<{word}>(c, c[0], Vector<signed char, {n}>{{}});"
+        f"store_edge_if<{word}>(c, c[0], Vector<signed char, {n}>{{}});"
         f"store_vector_if<{word}>(c[0] > 0, c, Vector<signed char, {n}>{{}});"
         for word, n in words
     )

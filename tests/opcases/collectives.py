@@ -221,8 +221,8 @@ def affine(a_scale, a_shift, b_scale, b_shift):
 
 
 @tle2cuda.jit
-def scan_affine(scale, shift, out, REVERSE: tl.constexpr, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
+def scan_affine(scale, shift, out, REVERSE: tl.constexpr, BLOCK: tl.constexpr, APART: tl.constexpr):
+    i = tl.arange(0, BLOCK) * APART
     _, value = tl.associative_scan((tl.load(scale + i), tl.load(shift + i)), 0, affine, reverse=REVERSE)
     tl.store(out + i, value)
 
@@ -726,28 +726,28 @@ def _register_scans() -> None:
                         {"FN": fn, "AXIS": axis, "REVERSE": reverse, "M": m, "N": n},
                         warps,
                     )
-    for n, warps in ((8, 4), (512, 4)):
+    for n, warps, apart in ((8, 4, 1), (512, 4, 1), (512, 2, 5), (256, 4, 4), (1024, 4, 2)):
         for reverse in (False, True):
             _case(
-                f"scan_affine_{n}{'_reverse' if reverse else ''}",
+                f"scan_affine_{n}{f'_apart_{apart}' if apart > 1 else ''}{'_reverse' if reverse else ''}",
                 "scan",
                 scan_affine,
-                lambda rng, n=n: {
+                lambda rng, n=n * apart: {
                     "scale": rng.choice(np.array([-1, 1, 2, 3], np.int32), n),
                     "shift": numbers(rng, n, np.int32),
                     "out": poison(n, np.int32),
                 },
-                lambda inputs, reverse=reverse: {"out": _affine_reference(inputs, reverse)},
-                {"REVERSE": reverse, "BLOCK": n},
+                lambda inputs, reverse=reverse, apart=apart: {"out": _affine_reference(inputs, reverse, apart)},
+                {"REVERSE": reverse, "BLOCK": n, "APART": apart},
                 warps,
             )
 
 
-def _affine_reference(inputs: Inputs, reverse: bool) -> Array:
+def _affine_reference(inputs: Inputs, reverse: bool, apart: int) -> Array:
     scale, shift = inputs["scale"], inputs["shift"]
-    out = np.empty_like(shift)
+    out = inputs["out"].copy()
     value = np.int32(0)
-    order = range(len(shift))
+    order = range(0, len(shift), apart)
     for position in reversed(order) if reverse else order:
         value = scale[position] * value + shift[position]
         out[position] = value

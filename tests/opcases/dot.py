@@ -206,6 +206,16 @@ def _tolerance(result: np.dtype[Any], k: int, is_tf32: bool = False) -> Toleranc
     return EXACT if result.kind == "i" else Tolerance(k**0.5, 4 * k**0.5)
 
 
+_FP8_EPS = 2.0**-13  # sums of float8 products keep so many bits below the largest of them
+
+
+def _tolerance_of(operand: Any, result: np.dtype[Any], k: int, is_tf32: bool) -> Tolerance:
+    """The same by the operands' dtype."""
+    if operand in (F8E4NV, F8E5):
+        return Tolerance(1, 4 * k**0.5, eps=_FP8_EPS)
+    return _tolerance(result, k, is_tf32) if result != np.float16 else Tolerance(1, 4)
+
+
 def _case(
     name: str,
     kernel: Any,
@@ -256,7 +266,7 @@ def _add_product(
         lambda inputs: {"out": (_wide(inputs["a"]) @ _wide(inputs["b"])).astype(type_)},
         {"M": m, "N": n, "K": k, "OUT": tl.float16 if type_ == np.float16 else tl.float32, "PRECISION": precision},
         warps,
-        _tolerance(type_, k, is_tf32) if type_ != np.float16 else Tolerance(1, 4),
+        _tolerance_of(first, type_, k, is_tf32),
     )
 
 

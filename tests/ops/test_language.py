@@ -127,7 +127,7 @@ def test_hints():
 
 
 def test_unsupported_names_say_so_when_called():
-    for function in (tle.gpu.wgmma, tle.raw.call, tl.extra.libdevice.fast_tanhf):
+    for function in (tle.gpu.set_layout, tle.raw.call, tl.extra.libdevice.fast_tanhf):
         with pytest.raises(NotSupported, match="is not supported by this version of tle2cuda") as caught:
             function()
         assert caught.value.help

@@ -49,6 +49,12 @@ def shifted_sum(x, y, out, shift, N: tl.constexpr):
 
 
 @tle2cuda.jit
+def sums_of_every_fourth(x, out, N: tl.constexpr, APART: tl.constexpr):
+    i = tl.arange(0, N) * APART
+    tl.store(out + i, tl.cumsum(tl.load(x + i), 0))
+
+
+@tle2cuda.jit
 def products_of_rows(x, y, at, out, n, stride, N: tl.constexpr):
     i = tl.arange(0, N)
     rows = tl.load(at + i)
@@ -102,6 +108,14 @@ def test_a_load_without_alignment_leaves_out_few_bytes_rather_than_move_them():
     signature = "*fp16:16, *fp16:16, *fp16:16, i32"
     assert conversions(laid_out(shifted_sum, signature, {"N": 512})) == 0  # 8 bytes between lanes
     assert conversions(laid_out(shifted_sum, signature, {"N": 1024})) > 0  # 16
+
+
+def test_a_scan_of_what_lies_apart_in_memory_has_neighbours_in_lanes():
+    for size, apart, first_lane in ((512, 4, 1), (512, 1, 4), (4096, 4, 32)):
+        ops = laid_out(sums_of_every_fourth, "*fp32:16, *fp32:16", {"N": size, "APART": apart})
+        assert conversions(ops) == 0
+        (scan,) = (op for op in ops if op.name == "scan")
+        assert scan.result.type.layout.lanes[0] == (first_lane,)
 
 
 def test_what_a_loop_does_not_change_is_moved_in_front_of_it_though_a_branch_of_the_loop_wants_it():

@@ -115,7 +115,8 @@ def by_tensor_copies_at_times(w, x, out, side, n, columns, B: tl.constexpr):
     [
         (by_stores, "sm_90a", (("plain",), 64, 128)),
         (by_stores, "sm_80", (("plain",), 64, 128)),
-        (by_copies, "sm_90a", (("cp_async",), 64, 128)),
+        (by_copies, "sm_90a", (("tma",), 1, 128)),
+        (by_copies, "sm_80", (("cp_async",), 64, 128)),
         (by_masked_copies, "sm_80", (("cp_async",), 64, 128)),
         (by_declared_copies, "sm_120", (("cp_async",), 64, 128)),
         (by_tensor_copies, "sm_90a", (("tma",), 1, 128)),

@@ -216,6 +216,13 @@ def _induction(lower: AxisInfo, upper: AxisInfo, step: AxisInfo, type_: Type) ->
     low = lower.lo if up else (upper.lo + 1 if down else min(lower.lo, upper.lo + 1))
     high = upper.hi - 1 if up else (lower.hi if down else max(lower.hi, upper.hi - 1))
     divisor = min(lower.divisibility[0], step.divisibility[0])
+    first, stride = lower.lo, abs(step.lo or 0)
+    if lower.lo != lower.hi or step.lo != step.hi or not stride:
+        first, stride = 0, divisor
+    if up:  # the last value before `upper`
+        high -= (high - first) % stride
+    elif down:
+        low += (first - low) % stride
     return domain.scalar_int(type_, divisor, low, max(low, high))
 
 

@@ -42,7 +42,7 @@ WAITS = frozenset(("pipe_acquire", "pipe_close", "pipe_wait"))
 
 _HANDING_BACK = frozenset(("pipe_commit", "pipe_release"))
 _CONTROL = frozenset(("if", "for", "while", "warp_specialize"))
-_EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence"}
+_EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence", "wgmma_wait"}
 
 
 @dataclass(slots=True, eq=False)
@@ -135,8 +135,10 @@ class Hazards:
         self.count = len(self.accesses)
         self._in_flight = ((1 << 2 * self.count) - 1) << 2 * self.count
         self._copies = sum(1 << a.number for a in self.accesses if a.effect.op.name == "cp_async" and a.effect.is_shared)
+        products = sum(1 << a.number for a in self.accesses if is_product(a.effect))
+        self._products = sum(1 << a.number for a in self.accesses if a.effect.op.name == "wgmma")
         # A warpgroup waits for all of a product, whichever of its warps asks: behind it none reads the operands any more.
-        self._settled = sum(1 << a.number for a in self.accesses if is_product(a.effect)) if self._is_warpgroup else 0
+        self._settled = products if self._is_warpgroup else 0
         self._mark_varying(self.body)
         self._mark_cleared(self.body)
         self.conflicts = [self._conflicts_with(access) for access in self.accesses]
@@ -343,7 +345,8 @@ class Hazards:
                 for later in bits(step):
                     if hit := pending & self.conflicts[later]:
                         report(hit, later, position)
-            pending |= (step & ~self._copies & ~self._settled) | (step & self._copies) << 2 * self.count
+            flying = self._copies | self._products
+            pending |= (step & ~flying & ~self._settled) | (step & flying) << 2 * self.count
         return self._behind_event(item, pending)
 
     def at_start(self, op: Op, pending: int) -> int:
@@ -356,8 +359,10 @@ class Hazards:
 
     def _behind_event(self, item: Item, pending: int) -> int:
         if item.op.name == "cp_async_wait" or item.op.attrs.get("pending") is not None:
-            landed = pending & self._in_flight
-            pending |= landed >> 2 * self.count
+            kind, settled = (self._products, self._settled) if item.op.name == "wgmma_wait" else (self._copies, 0)
+            landed = pending & (kind << 2 * self.count | kind << 3 * self.count)
+            known = landed & ~(settled << 2 * self.count | settled << 3 * self.count)
+            pending |= known >> 2 * self.count
             return pending if item.op.attrs["pending"] else pending & ~landed
         if item.hands_back:
             given = item.hands_back | item.hands_back << 2 * self.count

@@ -145,7 +145,7 @@ class _Proxies:
         self.own = uses_of_task(hazards.task, hazards.memory.roots)
         self.others = hazards.memory.others[hazards.task.region]
         self.accesses = [a for a in hazards.accesses if a.effect.kind in (READ, WRITE, ATOMIC) and self.concerns(a)]
-        self.engines = [a for a in self.accesses if a.effect.proxy == "async"]
+        self.engines = [a for a in self.accesses if a.effect.proxy == "async" and not is_product(a.effect)]
         generic = [a for a in self.accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
         self.writes = _mask(a for a in generic if a.effect.kind != READ)
         self.loads = _mask(a for a in generic if a.effect.kind == READ)
@@ -425,10 +425,11 @@ class _Shared(_Proxies):
 
     def _of_engines(self) -> tuple[int, int]:
         copies = _mask(a for a in self.accesses if a.effect.op.name == "cp_async")
-        return copies, _mask(a for a in self.engines if a.effect.kind == READ and not is_product(a.effect))
+        return copies, _mask(a for a in self.engines if a.effect.kind == READ)
 
     def _asks(self, generic: Sequence_[Access]) -> bool:
-        if not self.engines and not (self.others.through_async and (self.writes | self.loads)):
+        has_products = any(is_product(a.effect) for a in self.accesses)
+        if not self.engines and not has_products and not (self.others.through_async and (self.writes | self.loads)):
             return False
 
         def overlap(a: Access, b: Access) -> bool:

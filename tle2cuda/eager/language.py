@@ -24,6 +24,7 @@ from tle2cuda.eager import (
     reductions,
     shared,
     tensors,
+    wgmma,
 )
 from tle2cuda.eager.checks import axes
 from tle2cuda.eager.memory import mask_for
@@ -427,6 +428,8 @@ _TLE: dict[str, Any] = {
     "pipe_slot": pipes.Slot,
     "pipe_wait_result": pipes.WaitResult,
     "buffered_tensor": shared.Buffer,
+    "wgmma": wgmma.wgmma,
+    "wgmma_wait": wgmma.wgmma_wait,
     "shard_id": shared.shard_id,
     "distributed_barrier": shared.distributed_barrier,
     "remote": shared.remote,

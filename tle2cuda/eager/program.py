@@ -33,6 +33,7 @@ class Program:
         self.launch = launch
         self.index = index
         self.buffers: list[Any] = []
+        self.product_groups: dict[int, Any] = {}  # of each partition, by its thread
         self.polls = 0
         self.waits_at: str = ""
         self.partitions: Partitions | None = None

@@ -300,8 +300,8 @@ def describe(x: Any) -> str:
         return f"the constant {x!r}" if is_number(x) else repr(x)
     element = x.dtype
     name = f"*{element.element_ty.short}" if isinstance(element, pointer_type) else element.short
-    if x.data.shape:
-        return f"tile {name}[{', '.join(map(str, x.data.shape))}]"
+    if x.shape:
+        return f"tile {name}[{', '.join(map(str, x.shape))}]"
     return f"{'pointer' if isinstance(element, pointer_type) else 'scalar'} {name}"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tle2cuda.analysis.products_in_flight import check_products
 from tle2cuda.errors import (
     CapabilityError,
     CompilationError,
@@ -435,7 +436,7 @@ def trace(
             pass
     session.raise_errors()
     _check_launch(builder, span)
-    return Kernel(
+    kernel = Kernel(
         name=fn.__name__,
         args=tuple(binder.args),
         body=Region((), tuple(ops)),
@@ -447,6 +448,8 @@ def trace(
         target=target,
         span=span,
     )
+    check_products(kernel)
+    return kernel
 
 
 def _check_launch(builder: TracingBuilder, span: Span) -> None:

@@ -203,6 +203,34 @@ def _dot(compiler: Compiler, op: Op) -> Steps:
     yield False, dot
 
 
+def _wgmma(compiler: Compiler, op: Op) -> Steps:
+    """A product that is complete at once; that nothing reads it too early was found out when the kernel was read."""
+    inputs, out = compiler.slots_of(op.operands), compiler.slot(op.results[0])
+    in_buffers = [element_of(v.type) if isinstance(v.type, BufferType) else None for v in op.operands]
+    turns = (op.attrs["trans_a"], op.attrs["trans_b"], False)
+    meaning = compiler.meanings["dot"]
+
+    def wgmma(frame: Frame) -> None:
+        values: list[Any] = []
+        for slot, element, turned in zip(inputs, in_buffers, turns, strict=True):
+            value = frame[slot]
+            if element is not None:
+                value = frame[0].memory.load_all(op, value.offsets + np.uint64(value.address), element)
+            values.append(np.swapaxes(value, 0, 1) if turned else value)
+        frame[out] = meaning(frame[0], op, *values)
+
+    yield False, wgmma
+
+
+def _wgmma_wait(compiler: Compiler, op: Op) -> Steps:
+    source, out = compiler.slot(op.operands[0]), compiler.slot(op.results[0])
+
+    def wait(frame: Frame) -> None:
+        frame[out] = frame[source]
+
+    yield False, wait
+
+
 def is_plain_product(op: Op) -> bool:
     """Whether an operation is a product of tiles, which needs no more than their values."""
     return op.name == "dot" and not any(isinstance(v.type, BufferType) for v in op.operands[:2])
@@ -215,4 +243,6 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "local_ptr": _local_ptr,
     "remote": _remote,
     "to_shared": _to_shared,
+    "wgmma": _wgmma,
+    "wgmma_wait": _wgmma_wait,
 }

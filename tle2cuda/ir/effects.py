@@ -254,7 +254,7 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return _asm_accesses(op, roots)
     if op.name in _COPIES:
         return _copy_accesses(op, roots)
-    if op.name in ("to_shared", "dot"):
+    if op.name in ("to_shared", "dot", "wgmma"):
         return _whole_buffers(op, roots)
     if kind is None:
         return ()
@@ -270,9 +270,11 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
-    proxy: Proxy = "async" if str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
+    proxy: Proxy = "async" if op.name == "wgmma" or str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
     return tuple(
-        Effect(READ, SHARED, root, None, op, buffer=buffer, proxy=proxy) for buffer in buffers for root in roots.of(buffer)
+        Effect(READ, SHARED, root, None, op, is_async=op.name == "wgmma", buffer=buffer, proxy=proxy)
+        for buffer in buffers
+        for root in roots.of(buffer)
     )
 
 
@@ -322,7 +324,7 @@ def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
 
 def is_product(effect: Effect) -> bool:
     """Whether a matrix product reads an operand through the asynchronous proxy."""
-    return effect.proxy == "async" and effect.op.name == "dot"
+    return effect.proxy == "async" and effect.op.name in ("dot", "wgmma")
 
 
 def is_remote(effect: Effect) -> bool:

@@ -220,6 +220,30 @@ _row(
         "instruction": maybe(TEXT),
     },
 )
+_row(
+    "wgmma",
+    "a [M, K], b [K, N], accumulator [M, N] -> type of the accumulator, in flight; b a buffer, a maybe",
+    (TILE_OR_BUFFER, BUFFER, TILE),
+    rules.check_wgmma,
+    attrs={
+        "trans_a": FLAG,
+        "trans_b": FLAG,
+        "input_precision": choice(*INPUT_PRECISIONS),
+        "max_num_imprecise_acc": maybe(INT),
+        "instruction": maybe(TEXT),
+    },
+    reads_memory=True,
+    **_EFFECT,
+)
+_row(
+    "wgmma_wait",
+    "product -> the same; at most `pending` groups of products are in flight behind it",
+    (TILE,),
+    rules.check_wgmma_wait,
+    attrs={"pending": NATURAL},
+    reads_memory=True,
+    **_EFFECT,
+)
 _row("to_shared", "tile, buffer of its shape -> ; fills the buffer", (TILE, BUFFER), rules.check_to_shared, **_EFFECT)
 _row(
     "histogram",

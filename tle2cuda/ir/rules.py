@@ -355,6 +355,25 @@ def check_dot(op: Op) -> None:
     _same_layout(op, (value_operands(op)[2], *op.results))
 
 
+def check_wgmma(op: Op) -> None:
+    """Extents after transposition agree; the accumulator's dtype is one that sums of the operands' may have."""
+    a, b, acc = (v.type for v in op.operands)
+    turns = (op.attrs["trans_a"], op.attrs["trans_b"])
+    first, second = (shape_of(x)[::-1] if turned else shape_of(x) for x, turned in zip((a, b), turns, strict=True))
+    need(len(first) == len(second) == 2 and first[1] == second[0], f"{a} and {b} do not fit together")
+    need(shape_of(acc) == (first[0], second[1]), f"the accumulator is {acc}, not of shape {[first[0], second[1]]}")
+    sums = {"int8": (I32,)}.get(str(element_of(a)), (F32, F16))
+    need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element_of(a)}")
+    expect(op, acc)
+    _same_layout(op, (op.operands[2], *op.results))
+
+
+def check_wgmma_wait(op: Op) -> None:
+    """The product, where it lies."""
+    expect(op, op.operands[0].type)
+    _same_layout(op, (op.operands[0], *op.results))
+
+
 def check_to_shared(op: Op) -> None:
     """A tile and a buffer of its shape and dtype."""
     tile, buffer = (v.type for v in op.operands)

@@ -8,6 +8,7 @@ from .distributed import LANE_BITS, Layout, axis_unit, flat_bits, flatten, log2_
 from .errors import LayoutError
 
 _VECTOR_BITS = 128  # the widest access of one thread to memory
+_MOST_SCAN_TOTALS = 16  # of warps, over all rounds of a scan
 
 
 class Filler:
@@ -149,16 +150,22 @@ def sort_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     return Layout.from_flat(tile, registers, padded(lanes, LANE_BITS), padded(warps, warp_bits))
 
 
-def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
+def scan_layout(shape: Sequence[int], axis: int, num_warps: int, *, neighbours_in_lanes: bool = False) -> Layout:
     """Return the layout for a scan: the axis inside a thread first, then along lanes, then along warps.
 
     For rank 1 it is the blocked arrangement of CUB's BlockScan: element = thread * items + i. For higher
     ranks the other axes take the lanes that the scan axis leaves, and take warps first, so that the scan
     crosses warps only when the other axes are too short to occupy them. No more registers are used than the
     tile needs on that many threads.
+
+    With `neighbours_in_lanes`, in rank 1 and several warps, elements go along lanes and warps first and a thread holds
+    every so many-th: element = thread + threads * i. Then a warp's accesses to elements that lie apart in memory touch
+    the fewest sectors. Long tiles stay as they are: for each of its elements a thread adds up the totals in front.
     """
     tile = tuple(shape)
     at = normalize_axis(axis, len(tile))
+    if neighbours_in_lanes and len(tile) == 1 and num_warps > 1 and tile[0] <= _MOST_SCAN_TOTALS << LANE_BITS:
+        return blocked(tile, num_warps, (0,), (1,))
     others = [other for other in reversed(range(len(tile))) if other != at]
     warp_bits = log2_exact(num_warps, "num_warps")
     filler = Filler(tile)

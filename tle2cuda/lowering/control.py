@@ -270,7 +270,8 @@ def _update_tile(state: State, region: Region, param: Value, value: Value) -> No
         _update_tile(state, region, param, start)
 
 
-_WRITES_IN_PLACE = frozenset(("fused", "dot"))
+_PRODUCTS = {"dot": 2, "wgmma": 2, "wgmma_wait": 0}  # and the operand whose registers they may take over
+_WRITES_IN_PLACE = frozenset(("fused", *_PRODUCTS))
 
 
 def write_into(state: State, region: Region, value: Value, registers: Registers) -> None:
@@ -285,9 +286,9 @@ def write_into(state: State, region: Region, value: Value, registers: Registers)
 
 def _private_start(state: State, op: Op) -> Value | None:
     """What a product adds to, if it lies as the product does and nothing else reads it."""
-    if op.name != "dot":
+    if op.name not in _PRODUCTS:
         return None
-    start = op.operands[2]
+    start = op.operands[_PRODUCTS[op.name]]
     return start if state.use_count(start) == 1 and state.layout(start) == state.layout(op.results[0]) else None
 
 
@@ -331,7 +332,7 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
         top = _top_level(region, reader)
         if top is None or position[top] > position[maker]:
             return False
-    if maker.name == "dot":
+    if maker.name in _PRODUCTS:
         return True  # it reads what it needs before it writes
     inner_ops = list(maker.regions[0].body)
     inner = dict(zip(maker.results, maker.regions[0].terminator.operands, strict=True))[value]
@@ -413,6 +414,14 @@ def _arm(state: State, region: Region, op: Op) -> Block:
     return body
 
 
+def _product_to_take_over(state: State, param: Value, init: Value) -> Registers | None:
+    """The registers of a product that a loop goes on with and nothing else reads: it may be in flight."""
+    maker, held = state.definitions.get(init), state.registers.get(init)
+    if maker is None or maker.name not in _PRODUCTS or held is None or held.layout != state.layout(param):
+        return None
+    return held if state.use_count(init) == 1 and state.levels.get(init, 0) >= state.level else None
+
+
 def start_variable(state: State, param: Value, init: Value, following: Value) -> None:
     """Declare the variable of a loop-carried value with its start value; `following` is its value in the next step."""
     if isinstance(param.type, BufferType):
@@ -423,8 +432,11 @@ def start_variable(state: State, param: Value, init: Value, following: Value) ->
             state.levels[param] = state.level + 1
         return
     if isinstance(param.type, TileType):
-        registers = state.new_registers(param, init.name or "carried")
-        if registers.runs == registers.vec == 1:
+        taken = _product_to_take_over(state, param, init)
+        registers = taken or state.new_registers(param, init.name or "carried")
+        if taken is not None:
+            pass
+        elif registers.runs == registers.vec == 1:
             start = Evaluator(state, registers.layout, 1).c(init).text
             statements.started(state.block, state.variable_type(param), registers.name, start, param.span)
         else:

@@ -61,6 +61,8 @@ _EMITTERS: dict[str, Emitter] = {
     "exclusive_sum": scan.emit_exclusive_sum,
     "dot": dot.emit_dot,
     "to_shared": mma.emit_to_shared,
+    "wgmma": wgmma.emit_issue,
+    "wgmma_wait": wgmma.emit_wait,
     "histogram": histogram.emit_histogram,
     "convert_layout": shape.emit_convert_layout,
     "flip": shape.emit_flip,
@@ -115,7 +117,7 @@ def _emit(state: State, op: Op) -> None:
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):
         return  # spelled where it is used
-    emitter = _product_emitter(op) if op.attrs.get("instruction") else _EMITTERS.get(op.name)
+    emitter = _product_emitter(op) if op.name == "dot" and op.attrs.get("instruction") else _EMITTERS.get(op.name)
     if emitter is not None:
         emitter(state, op)
     elif op.name == "constant":

@@ -224,10 +224,10 @@ class MemoryEmitter:
             self.state.helper(f"load{cache}")
         conditions = [self.ev.c(v, k_zero=True) for v in guard.conditions]
         if guard.bounds:
-            valid = valid_elements(self.ev, guard)
-            condition = all_of(conditions)
-            if condition is not None:
-                valid = ternary(condition, valid, C("0"))
+            valid = self._valid(guard, conditions)
+            name = predicated_load(self.state, op, vec, edge=True) if self.state.is_in_loop else None
+            if name is not None:
+                return C(f"{name}({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
             name = self.state.helper(f"load_{'narrow_' if self._is_narrow(access) else ''}edge{cache}")
             return C(f"{name}<{vec}>({address.text}, {valid.text}, {self._other_base(access).text})", PRIMARY)
         condition = all_of(conditions)
@@ -241,6 +241,11 @@ class MemoryEmitter:
             return C(f"{predicated}({condition.text}, {address.text}, {fill})", PRIMARY)
         loaded = C(f"{self.state.helper(f'load_vector{cache}')}<{vec}>({address.text})", PRIMARY, address.deps)
         return ternary(condition, loaded, C(fill))
+
+    def _valid(self, guard: Guard, conditions: list[C]) -> C:
+        """How many leading elements of a vector are accessed, 0 and less for none."""
+        valid, condition = valid_elements(self.ev, guard), all_of(conditions)
+        return valid if condition is None else ternary(condition, valid, C("0"))
 
     def _is_narrow(self, access: Access) -> bool:
         """Whether whole registers hold several elements each, which a choice between vectors should not take apart."""
@@ -286,14 +291,19 @@ class MemoryEmitter:
         form = "store_edge" if guard.bounds else "store_by_helper"
         if conditions and form == "store_by_helper" and self._goes_by_words(op):
             form = "store_if"
+        is_counted = form == "store_edge" and self._is_predicated_edge(op)
         return StoreView(
             form=form,
-            condition=_text(all_of(conditions)),
+            condition="" if is_counted else _text(all_of(conditions)),
             value=value,
             function=self._vector_writer(op, form),
             address=address.text,
-            valid=valid_elements(self.ev, guard).text if guard.bounds else "",
+            valid=self._valid(guard, conditions if is_counted else []).text if guard.bounds else "",
         )
+
+    def _is_predicated_edge(self, op: Op) -> bool:
+        """Whether a store up to an edge branches only where the edge lies within its vector: in loops, where it pays."""
+        return self.state.is_in_loop and self._goes_by_words(op)
 
     def _goes_by_words(self, op: Op) -> bool:
         """Whether a vector may be stored as words of global memory, which the compiler leaves whole."""
@@ -315,11 +325,14 @@ class MemoryEmitter:
         cache = "" if helper is None else helper.removeprefix("store")
         if cache:
             self.state.helper(f"store{cache}")
-        if self._goes_by_words(op) and (form == "store_if" or self._is_narrow(access_of(op))):
+        is_predicated = form == "store_if" or (is_edge and self._is_predicated_edge(op))
+        if self._goes_by_words(op) and (is_predicated or self._is_narrow(access_of(op))):
             word = min(MAX_ACCESS_BYTES, self.ev.vec * pointee(op.operands[0]).bytes)
-            suffix = "_if" if form == "store_if" else ""
-            self.state.helper(f"store_bits{word}{suffix}")
-            name = {"store_if": "store_vector_if", "store_edge": "store_narrow_edge"}.get(form, "store_narrow")
+            self.state.helper(f"store_bits{word}{'_if' if is_predicated else ''}")
+            if is_predicated:
+                name = "store_edge_if" if is_edge else "store_vector_if"
+            else:
+                name = "store_narrow_edge" if is_edge else "store_narrow"
             return f"{self.state.helper(name)}<{_WORDS[word]}>"
         return self.state.helper(f"store_edge{cache}" if is_edge else f"store_vector{cache}")
 
@@ -350,13 +363,14 @@ def read_element(state: State, op: Op, places: Places, place: Place) -> C:
     return C(f"{state.helper(helper)}({address.text})", PRIMARY, address.deps)
 
 
-def predicated_load(state: State, op: Op, vec: int | None = None) -> str | None:
+def predicated_load(state: State, op: Op, vec: int | None = None, *, edge: bool = False) -> str | None:
     """Helper that loads from global memory only if a condition holds; None where a load has another way to go.
 
     Args:
         state: State of the kernel.
         op: The load.
         vec: Elements of a vector; None for one element.
+        edge: The first elements of a vector, as many as are valid.
     """
     element = element_of(op.operands[0].type)
     assert isinstance(element, PointerType)
@@ -371,6 +385,8 @@ def predicated_load(state: State, op: Op, vec: int | None = None) -> str | None:
         return f"load{suffix}"
     word = min(MAX_ACCESS_BYTES, vec * dtype.bytes)
     state.helper(f"load_bits{word}{suffix}")
+    if edge:
+        return f"{state.helper(f'load_edge{suffix}')}<{_WORDS[word]}, {vec}>"
     return f"{state.helper(f'load_vector{suffix}')}<{_WORDS[word]}>"
 
 

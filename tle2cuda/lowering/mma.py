@@ -299,7 +299,7 @@ class Product:
             view = self._from_registers(source, whole, bits, part, (names, along))
             text = f"{type_} {part}{array_extent(counts[0])}[{counts[1]}]"
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
-        offsets = self._offsets(source)
+        offsets = self._offsets(side, source)
         form = matrix_form(whole, offsets)
         if form is None:
             view = self._by_elements(source, whole, offsets, bits, part, (names, along))
@@ -307,8 +307,8 @@ class Product:
             return FragmentsView(text, f"{what} of this warp", *view), indexed(part, names[along], counts[0])
         return self._by_matrices(source, whole, offsets, bits, part, (names, along), form == "columns")
 
-    def _offsets(self, buffer: Value) -> SharedLayout:
-        """Where the elements of an operand lie."""
+    def _offsets(self, side: int, buffer: Value) -> SharedLayout:
+        """Where the elements of the left (0) or right (1) operand lie."""
         return _offsets(self.state, buffer)
 
     def _named(self, side: int) -> Value:
@@ -453,9 +453,13 @@ def element_text(
     if ref.has_panels:
         places.append(text([(name, [image // width for image in found]) for name, found in column]))
         column = [(name, [image % width for image in found]) for name, found in column]
-    swizzled = f"{state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>"
     places.append(text(row))
-    places.append(f"{swizzled}({text(row, _ROWS_OF_PATTERN - 1)}, {text(column)})")
+    in_pattern = text(row, _ROWS_OF_PATTERN - 1)
+    if in_pattern == "0":  # whose row is as it would be without
+        places.append(text(column))
+    else:
+        swizzled = f"{state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>"
+        places.append(f"{swizzled}({in_pattern}, {text(column)})")
     return ref.text + "".join(f"[{place}]" for place in places)
 
 

@@ -1,4 +1,8 @@
-"""Scans along an axis: each thread's registers in order, then lanes, then warps. The function need not be commutative."""
+"""Scans along an axis: each thread's registers in order, then lanes, then warps. The function need not be commutative.
+
+Where neighbours lie in lanes, a thread's registers hold what is far apart: all warps go through the axis in rounds, one
+for each register, and every warp leaves a total in each.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,7 @@ from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.naming import scanned_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
+from tle2cuda.passes.collective_plan import outer_register_bits
 
 _LANE_BITS = 5
 
@@ -71,19 +76,21 @@ class ScanView:
 
 @dataclass(frozen=True, slots=True)
 class ScanAxis:
-    """Where the scanned axis lies: its lowest bits in registers, then in lanes, the highest in warps.
+    """Where the scanned axis lies: its lowest bits in registers, then in lanes, in warps, the highest in registers again.
 
     Attributes:
-        registers: Register bits along the axis, lowest coordinate first.
+        registers: Register bits along the axis in front of the lanes, lowest coordinate first.
         others: The other register bits.
         width: Neighbouring lanes along the axis.
         warps: Warp bits along the axis, lowest coordinate first.
+        rounds: Register bits along the axis behind the warps, lowest coordinate first; they are among `others`.
     """
 
     registers: tuple[int, ...]
     others: tuple[int, ...]
     width: int
     warps: tuple[int, ...]
+    rounds: tuple[int, ...]
 
 
 def scan_axis(layout: Layout, axis: int, op: Op) -> ScanAxis:
@@ -92,7 +99,10 @@ def scan_axis(layout: Layout, axis: int, op: Op) -> ScanAxis:
     Raises:
         InternalError: The layout does not keep the order of the axis.
     """
+    rounds = outer_register_bits(layout, axis)
     bits = layout.axis_bits(axis)
+    if bits is not None and rounds:
+        bits = bits[: -len(rounds)]
     order = {"register": 0, "lane": 1, "warp": 2}
     if bits is None or [order[name] for name, _ in bits] != sorted(order[name] for name, _ in bits):
         raise InternalError(f"{op.name} on a layout that does not keep the order of axis {axis}: {layout}", op.span)
@@ -101,7 +111,8 @@ def scan_axis(layout: Layout, axis: int, op: Op) -> ScanAxis:
     if lanes != list(range(len(lanes))) or layout.replicated_registers:
         raise InternalError(f"{op.name} on a layout with scattered lanes or copies in registers: {layout}", op.span)
     others = tuple(bit for bit in range(len(layout.registers)) if bit not in registers)
-    return ScanAxis(registers, others, 1 << len(lanes), tuple(bit for name, bit in bits if name == "warp"))
+    warps = tuple(bit for name, bit in bits if name == "warp")
+    return ScanAxis(registers, others, 1 << len(lanes), warps, rounds)
 
 
 def emit_scan(state: State, op: Op) -> None:
@@ -229,13 +240,18 @@ class _Scanner:
     def _warps(self, total_at: str, prefix: str) -> WarpView:
         state, names, layout, combiner = self.state, self.state.names, self.layout, self.combiner
         state.thread()
-        parts = 1 << len(self.where.warps)
+        along = [*((THREAD, _LANE_BITS + bit) for bit in self.where.warps)]
+        along += [(RUN, self.where.others.index(bit)) for bit in self.where.rounds]
+        parts = 1 << len(along)
         rest = layout.num_elements // layout.shape[self.axis]
-        part = [0] * _LANE_BITS + [
-            1 << self.where.warps.index(bit) if bit in self.where.warps else 0 for bit in range(len(layout.warps))
-        ]
-        position = format_index(linear_terms(((THREAD, part),)), state.index_names)
+        run_part, thread_part = (
+            [1 << along.index((name, bit)) if (name, bit) in along else 0 for bit in range(count)]
+            for name, count in ((RUN, len(self.where.others)), (THREAD, _LANE_BITS + len(layout.warps)))
+        )
+        position = format_index(linear_terms(((RUN, run_part), (THREAD, thread_part))), state.index_names)
         variable, earlier = names.fresh("part"), names.fresh("earlier")
+        if self.where.rounds and self.reverse:
+            position = f"({position})"  # a sum
         if parts > 2:
             is_earlier = f"{variable} < {parts - 1} - {position}" if self.reverse else f"{variable} < {position}"
         else:  # only the first part is in front of another one

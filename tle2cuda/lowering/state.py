@@ -220,7 +220,7 @@ class State:
         """
         if self.warp:
             first = self.task.first_warp // WARPGROUP_WARPS
-            return f"({self.warp} / {WARPGROUP_WARPS} - {first})" if first else f"{self.warp} / {WARPGROUP_WARPS}"
+            return f"({self.warp} / {WARPGROUP_WARPS}{f' - {first}' if first else ''})"
         self.uses_warpgroup = True
         return "warpgroup"
 
@@ -258,6 +258,11 @@ class State:
                 yield
         finally:
             self.task = outer
+
+    @property
+    def is_in_loop(self) -> bool:
+        """Whether what is written now stands in a loop."""
+        return any(scope.is_loop for scope in self.scopes)
 
     @contextlib.contextmanager
     def nested(self, is_loop: bool = False) -> Iterator[Block]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.rules import scratch_operands
-from tle2cuda.ir.tma import TensorCopy, tensor_copy
+from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import TensorMapType
-from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, boxes, buffer_axes
+from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import Affine, C
+from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
 from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
@@ -196,16 +196,39 @@ def emit_load(state: State, op: Op) -> None:
     else:
         assert copy.barriers is not None
         barrier = barrier_address(state, copy.barriers, copy.index)
-    function, hint = _load_function(state, op)
     with _issued(state, op, copy) as body:
         announced = _announced(state, op, copy, barrier)
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
-        _emit_boxes(state, op, copy, lambda place, at: f"{function}({place}, {_map(state, copy)}, {barrier}, {at}{hint})")
+        if has_map(op):
+            function, hint = _load_function(state, op)
+            _emit_boxes(
+                state, op, copy, lambda place, at: f"{function}({place}, {_map(state, copy)}, {barrier}, {at}{hint})"
+            )
+        else:
+            _emit_bulk(state, op, copy, barrier)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None
         state.issue = replace(state.issue, end=len(state.block.lines))
+
+
+def _emit_bulk(state: State, op: Op, copy: TensorCopy, barrier: str) -> None:
+    """`bulk_load(&shared.rows[stage], x + start, 1024, barrier);` for each row of a tile, which no tensor map describes."""
+    ref, type_ = state.buffers[copy.buffer], copy.buffer_type
+    row_elems = int(op.attrs["block"][-1])
+    rows = math.prod(op.attrs["block"]) // row_elems
+    steps = (Steps(0, rows, 1, row_elems),) if rows > 1 else ()
+    names = [state.names.fresh("row") for _ in steps]
+    place = _place(state, ref, Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps), names)
+    source = scalar_text(state, copy.base)
+    if names:
+        source = binary("+", ADD, source, binary("*", MUL, C(names[0]), scalar_text(state, copy.strides[0])))
+    body = Block(state.block.depth + len(names))
+    size = row_elems * type_.element.bytes
+    statements.evaluate(body, f"{state.helper('bulk_load')}({place}, {source.text}, {size}, {barrier})", op.span)
+    loops = [(name, rows) for name in names]
+    statements.loop_nest(state.block, loops, body, op.span, short=True)
 
 
 def _announced(state: State, op: Op, copy: TensorCopy, barrier: str) -> LoadView:

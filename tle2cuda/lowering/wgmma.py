@@ -18,8 +18,11 @@ from tle2cuda.layout import (
     wgmma_columns,
 )
 from tle2cuda.layout.operands import UNIT_BYTES
+from tle2cuda.lowering import statements
+from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
+from tle2cuda.lowering.shape import in_registers
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
@@ -60,7 +63,7 @@ class ProductView:
         fragments: The left operand in registers, for each step.
         blocks: (index, count) of the loops over blocks of rows and columns.
         multiply: One instruction.
-        pending: How many groups of products may be in flight afterwards; None when more instructions follow.
+        is_awaited: Whether nothing is in flight afterwards.
     """
 
     descriptors: tuple[DescriptorView, ...]
@@ -68,7 +71,7 @@ class ProductView:
     fragments: tuple[FragmentsView, ...]
     blocks: tuple[tuple[str, int], ...]
     multiply: str
-    pending: int | None
+    is_awaited: bool
 
 
 def emit_product(state: State, op: Op) -> None:
@@ -77,7 +80,29 @@ def emit_product(state: State, op: Op) -> None:
     _Product(state, op).emit()
 
 
+def emit_issue(state: State, op: Op) -> None:
+    """Write a product that stays in flight, and bind its result."""
+    state.comment(op.span)
+    _Issue(state, op).emit()
+
+
+def emit_wait(state: State, op: Op) -> None:
+    """`wgmma_wait<1>();`; the product stays where it is."""
+    state.comment(op.span)
+    statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<{op.attrs['pending']}>()", op.span)
+    product, result = op.operands[0], op.results[0]
+    held, target = in_registers(state, product, op), state.targets.get(result)
+    if target is not None and target.name != held.name:
+        assign_tile(state, target, product)
+        held = target
+    state.registers[result] = held
+
+
 class _Product(Product):
+    """A product that is complete behind its statements."""
+
+    is_awaited = True
+
     def __init__(self, state: State, op: Op) -> None:
         super().__init__(state, op)
         self.columns = wgmma_columns(self.layout)
@@ -102,9 +127,9 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
-                pending=0,
+                is_awaited=self.is_awaited,
             )
-        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", "wgmma_wait"):
+        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", *(("wgmma_wait",) if self.is_awaited else ())):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         self._finish(registers, sums)
@@ -162,7 +187,7 @@ class _Product(Product):
     ) -> _Operand:
         """An operand in shared memory."""
         name, index = named
-        offsets = self._offsets(buffer)
+        offsets = self._offsets(side, buffer)
         form = descriptor_form(offsets, self.rank - 1 - side)
         if form is None:
             raise InternalError("no matrix descriptor names an operand as it lies", self.op.span)
@@ -196,13 +221,20 @@ class _Product(Product):
                 return self.state.buffers[
                     made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "trans" else buffer
                 ].text
-            return "&" + self.element(buffer, [(self.state.warpgroup(), groups)])
+            first = self.element(buffer, [(self.state.warpgroup(), groups)])
+            return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text
         if not any(groups):
             return text
         group = self.state.warpgroup()
         place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
         return f"&{text}[{place}]"
+
+
+class _Issue(_Product):
+    """A product that stays in flight."""
+
+    is_awaited = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,4 +247,4 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["emit_product"]
+__all__ = ["emit_issue", "emit_product", "emit_wait"]

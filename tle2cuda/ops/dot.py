@@ -72,9 +72,9 @@ def dot(
     a, b = _operand(input, "input", what), _operand(other, "other", what)
     _check_dtypes(a, b, what)
     batch, m, n = _check_shapes(a, b, what)
-    attrs: dict[str, Any] = {"input_precision": _precision(input_precision, allow_tf32, what)}
-    result = _result_dtype(core.dtype_of(a), out_dtype, what)
-    limit = _imprecise_limit(max_num_imprecise_acc, a, what)
+    attrs: dict[str, Any] = {"input_precision": precision(input_precision, allow_tf32, what)}
+    result = result_dtype(core.dtype_of(a), out_dtype, what)
+    limit = imprecise_limit(max_num_imprecise_acc, core.dtype_of(a), a.dims[-1], what)
     if limit is not None:
         attrs["max_num_imprecise_acc"] = limit
     dims = (*batch, m, n)
@@ -134,7 +134,8 @@ def _check_shapes(a: tensor, b: tensor, what: str) -> tuple[tuple[int, ...], int
     return a.dims[:-2], m, n
 
 
-def _precision(input_precision: Any, allow_tf32: Any, what: str) -> str:
+def precision(input_precision: Any, allow_tf32: Any, what: str) -> str:
+    """How precisely float32 is multiplied."""
     asked, old = unwrap(input_precision), unwrap(allow_tf32)
     if asked is not None and old is not None:
         raise InvalidArgument(f"{what}: only one of input_precision and allow_tf32 can be given")
@@ -145,7 +146,8 @@ def _precision(input_precision: Any, allow_tf32: Any, what: str) -> str:
     return static_choice(input_precision, INPUT_PRECISIONS, f"{what}: input_precision")
 
 
-def _result_dtype(operand: DType, out_dtype: Any, what: str) -> DType:
+def result_dtype(operand: DType, out_dtype: Any, what: str) -> DType:
+    """The dtype of a product."""
     asked = resolve_scalar_dtype(out_dtype, f"{what}: out_dtype")
     if operand is I8:
         return I32
@@ -158,12 +160,13 @@ def _result_dtype(operand: DType, out_dtype: Any, what: str) -> DType:
     return F16 if asked is F16 and operand not in (F32, BF16) else F32
 
 
-def _imprecise_limit(limit: Any, a: tensor, what: str) -> int | None:
+def imprecise_limit(limit: Any, dtype: DType, k: int, what: str) -> int | None:
+    """How many float8 products may be summed in less than float32; None without a limit."""
     if unwrap(limit) is None:
         return None
     value = static_int(limit, f"{what}: max_num_imprecise_acc")
-    if core.dtype_of(a) in _FP8 and value > a.dims[-1]:
-        raise InvalidArgument(f"{what}: max_num_imprecise_acc ({value}) must be at most K ({a.dims[-1]})")
+    if dtype in _FP8 and value > k:
+        raise InvalidArgument(f"{what}: max_num_imprecise_acc ({value}) must be at most K ({k})")
     return value
 
 

@@ -20,6 +20,8 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import BOOL, GLOBAL, BufferType, DType, PointerType, element_of, shape_of
 from tle2cuda.passes import async_loads
+from tle2cuda.passes.bulk_copies import BulkCopies
+from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.plain_copies import expand
 from tle2cuda.targets import parse_target
 
@@ -33,9 +35,14 @@ def with_async_copies(kernel: Kernel) -> Kernel:
     if not parse_target(kernel.target).has("cp_async"):
         return expand(kernel)
     if any(op.name == "pipe_acquire" for op in walk(kernel.body)):
-        pairs = _Pairs(kernel).found()
+        finder = _Pairs(kernel)
+        pairs = finder.found()
         if pairs:
-            kernel = _Convert(pairs).kernel(kernel)
+            bulk = BulkCopies(kernel, finder.chunks.info, finder.definitions)
+            converter = _Convert(pairs, bulk)
+            kernel = converter.kernel(kernel)
+            if converter.has_bulk:
+                kernel = remove_dead_code(kernel)  # tiles of pointers
     if any(op.name == "load" and op.attrs.get("is_async") for op in walk(kernel.body)):
         kernel = async_loads.stage(kernel, _Pairs(kernel).wished())
     if not any(op.name == "cp_async" for op in walk(kernel.body)):
@@ -227,8 +234,10 @@ def is_zero(made: Mapping[Value, Op], value: Value) -> bool:
 class _Convert(Rewriter):
     """Pairs become copies, where the store stood."""
 
-    def __init__(self, pairs: list[_Pair]) -> None:
+    def __init__(self, pairs: list[_Pair], bulk: BulkCopies) -> None:
         super().__init__()
+        self.bulk = bulk
+        self.has_bulk = False
         self.loads = {pair.load for pair in pairs}
         self.stores = {pair.store: pair for pair in pairs}
 
@@ -240,6 +249,11 @@ class _Convert(Rewriter):
             self.copy(op)
             return
         has_mask = bool(pair.load.attrs.get("has_mask"))
+        whole = None if has_mask else self.bulk.of(pair.load.operands[0], pair.buffer)
+        if whole is not None:
+            self.bulk.load(whole, self.emit, self.__getitem__, op.span)
+            self.has_bulk = True
+            return
         operands = [pair.load.operands[0], pair.buffer, *(pair.load.operands[1:2] if has_mask else ())]
         attrs = {"has_mask": has_mask, "eviction": pair.load.attrs.get("eviction") or ""}
         self.emit(make_op("cp_async", tuple(self[v] for v in operands), (), attrs, span=op.span))

@@ -131,7 +131,8 @@ def _wait_for_copies(reason: str) -> dict[str, object]:
 def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
     """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
     left = hazards.flow(positions) >> 2 * hazards.count
-    return any(hazards.accesses[number % hazards.count].slot is None for number in bits(left))
+    accesses = [hazards.accesses[number % hazards.count] for number in bits(left)]
+    return any(access.effect.op.name == "cp_async" and access.slot is None for access in accesses)
 
 
 # ---- reasons ----

@@ -128,7 +128,18 @@ def scan_slots(layout: Layout, axis: int) -> int:
     split = split_axis(layout, axis)
     if not split.warp_bits:
         return 0
-    return split.num_warps_along * (layout.num_elements // layout.shape[axis])
+    rounds = 1 << len(outer_register_bits(layout, axis))
+    return rounds * split.num_warps_along * (layout.num_elements // layout.shape[axis])
+
+
+def outer_register_bits(layout: Layout, axis: int) -> tuple[int, ...]:
+    """Register bits behind the warps along an axis: a scan goes through the warps once for each of their values."""
+    bits = layout.axis_bits(axis) or ()
+    names = [name for name, _ in bits]
+    if "warp" not in names:
+        return ()
+    behind = len(names) - names[::-1].index("warp")
+    return tuple(bit for _, bit in bits[behind:])
 
 
 _CUB_NAMES = {

@@ -5,18 +5,22 @@ Each region becomes one loop over the registers of a thread. An operation joins 
 - its layout differs, or it needs a value of the group in another layout;
 - it touches shared memory that the group touches, one of them writing (a barrier may have to stand between);
 - it reads global memory that the group may have written, or writes through addresses other than those the group reads,
-  so that the loop could store one element before another one is loaded.
+  so that the loop could store one element before another one is loaded;
+- it uses what the group loads in vectors up to an edge, in a loop: the branch of the edge would keep the next vector's load
+  behind what is computed of this one.
 
 Index tiles and other lazy values stay outside; when they are made from values of the group they go along with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tle2cuda.analysis.accesses import may_tear_copies
 from tle2cuda.analysis.addresses import Addresses
-from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
@@ -52,6 +56,7 @@ class _Fuse:
         self.roots = Roots(kernel)
         self.uses = uses_of(kernel.body)
         self.definitions = definitions(kernel.body)
+        self.loops = 0  # that enclose the region
 
     def region(self, region: Region) -> Region:
         out: list[Op] = []
@@ -77,7 +82,9 @@ class _Fuse:
                 out.append(op)
             else:
                 self._flush(group, out)
+                self.loops += op.name in ("for", "while")
                 regions = tuple(self.region(r) for r in op.regions)
+                self.loops -= op.name in ("for", "while")
                 out.append(replace(op, regions=regions) if regions else op)
         return Region(region.params, tuple(out))
 
@@ -148,9 +155,29 @@ class _Fuse:
             return False
         if any(v in group.defined and v.type.layout != group.layout for v in op.operands):  # type: ignore[union-attr]
             return False
+        if self.loops and any(self._has_edge(v) for v in op.operands if v in group.defined):
+            return False
         if op.name not in _MEMORY:
             return True
         return all(self._compatible(op, other) for other in group.ops if other.name in _MEMORY)
+
+    def _has_edge(self, value: Value) -> bool:
+        """Whether a thread loads several vectors of a tile, under a mask that may end within one."""
+        op = self.definitions[value]
+        layout = _layout_of(op)
+        if op.name != "load" or not op.attrs.get("has_mask") or layout is None or _space(op) != GLOBAL:
+            return False
+        axis, width = layout.vector()
+        if width == 1 or layout.num_registers == width:
+            return False
+        pointer, mask = (self._info.get(v) for v in op.operands[:2])
+        is_vector = pointer is not None and pointer.contiguity[axis] >= width
+        return is_vector and mask is not None and mask.constancy[axis] < width
+
+    @cached_property
+    def _info(self) -> Mapping[Value, AxisInfo]:
+        """What is known of integers and pointers, found out when first asked for."""
+        return axis_info(self.kernel)
 
     def _compatible(self, op: Op, earlier: Op) -> bool:
         if op.name == "load" and earlier.name == "load":
@@ -184,7 +211,7 @@ class _Fuse:
     def _addresses(self) -> Addresses:
         """The addresses of the kernel, found out when first asked for."""
         if self._known_addresses is None:
-            self._known_addresses = Addresses(axis_info(self.kernel), self.definitions)
+            self._known_addresses = Addresses(self._info, self.definitions)
         return self._known_addresses
 
     def _is_replicated(self, op: Op) -> bool:

@@ -20,6 +20,8 @@ from tle2cuda.errors import NotSupported, SynchronizationError
 from tle2cuda.ir.effects import ATOMIC, READ, Effect, Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
 from tle2cuda.ir.rewrite import Rewriter, replace_ops
+from tle2cuda.passes.meetings import is_meeting
+from tle2cuda.targets import WARP_THREADS
 
 _MEETS_ALL = {"cluster_barrier": "cluster", "grid_barrier": "grid"}
 _SEEN_OUTSIDE = frozenset(("asm_block", "grid_dependency", "cluster_barrier", "grid_barrier"))
@@ -35,16 +37,14 @@ def with_joins(kernel: Kernel) -> Kernel:
     noted: dict[Op, Op] = {}
     start = 0  # what comes first behind the last place where all threads meet
     for site in sites:
-        workers = NOTHING
-        for region in site.regions[1:]:
-            workers = workers.joined(uses_of_task(Task("", region, 1, site), roots))
+        first, last = (_uses_at(site, roots, is_end) for is_end in (False, True))
         at = kernel.body.ops.index(site)
         before = Region((), kernel.body.ops[start:at])
         behind = Region((), kernel.body.ops[at + 1 :])
         attrs = {
             **site.attrs,
-            "sync_before": _matters(walk(before), workers, roots),
-            "sync_behind": _matters(walk(behind), workers, roots),
+            "sync_before": _matters(walk(before), first, roots),
+            "sync_behind": _matters(walk(behind), last, roots),
         }
         if attrs["sync_behind"]:
             start = at + 1
@@ -58,8 +58,36 @@ def with_joins(kernel: Kernel) -> Kernel:
     return _Note().kernel(kernel) if noted else kernel
 
 
+def _uses_at(site: Op, roots: Roots, is_end: bool) -> Uses:
+    """What workers do to memory before all partitions first meet by themselves, or behind where they last do."""
+    found = NOTHING
+    for region in site.regions[1:]:
+        ops, _ = _until_met(region.ops, WARP_THREADS * sum(site.attrs["warps"]), is_end)
+        found = found.joined(uses_of_task(Task("", Region((), tuple(ops)), 1, site), roots))
+    return found
+
+
+def _until_met(ops: Iterable[Op], threads: int, is_end: bool) -> tuple[list[Op], bool]:
+    """Operations from one end on, up to where all partitions surely meet, and whether they do."""
+    found: list[Op] = []
+    for op in reversed(tuple(ops)) if is_end else ops:
+        if is_meeting(op) and op.attrs["threads"] == threads:
+            return found, True
+        if op.name not in ("if", "for", "while"):
+            found.append(op)
+            continue
+        parts = [_until_met(region.ops, threads, is_end) for region in op.regions]
+        for inner, _ in parts:
+            found += inner
+        if (op.name == "while" and parts[0][1]) or (op.name == "if" and all(met for _, met in parts)):
+            return found, True
+    return found, False
+
+
 def _matters(ops: Iterable[Op], workers: Uses, roots: Roots) -> bool:
     """Whether it can be told that some operations come before, or behind, all that workers do."""
+    if workers == NOTHING:
+        return False
     for op in ops:
         if op.name in _SEEN_OUTSIDE or op.attrs.get("volatile"):
             return True

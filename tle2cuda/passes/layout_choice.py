@@ -48,7 +48,7 @@ class Component:
     shape: tuple[int, ...]
     products: list[Op] = field(default_factory=list)
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
-    scan_axes: list[int] = field(default_factory=list)
+    scans: list[Op] = field(default_factory=list)
     sort_axes: list[int] = field(default_factory=list)
     reduced_axes: set[int] = field(default_factory=set)
     reduced_from: list[tuple[Value, int]] = field(default_factory=list)  # operand of a reduction, axis
@@ -172,8 +172,10 @@ class LayoutChoice:
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":
             self._union([op.operands[0], op.results[0]])
-        elif op.name == "dot":
+        elif op.name in ("dot", "wgmma"):
             self._union([op.operands[2], op.results[0]])
+        elif op.name == "wgmma_wait":
+            self._union([*op.operands, *op.results])
         elif op.name == "for":
             region = op.regions[0]
             for init, param, result, out in zip(
@@ -219,11 +221,10 @@ class LayoutChoice:
                 for operand in op.operands:
                     self._note_broadcast(operand, member, small=op.name != "store")
         elif op.name in ("scan", "exclusive_sum"):
-            axis = op.attrs.get("axis", 0)
             if op.operands[0] not in self.lazy:
-                self._component(op.operands[0]).scan_axes.append(axis)
-            self._component(op.results[0]).scan_axes.append(axis)
-        elif op.name == "dot":
+                self._component(op.operands[0]).scans.append(op)
+            self._component(op.results[0]).scans.append(op)
+        elif op.name in ("dot", "wgmma"):
             self._component(op.results[0]).products.append(op)
         elif op.name == "sort":
             if op.operands[0] not in self.lazy:
@@ -332,8 +333,8 @@ class LayoutChoice:
         shape = component.shape
         if component.products:
             return self._for_products(component.products)
-        if component.scan_axes:
-            return scan_layout(shape, component.scan_axes[0], self.kernel.num_warps)
+        if component.scans:
+            return self.scan_layout(component.scans[0])
         if component.sort_axes:
             return sort_layout(shape, component.sort_axes[0], self.kernel.num_warps)
         for operand, axis in component.reduced_from:
@@ -374,6 +375,18 @@ class LayoutChoice:
             if shares_rows and candidates[best].reduce_axis(axis).num_registers > _MANY_ROWS:
                 return self.for_access(component.accesses[best][0], shape, component.in_registers, warps_beside=axis)
         return self._without_conflicts(component, candidates[best].whole_of_part(shape), component.accesses[best])
+
+    def scan_layout(self, op: Op) -> Layout:
+        """The layout of what a scan takes and gives.
+
+        Neighbours lie in one thread, but where global memory is accessed and no access has neighbours side by side: there
+        they lie in neighbouring lanes, as a thread could not access them together anyway.
+        """
+        shape = op.operands[0].type.shape  # type: ignore[union-attr]
+        components = [self._component(value) for value in (op.operands[0], op.results[0]) if value not in self.lazy]
+        pointers = [pointer for component in components for pointer, _ in component.accesses if _is_global(pointer)]
+        apart = op.name == "scan" and bool(pointers) and not any(self._is_contiguous(pointer) for pointer in pointers)
+        return scan_layout(shape, op.attrs.get("axis", 0), self.kernel.num_warps, neighbours_in_lanes=apart)
 
     def _met(self, meets: Value, path: tuple[Op, ...]) -> Layout:
         """The layout of a tile that meets another one after some changes of shape."""
@@ -469,7 +482,7 @@ class LayoutChoice:
     @cached_property
     def _has_reduced_products(self) -> bool:
         """Whether rows of some product are reduced, as in attention: all products then keep their rows in warps."""
-        products = {self._root(op.results[0]) for op in walk(self.kernel.body) if op.name == "dot"}
+        products = {self._root(op.results[0]) for op in walk(self.kernel.body) if op.name in ("dot", "wgmma")}
         for op in walk(self.kernel.body):
             if op.name == "reduce" and op.attrs["axis"] == len(op.operands[0].type.shape) - 1:  # type: ignore[union-attr]
                 if any(self._root(v) in products for v in self._behind_lazy(op.operands)):

@@ -16,11 +16,11 @@ from tle2cuda.ir.classify import ELEMENTWISE, is_index_like, is_tile
 from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import I32, BufferType, TileType
-from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, scan_layout, sort_layout
+from tle2cuda.layout import Layout, SharedLayout, blocked, conversion, sort_layout
 from tle2cuda.passes.collective_plan import gather_in_warp, gather_source
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.layout_choice import LayoutChoice, backward, forward, num_elements
-from tle2cuda.passes.mma_layouts import place_product, without_idle_buffers
+from tle2cuda.passes.mma_layouts import place_product, place_warpgroups, without_idle_buffers
 from tle2cuda.passes.repeats import Repeats
 from tle2cuda.passes.warp_count import with_useful_warps
 
@@ -388,8 +388,7 @@ class _Assign:
         return min(candidates, key=registers)
 
     def visit_scan(self, op: Op) -> None:
-        shape = op.operands[0].type.shape  # type: ignore[union-attr]
-        layout = scan_layout(shape, op.attrs["axis"], self.kernel.num_warps)
+        layout = self.choice.scan_layout(op)
         self.rebuild(op, self.operands_in(op, layout), layout)
 
     def visit_sort(self, op: Op) -> None:
@@ -413,7 +412,7 @@ class _Assign:
         self.rebuild(op, operands, layout)
 
     def visit_exclusive_sum(self, op: Op) -> None:
-        layout = scan_layout(op.operands[0].type.shape, 0, self.kernel.num_warps)  # type: ignore[union-attr]
+        layout = self.choice.scan_layout(op)
         self.rebuild_each(op, self.operands_in(op, layout), (layout, None))
 
     def visit_dot(self, op: Op) -> None:
@@ -423,6 +422,13 @@ class _Assign:
         layout = self.choice.layout_for(op.results[0])
         a, b = (self.want(v, self.pick([v])) for v in op.operands[:2])
         self.rebuild(op, (a, b, self.want(op.operands[2], layout)), layout)
+
+    def visit_wgmma(self, op: Op) -> None:
+        place_warpgroups(self, op)
+
+    def visit_wgmma_wait(self, op: Op) -> None:
+        layout = self.natural(op.operands[0]) or self.choice.layout_for(op.results[0])
+        self.rebuild(op, (self.want(op.operands[0], layout),), layout)
 
     def visit_histogram(self, op: Op) -> None:
         layout = self.pick(list(op.operands))

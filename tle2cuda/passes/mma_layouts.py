@@ -8,6 +8,8 @@ left one unless it lies in the right registers anyway.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tle2cuda.analysis.shared_operands import buffer_places
@@ -50,6 +52,29 @@ def place_product(assign: _Assign, op: Op) -> None:
     sums = assign.choice.sums_layout(op)
     operands = [_operand(assign, op, side, sums) for side in (0, 1)]
     assign.rebuild(op, (*operands, assign.want(op.operands[2], sums)), sums)
+
+
+def place_warpgroups(assign: _Assign, op: Op) -> None:
+    """The same for a product that the kernel asks of warpgroups: buffers are where they are, perhaps read the other way."""
+    sums = assign.choice.sums_layout(op)
+    operands = []
+    for side, value in enumerate(op.operands[:2]):
+        if isinstance(value.type, TileType):
+            operands.append(assign.want(value, mma_operand(instruction_of(op), sums, value.type.shape[-1], side)))
+            continue
+        buffer = assign.now(value)
+        operands.append(_turned(assign, buffer, (1, 0), op) if op.attrs[("trans_a", "trans_b")[side]] else buffer)
+    plain = replace(op, attrs=MappingProxyType({**op.attrs, "trans_a": False, "trans_b": False}))
+    assign.rebuild(plain, (*operands, assign.want(op.operands[2], sums)), sums)
+
+
+def _turned(assign: _Assign, buffer: Value, perm: tuple[int, ...], op: Op) -> Value:
+    """A buffer with its axes in another order."""
+    source = buffer.type
+    assert isinstance(source, BufferType)
+    view = BufferType(tuple(source.shape[axis] for axis in perm), source.element, source.storage)
+    attrs = {"kind": "trans", "perm": perm}
+    return assign.emit(make_op("buffer_view", (buffer,), (view,), attrs, (), op.span, (buffer.name,))).result
 
 
 def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
@@ -102,11 +127,7 @@ def _where_it_lies(assign: _Assign, op: Op, side: int, sums: Layout) -> Value | 
     buffer = assign.now(found.buffer)
     if found.perm == tuple(range(len(found.perm))):
         return buffer
-    source = buffer.type
-    assert isinstance(source, BufferType)
-    view = BufferType(type_.shape, source.element, source.storage)
-    attrs = {"kind": "trans", "perm": found.perm}
-    return assign.emit(make_op("buffer_view", (buffer,), (view,), attrs, (), value.span, (value.name,))).result
+    return _turned(assign, buffer, found.perm, op)
 
 
 def _is_read_well(fragments: Layout, places: SharedLayout) -> bool:
@@ -189,4 +210,4 @@ def buffer_offsets(buffer: Op) -> SharedLayout | None:
     return SharedLayout.from_flat(type_.shape, images, type_.element.bytes)
 
 
-__all__ = ["buffer_offsets", "instruction_of", "place_product", "without_idle_buffers"]
+__all__ = ["buffer_offsets", "instruction_of", "place_product", "place_warpgroups", "without_idle_buffers"]

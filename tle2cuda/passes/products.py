@@ -10,31 +10,47 @@ for each: its operands do not go through registers, and it multiplies at twice t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.errors import CapabilityError
+from tle2cuda.ir.nodes import DIVIDES, WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
 from tle2cuda.layout import MMA_INSTRUCTIONS, MmaInstruction
-from tle2cuda.targets import Target, parse_target
+from tle2cuda.targets import FEATURES, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
+_MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
 def run(kernel: Kernel) -> Kernel:
-    """Note the instruction of each product that has one."""
+    """Note the instruction of each product that has one.
+
+    Raises:
+        CapabilityError: The kernel asks for products of warpgroups, and the target or a task has none.
+    """
     target = parse_target(kernel.target)
-    return _Choose(target, kernel.num_warps).kernel(kernel) if target.has("mma_bf16") else kernel
+    asked = next((op for op in walk(kernel.body) if op.name == "wgmma"), None)
+    if asked is not None and not target.has("wgmma"):
+        need = FEATURES["wgmma"].requirement()
+        raise CapabilityError(
+            f"tle.gpu.wgmma needs {need}, the target is {kernel.target}", asked.span, help="tl.dot runs on every target"
+        )
+    return _Choose(target, kernel).kernel(kernel) if target.has("mma_bf16") else kernel
 
 
 class _Choose(Rewriter):
-    def __init__(self, target: Target, num_warps: int) -> None:
+    def __init__(self, target: Target, kernel: Kernel) -> None:
         super().__init__()
         self.target = target
         self.warps_of: dict[Region, int] = {}  # of worker partitions
-        self.num_warps = num_warps
+        self.num_warps = kernel.num_warps
+        self.rows = _Rows(kernel)
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
@@ -44,11 +60,15 @@ class _Choose(Rewriter):
 
     def visit(self, op: Op) -> None:
         if op.name == "warp_specialize":
-            self.warps_of.update(zip(op.regions[1:], op.attrs["warps"][1:], strict=True))
+            self.note_partitions(op)
+        if op.name == "wgmma":
+            self.warpgroups(op)
+            return
         if op.name != "dot":
             self.copy(op)
             return
-        name = instruction_name(op, self.target, self.num_warps)
+        num_warps = self.num_warps if self.rows.suit_wgmma(op) else _MISALIGNED
+        name = instruction_name(op, self.target, num_warps)
         if name is None:
             self.copy(op)
             return
@@ -59,11 +79,71 @@ class _Choose(Rewriter):
         new = self.emit(make_op("dot", tuple(operands), (op.result.type,), attrs, (), op.span, (op.result.name,)))
         self.bind(op.result, new.result)
 
+    def note_partitions(self, op: Op) -> None:
+        """Workers begin behind the kernel's warps, wide partitions first, so that whole warpgroups are aligned."""
+        first = 0 if op.attrs.get(DIVIDES) else 1
+        aligned = bool(op.attrs.get(DIVIDES)) or self.num_warps % WARPGROUP_WARPS == 0
+        for region, warps in zip(op.regions[first:], op.attrs["warps"][first:], strict=True):
+            self.warps_of[region] = warps if aligned else _MISALIGNED
+
+    def warpgroups(self, op: Op) -> None:
+        """A product that the kernel asks of warpgroups."""
+        instruction = MMA_INSTRUCTIONS[wgmma_name(op) or ""]
+        if self.num_warps == _MISALIGNED:
+            raise CapabilityError(
+                "tle.gpu.wgmma needs whole warpgroups, and this partition begins in the middle of one",
+                op.span,
+                help="make num_warps a multiple of 4: partitions begin behind the kernel's own warps",
+            )
+        if self.num_warps % instruction.warps:
+            raise CapabilityError(
+                f"tle.gpu.wgmma needs whole warpgroups of {instruction.warps} warps, this task has {self.num_warps}",
+                op.span,
+                help="give the partition 4 or 8 warps, or the kernel num_warps=4",
+            )
+        attrs = MappingProxyType({**op.attrs, "instruction": instruction.name})
+        operands = tuple(self[v] for v in op.operands)
+        self.emit(replace(op, operands=operands, attrs=attrs))
+
     def _as_half(self, value: Value) -> Value:
         type_ = value.type
         assert isinstance(type_, TileType)
         wide = TileType(type_.shape, F16, type_.layout)
         return self.emit(make_op("cast", (value,), (wide,), {}, (), value.span, (value.name,))).result
+
+
+class _Rows:
+    """Along which axis operands come from memory."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.definitions = definitions(kernel.body)
+        self._info: Mapping[Value, AxisInfo] | None = None
+
+    def suit_wgmma(self, op: Op) -> bool:
+        """Whether 32-bit operands come in rows of K, as wgmma reads them; others would be written down columns."""
+        if dtype_of(op.operands[0].type) is not F32:
+            return True
+        rank = len(shape_of(op.result.type))
+        return all(self._fast_axis(op.operands[side]) in (None, rank - 1 - side) for side in (0, 1))
+
+    def _fast_axis(self, value: Value) -> int | None:
+        """The axis along which neighbours of a tile are neighbours in memory; None when it is not known."""
+        axes = tuple(range(len(shape_of(value.type))))
+        op = self.definitions.get(value)
+        while op is not None and op.name in ("trans", "cast", "hint"):
+            if op.name == "trans":
+                axes = tuple(op.attrs["perm"][axis] for axis in axes)
+            op = self.definitions.get(op.operands[0])
+        if op is None or op.name != "load":
+            return None
+        if self._info is None:
+            self._info = axis_info(self.kernel)
+        known = self._info.get(op.operands[0])
+        if known is None or max(known.contiguity) <= 1:
+            return None
+        fast = max(range(len(axes)), key=lambda axis: known.contiguity[axis])
+        return axes.index(fast)
 
 
 def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:
@@ -97,7 +177,7 @@ def _is_worth(instruction: MmaInstruction, op: Op, num_warps: int) -> bool:
     """Whether every warpgroup of a task has a part of the product for itself."""
     *batches, m, n = shape_of(op.result.type)
     depth = shape_of(op.operands[0].type)[-1]
-    if num_warps % instruction.warps or m < instruction.shape[0] or n < instruction.shape[1]:
+    if num_warps == _MISALIGNED or num_warps % instruction.warps or m < instruction.shape[0] or n < instruction.shape[1]:
         return False
     parts = math.prod(batches) * (m // instruction.shape[0]) * (n // instruction.shape[1])
     return depth >= instruction.k_extent and parts >= num_warps // instruction.warps

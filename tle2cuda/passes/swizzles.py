@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -23,7 +24,9 @@ from tle2cuda.layout.shared import SWIZZLE_BYTES
 
 _ROWS_OF_PATTERN = 8
 _ACCESSES = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
-_HANDLED = frozenset(("tma_load", "tma_store", "local_ptr", "pipe", "buffer_view"))
+_HANDLED = frozenset(("tma_load", "tma_store", "local_ptr", "pipe", "buffer_view", "wgmma", "cp_async"))
+_DOWN_COLUMNS = frozenset(("trans", "dot", "wgmma", "wgmma_wait"))
+_PARTS = frozenset(("extract",))
 _RENAMED = SHAPE | VIEWS | frozenset(("hint", "splat"))  # operations that leave pointers as they are
 
 
@@ -46,6 +49,50 @@ def choose(kernel: Kernel, copies: Iterable[Op], views: BufferViews) -> dict[Op,
         return {}
     uses = _Uses(kernel, views)
     return {alloc: span for alloc, span in candidates.items() if uses.find_elements(alloc) and uses.go_down_columns(alloc)}
+
+
+def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
+    """The swizzle of each allocation that holds operands of `wgmma`, which reads no other rows.
+
+    Raises:
+        NotSupported: Which buffer an operand is depends on run-time values, it is a part of one, or something else needs
+            it row-major.
+    """
+    products = [op for op in walk(kernel.body) if op.name == "wgmma"]
+    found: dict[Op, int] = {}
+    uses = _Uses(kernel, views) if products else None
+    for op in products:
+        for name, buffer in zip("ab", op.operands[:2], strict=True):
+            if not isinstance(buffer.type, BufferType):
+                continue
+            facts = (f"{name}: {buffer.type}",)
+            allocations = views.allocations(buffer)
+            if allocations is None:
+                raise NotSupported(
+                    f"tle.gpu.wgmma: which buffer {name} is depends on run-time values",
+                    op.span,
+                    facts,
+                    help="use one buffer with stages, and choose the stage, .slot(i)",
+                )
+            for alloc in allocations:
+                assert uses is not None
+                span = _widest(alloc)
+                if not span or _shape(alloc)[-2:] != buffer.type.shape[-2:]:
+                    raise NotSupported(
+                        f"tle.gpu.wgmma: {name} must be a whole buffer or a stage of one, rows of 32 bytes or more",
+                        op.span,
+                        facts,
+                        help="allocate it in the shape in which it is multiplied",
+                    )
+                if not uses.find_elements(alloc):
+                    raise NotSupported(
+                        f"tle.gpu.wgmma: the buffer of {name} is swizzled, and something needs it row-major",
+                        op.span,
+                        (*facts, f"allocated at {alloc.span.short()}"),
+                        help="index it as it was allocated: no reshaped views, no arithmetic on its pointers",
+                    )
+                found[alloc] = span
+    return found
 
 
 def _shape(alloc: Op) -> tuple[int, ...]:
@@ -98,6 +145,8 @@ class _Uses:
             return op.attrs["kind"] == "slot" and len(view.shape) >= 2
         if op.name == "local_ptr":
             return self._is_only_followed(op.result)
+        if op.name in ("wgmma", "cp_async"):
+            return True
         if op.name in ("tma_load", "tma_store"):
             return tensor_copy(op).buffer_type.shape[-2:] == _shape(alloc)[-2:]
         return len(_shape(alloc)) >= 3  # a pipe hands out stages
@@ -148,15 +197,15 @@ class _Uses:
         return False
 
     def _comes_turned(self, value: Value) -> bool:
-        """Whether a tile comes from a transposition, through elementwise work."""
+        """Whether a tile comes from a transposition, or a product whose lanes hold rows, through elementwise work."""
         seen, todo = {value}, [value]
         while todo:
             op = self.definitions.get(todo.pop())
             if op is None:
                 continue
-            if op.name == "trans" or (op.name == "load" and self._is_down(op.operands[0])):
+            if op.name in _DOWN_COLUMNS or (op.name == "load" and self._is_down(op.operands[0])):
                 return True
-            if op.name in ELEMENTWISE:
+            if op.name in ELEMENTWISE or op.name in _PARTS:
                 fresh = [operand for operand in op.operands if is_tile(operand) and operand not in seen]
                 seen.update(fresh)
                 todo += fresh

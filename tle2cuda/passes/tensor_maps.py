@@ -32,9 +32,10 @@ from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
 from tle2cuda.targets import parse_target
 
-# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor).
+# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations of 64 bits: of `or` on a
+# map of int64 an H200 makes an illegal instruction.
 _ORDERED = (I32, U32, I64, U64, F16, BF16)
-_BITS = (I32, U32, I64, U64)
+_BITS = (I32, U32)
 _REDUCED = {
     "add": (I32, U32, U64, F16, BF16, F32),
     "min": _ORDERED,
@@ -64,7 +65,7 @@ class _Description:
 def run(kernel: Kernel) -> Kernel:
     """Give every tensor copy its tensor map, or replace it."""
     copies = _copies(kernel)
-    if not copies:
+    if not copies and not any(op.name == "wgmma" for op in walk(kernel.body)):
         return kernel
     planned = _Planner(kernel, copies)
     rewritten = _Rewrite(kernel, planned).run()
@@ -107,6 +108,8 @@ class _Planner:
             plain = [op for op in copies if self._describe(op) is not None]
             self.swizzles = swizzles.choose(kernel, (*plain, *self.changed.found), self.views)
             self.changed.clear()
+        operands = swizzles.of_operands(kernel, self.views)
+        self.swizzles = {**self.swizzles, **operands}
         for op in copies:
             described = self._describe(op) if has_tma else None
             if described is not None:
@@ -123,7 +126,7 @@ class _Planner:
             alloc
             for op in (*self.found, *self.changed.found)
             for alloc in self.views.allocations(tensor_copy(op).buffer) or ()
-        }
+        }.union(operands)
 
     def by_value(self, engines: Collection[Op]) -> list[Staged]:
         """The staged tiles that the engine leaves alone."""

@@ -180,7 +180,7 @@ class Launcher:
         if spec.kind == "pointer":
             return "P"
         if spec.kind == "tensor_map":
-            raise ArgumentError(f"`{spec.name}`: tensor maps are taken by the emulator alone")
+            return _MAP_CODE
         code = _FORMATS.get(spec.dtype)
         if code is None:
             raise ArgumentError(f"`{spec.name}`: scalars of type {spec.dtype} cannot be passed by value")
@@ -199,7 +199,7 @@ class Launcher:
         Args:
             grid: CTAs along x, y, z, the cluster already multiplied in (`LaunchContract.launch_grid`). A grid
                 with a zero launches nothing.
-            values: One address or number for each argument of the contract.
+            values: One address or number for each argument of the contract; for a tensor map its 128 bytes.
             stream: Handle of the stream.
             device: Device of the arrays; None takes the current one.
             shared_bytes: Dynamic shared memory, if not the contract's.

@@ -9,12 +9,14 @@ Shapes are batch,heads,key heads,length. Some heads are checked whole against fl
 from __future__ import annotations
 
 import argparse
+import ctypes
 import dataclasses
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tools.bench import rivals
+from tools.bench.by_hand import hand_launch, tensor_map
 from tools.bench.common import Bench, Report, add_common_options, comma_ints, comma_list
 from tools.bench.rowwise import Contestant, compete, relative_error, show_against, unless_absent
 
@@ -158,6 +160,7 @@ def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], 
     import torch
 
     from kernels import flash_attention as ours
+    from kernels import flash_attention_tle
 
     contestants = []
     for name, backend in (("torch flash", "FLASH_ATTENTION"), ("cuDNN", "CUDNN_ATTENTION")):
@@ -177,7 +180,25 @@ def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], 
 
             label = f"{name} {','.join(map(str, tile))}" if tile else name
             contestants.append(Contestant(label, launch, [out, lse], lambda: wrong_forward(problem, out, limit)))
+    if problem.q.shape[-1] in flash_attention_tle.TILES:
+        wrong = lambda: wrong_forward(problem, out, limit)  # noqa: E731
+        inputs = (problem.q, problem.k, problem.v)
+        launch_tle = lambda: flash_attention_tle.attend_rows(*inputs, out, lse, causal=problem.causal)  # noqa: E731
+        contestants.append(Contestant("tle2cuda tle", launch_tle, [out, lse], wrong))
+    if problem.causal and problem.group == 1 and problem.q.shape[-1] == 128 and problem.q.dtype == torch.float16:
+        launch_hand = by_hand(problem, out)
+        contestants.append(Contestant("hand", launch_hand, [out], lambda: wrong_forward(problem, out, limit)))
     return [x for x in contestants if only is None or x.name.split()[0] in only]
+
+
+def by_hand(problem: Problem, out: Any) -> Callable[[], Any]:
+    """What launches `tools/bench/hand/attention.cu`: causal, heads of 128, lengths of whole blocks of 128."""
+    batch, heads, length, head_dim = problem.q.shape
+    boxes = ((problem.q, (64, 64)), (problem.k, (128, 64)), (problem.v, (128, 64)), (out, (64, 64)))
+    maps = [tensor_map(x.view(-1, head_dim), box) for x, box in boxes]
+    numbers = [ctypes.c_int(length), ctypes.c_float(head_dim**-0.5 * 1.4426950408889634)]
+    grid = (length // 128, batch * heads, 1)
+    return hand_launch("attention.cu", "attention", grid, 384, 165888, [*maps, *numbers])
 
 
 def backward_contestants(

@@ -58,8 +58,7 @@ def moe(records: Records) -> str:
             texts = ["" if c is None else f"**{c:.2f}**" if c == fastest else f"{c:.2f}" for c in cells]
             rows.append([str(tokens), *texts])
         parts.append(
-            f"{data}, {mine[0]['num_experts']} experts, blocks of {block}, graph µs:\n\n"
-            + table(["slots", *kernels], rows)
+            f"{data}, {mine[0]['num_experts']} experts, blocks of {block}, graph µs:\n\n" + table(["slots", *kernels], rows)
         )
     return "\n\n".join(parts)
 

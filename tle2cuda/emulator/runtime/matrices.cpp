@@ -172,6 +172,7 @@ extern "C" void tle2cuda_wgmma(
         add_reads(*copy, second, columns, mine.depth());
         require_whole(*copy, line);
         copy->perform = [product, first, second] { multiply(*product, first.get(), second); };
+        if (number > 0) copy->prior.push_back(products[number - 1]);  // those of a warpgroup come one after the other
         descriptions[copy.get()] = product;
         products.push_back(copy);
     }

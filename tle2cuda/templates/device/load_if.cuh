@@ -205,3 +205,18 @@ __device__ __forceinline__ Vector<T, N> load_vector_if(bool condition, const T* 
     }
     return otherwise;
 }
+// defines: load_edge_if
+// needs: load_vector_if fill_vector
+// Load the first `valid` of N neighbours in global memory, in words of type Bits, `other` for the rest: one predicated
+// access when all are valid, one by one where the edge lies between them.
+template <typename Bits, int N, typename T, typename Count, typename Other>
+__device__ __forceinline__ Vector<T, N> load_edge_if(const T* pointer, Count valid, Other other)
+{
+    Vector<T, N> result = load_vector_if<Bits>(valid >= N, pointer, fill_vector<N>(static_cast<T>(other)));
+    if (0 < valid && valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N - 1; ++k)
+            if (k < valid) result[k] = pointer[k];
+    }
+    return result;
+}

@@ -133,3 +133,17 @@ __device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const
     for (int k = 0; k < N; ++k)
         if (k < valid) pointer[k] = value[k];
 }
+// defines: store_edge_if
+// needs: store_vector_if
+// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
+// one where the edge lies between them.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    store_vector_if<Bits>(valid >= N, pointer, value);
+    if (0 < valid && valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N - 1; ++k)
+            if (k < valid) pointer[k] = value[k];
+    }
+}

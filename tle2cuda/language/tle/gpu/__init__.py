@@ -26,11 +26,9 @@ from tle2cuda.ops.shared_layouts import (
     tensor_memory_layout,
     tmem,
 )
+from tle2cuda.ops.wgmma import wgmma, wgmma_wait
 
 storage_kind = memory_space
-_WGMMA = "comes in a later version; until then multiply and add, tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
-wgmma = unsupported("tle.gpu.wgmma", _WGMMA)
-wgmma_wait = unsupported("tle.gpu.wgmma_wait", _WGMMA)
 set_layout = unsupported("tle.gpu.set_layout", "leave it out: layouts are chosen by the compiler")
 
 __all__ = [

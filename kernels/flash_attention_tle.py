@@ -1,0 +1,178 @@
+"""Attention, forward, written out in TLE: the copy engine brings keys and values, two warpgroups own 64 queries each.
+
+While the softmax of one block of keys is computed, the product of the block before with the values is still in flight, and
+so are those of the other warpgroup. All sequences have one length; several heads of q may share one of k and v.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tle2cuda
+import tle2cuda.language as tl
+from kernels.flash_attention import LOG2_E, layout_of, lse_strides
+from tle2cuda.language import tle
+
+
+@tle2cuda.jit
+def fetch(
+    q_writer, k_writer, v_writer, q, k, v, batch, head, block, blocks, kv_head,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
+):  # fmt: skip
+    """Ask for the queries, then for keys and values, from the last block to the first."""
+    tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
+    q_writer.commit(0)
+    for i in range(blocks):
+        key = (blocks - 1 - i) * BLOCK_N
+        tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, BLOCK_N, HEAD], [batch, kv_head, key, 0])
+        k_writer.commit(i)
+        tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, BLOCK_N, HEAD], [batch, kv_head, key, 0])
+        v_writer.commit(i)
+
+
+@tle2cuda.jit
+def softmax_step(score, largest, total, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Weights of a block of keys, the sums with them, the largest scores, and what the past is worth.
+
+    Of each row there are 8 sums: every eighth column belongs to one, as a thread holds them. They are added up at the end.
+    """
+    now = tl.maximum(largest, tl.max(score, 1) * scale)
+    weight = tl.exp2(score * scale - now[:, None])
+    share = tl.exp2(largest - now)
+    sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)
+    return weight, total * share[:, None] + sums, now, share
+
+
+@tle2cuda.jit
+def attend(
+    q_reader, k_reader, v_reader, out_tile, out, lse, batch, head, block, blocks, length, scale, dtype: tl.constexpr,
+    CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
+):  # fmt: skip
+    """One product in flight while the next block's scores become weights."""
+    rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = (blocks - 1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    query = q_reader.wait(0).slot.q
+    score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wait(0).slot.k, trans_b=True))
+    k_reader.release(0)
+    # The last block alone reaches beyond the sequence or the diagonal.
+    score = tl.where(cols[None, :] < length, score, float("-inf"))
+    if CAUSAL:
+        score = tl.where(cols[None, :] <= rows[:, None], score, float("-inf"))
+    largest = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK_M, 8], tl.float32)
+    weight, total, largest, share = softmax_step(score, largest, total, scale, BLOCK_M, BLOCK_N)
+    weight = weight.to(dtype)
+    acc = tl.zeros([BLOCK_M, HEAD], tl.float32)
+    for i in range(1, blocks):
+        score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, trans_b=True)
+        acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)
+        score = tle.gpu.wgmma_wait(1, score)
+        k_reader.release(i)
+        coming, total, largest, share = softmax_step(score, largest, total, scale, BLOCK_M, BLOCK_N)
+        acc = tle.gpu.wgmma_wait(0, acc)
+        v_reader.release(i - 1)
+        acc *= share[:, None]
+        weight = coming.to(dtype)
+    acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wait(blocks - 1).slot.v, acc))
+    v_reader.release(blocks - 1)
+    total_of_row = tl.sum(total, 1)
+    tl.store(tle.gpu.local_ptr(out_tile), (acc / total_of_row[:, None]).to(dtype))
+    tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
+    tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0.6931471805599453, mask=rows < length)
+
+
+@tle2cuda.jit
+def attention_tle(
+    q, k, v, out, lse, batches, heads, kv_heads, length, scale,
+    stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
+    stride_ob, stride_oh, stride_om, stride_lb, stride_lh,
+    CAUSAL: tl.constexpr, HEAD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    dtype: tl.constexpr = q.dtype.element_ty
+    rows, keys = [1, 1, BLOCK_M, HEAD], [1, 1, BLOCK_N, HEAD]
+    q_desc = tl.make_tensor_descriptor(q, [batches, heads, length, HEAD], [stride_qb, stride_qh, stride_qm, 1], rows)
+    k_desc = tl.make_tensor_descriptor(k, [batches, kv_heads, length, HEAD], [stride_kb, stride_kh, stride_kn, 1], keys)
+    v_desc = tl.make_tensor_descriptor(v, [batches, kv_heads, length, HEAD], [stride_vb, stride_vh, stride_vn, 1], keys)
+    out_desc = tl.make_tensor_descriptor(out, [batches, heads, length, HEAD], [stride_ob, stride_oh, stride_om, 1], rows)
+    q_tile = tle.gpu.alloc([1, BLOCK_M, HEAD], dtype=dtype)
+    k_ring = tle.gpu.alloc([STAGES, BLOCK_N, HEAD], dtype=dtype)
+    v_ring = tle.gpu.alloc([STAGES, BLOCK_N, HEAD], dtype=dtype)
+    out_tile = tle.gpu.alloc([BLOCK_M, HEAD], dtype=dtype)
+    queries = tle.pipe(capacity=1, name="queries", one_shot=True, q=q_tile)
+    k_pipe = tle.pipe(capacity=STAGES, name="keys", k=k_ring)
+    v_pipe = tle.pipe(capacity=STAGES, name="values", v=v_ring)
+    block, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    blocks = tl.cdiv(length, BLOCK_N)
+    if CAUSAL:
+        block = tl.num_programs(0) - 1 - block  # rows that see most keys first
+        blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BLOCK_N))
+    kv_head = head // (heads // kv_heads)
+    lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * stride_lh
+    readers = (queries.reader(), k_pipe.reader(), v_pipe.reader())
+    writers = (queries.writer(), k_pipe.writer(), v_pipe.writer())
+    place, sizes = (batch, head, block, blocks), (BLOCK_M, BLOCK_N, HEAD)
+    tle.gpu.warp_specialize(
+        [
+            (attend, (*readers, out_tile, out_desc, lse, *place, length, scale, dtype, CAUSAL, *sizes)),
+            (fetch, (*writers, q_desc, k_desc, v_desc, *place, kv_head, *sizes)),
+        ],
+        [1],
+        [40],
+    )
+
+
+class Tile(NamedTuple):
+    """Sizes of a CTA's work: 64 queries for each four warps."""
+
+    block_m: int
+    block_n: int
+    stages: int
+    num_warps: int
+
+
+TILES = {64: Tile(128, 128, 2, 8), 128: Tile(128, 128, 2, 8)}
+
+
+def attend_rows(
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    lse: Any,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    tile: Tile | None = None,
+) -> Any:
+    """Writes attention to `out` and the logarithms of the sums to `lse`, as `flash_attention` does.
+
+    Args:
+        q: Queries, [batch, heads, length, head_dim], head_dim 64 or 128, strides multiples of 16 bytes.
+        k: Keys, of the same length.
+        v: Values, shaped like `k`.
+        out: Result, shaped like `q`.
+        lse: float32 [batch, heads, length], contiguous.
+        causal: Queries see no later keys.
+        scale: Of the scores; left out: one over the square root of head_dim.
+        tile: Sizes of a CTA's work, others than those of `TILES`; with `causal`, block_n is a multiple of block_m.
+
+    Raises:
+        ValueError: The arrays do not fit each other.
+    """
+    layout = layout_of(q, k, None, None, None, None, v=v, out=out)
+    if layout.length_q != layout.length_k or tuple(lse.shape) != layout.lse_shape:
+        raise ValueError(
+            f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
+        )
+    block_m, block_n, stages, num_warps = tile or TILES[layout.head_dim]
+    if causal and block_n % block_m:
+        raise ValueError(f"block_n must be a multiple of block_m, got {block_n} and {block_m}")
+    grid = (-(-layout.length_q // block_m), layout.heads, layout.batches)
+    steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
+    scale = layout.head_dim**-0.5 if scale is None else scale
+    attention_tle[grid](
+        q, k, v, out, lse, layout.batches, layout.heads, layout.heads // layout.group, layout.length_q, scale * LOG2_E,
+        *steps, *lse_strides(lse), CAUSAL=causal, HEAD=layout.head_dim, BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages,
+        num_warps=num_warps,
+    )  # fmt: skip
+    return out

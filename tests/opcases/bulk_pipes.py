@@ -1,0 +1,136 @@
+"""Pipes whose stages are filled by whole contiguous rows: in bulk, by one thread, where the target has that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.opcases.case import BF16, Array, Inputs, OpCase, add_case, numbers, poison
+from tle2cuda.language import tle
+
+
+@tle2cuda.jit
+def put_rows(w, x, first, n, stride, R: tl.constexpr, B: tl.constexpr):
+    """Rows some of which may lie between others that nobody wants; in bulk when they are long enough."""
+    for k in range(n):
+        slot = w.acquire(k)
+        start = x + first + k * R * stride
+        if R == 1:
+            tle.gpu.copy(start + tl.arange(0, B), slot.data, [B])
+        else:
+            tle.gpu.copy(start + tl.arange(0, R)[:, None] * stride + tl.arange(0, B)[None, :], slot.data, [R, B])
+        w.commit(k)
+
+
+@tle2cuda.jit
+def take_turned(r, out, n, R: tl.constexpr, B: tl.constexpr):
+    """Reads each stage turned around: elements that other threads would have copied."""
+    for k in range(n):
+        got = r.wait(k)
+        j = B - 1 - tl.arange(0, B)
+        if R == 1:
+            value = tl.load(tle.gpu.local_ptr(got.slot.data, (j,)))
+            r.release(k)
+            tl.store(out + k * B + tl.arange(0, B), value)
+        else:
+            rows = tl.broadcast_to(tl.arange(0, R)[:, None], (R, B))
+            value = tl.load(tle.gpu.local_ptr(got.slot.data, (rows, tl.broadcast_to(j[None, :], (R, B)))))
+            r.release(k)
+            tl.store(out + (k * R + tl.arange(0, R))[:, None] * B + tl.arange(0, B)[None, :], value)
+
+
+@tle2cuda.jit
+def ring_of_rows(x, out, first, n, stride, R: tl.constexpr, B: tl.constexpr, CAPACITY: tl.constexpr, WORKER: tl.constexpr):
+    """The writer on the default warps, or on a worker of one warp."""
+    shape: tl.constexpr = [CAPACITY, B] if R == 1 else [CAPACITY, R, B]
+    data = tle.gpu.alloc(shape, dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    p = tle.pipe(capacity=CAPACITY, name="rows", data=data)
+    put = (put_rows, (p.writer(), x, first, n, stride, R, B))
+    take = (take_turned, (p.reader(), out, n, R, B))
+    if WORKER:
+        tle.gpu.warp_specialize([take, put], [1], [24])
+    else:
+        tle.gpu.warp_specialize([put, take], [4], [24])
+
+
+@tle2cuda.jit
+def put_two(w, x, y, n, count, B: tl.constexpr):
+    """One field in bulk, one under a mask by cp.async."""
+    i = tl.arange(0, B)
+    for k in range(n):
+        slot = w.acquire(k)
+        tl.store(tle.gpu.local_ptr(slot.a), tl.load(x + k * B + i))
+        tl.store(tle.gpu.local_ptr(slot.b), tl.load(y + k * B + i, mask=i < count, other=0))
+        w.commit(k)
+
+
+@tle2cuda.jit
+def take_sum(r, out, n, B: tl.constexpr):
+    for k in range(n):
+        got = r.wait(k)
+        total = tl.load(tle.gpu.local_ptr(got.slot.a)) + tl.load(tle.gpu.local_ptr(got.slot.b))
+        r.release(k)
+        tl.store(out + k * B + tl.arange(0, B), total)
+
+
+@tle2cuda.jit
+def two_ways(x, y, out, n, count, B: tl.constexpr):
+    """A pipe that two kinds of copies fill."""
+    a = tle.gpu.alloc([2, B], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    b = tle.gpu.alloc([2, B], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    p = tle.pipe(capacity=2, name="both", a=a, b=b)
+    tle.gpu.warp_specialize([(take_sum, (p.reader(), out, n, B)), (put_two, (p.writer(), x, y, n, count, B))], [2], [24])
+
+
+def _register() -> None:
+    for label, dtype, rows, length, stride, steps, capacity, worker in (
+        ("f16", np.float16, 1, 512, 512, 7, 3, True),
+        ("f32_of_more", np.float32, 1, 64, 80, 5, 2, True),
+        ("bf16_rows", BF16, 4, 128, 160, 5, 2, True),
+        ("i8_default", np.int8, 8, 256, 256, 4, 3, False),
+        ("i64_one", np.int64, 2, 32, 64, 1, 4, True),
+        ("i32_none", np.int32, 1, 128, 128, 0, 2, False),
+        ("f32_short", np.float32, 4, 16, 32, 6, 2, True),
+    ):
+
+        def make(rng: np.random.Generator, spec: Any = (dtype, rows, length, stride, steps)) -> Inputs:
+            dtype, rows, length, stride, steps = spec
+            x = numbers(rng, 16 + max(1, rows * steps) * stride, dtype)
+            return {"x": x, "out": poison((rows * steps, length), dtype), "first": 16, "n": steps, "stride": stride}
+
+        def turned(inputs: Inputs, rows: int = rows, length: int = length) -> Mapping[str, Array]:
+            lines = inputs["x"][16:].reshape(-1, inputs["stride"])[: rows * inputs["n"], :length]
+            return {"out": lines[:, ::-1].copy()}
+
+        constants = {"R": rows, "B": length, "CAPACITY": capacity, "WORKER": worker}
+        add_case(OpCase(f"bulk_ring_{label}", "bulk_pipes", ring_of_rows, (1,), make, turned, constants))
+
+    def both(inputs: Inputs) -> Mapping[str, Array]:
+        y = inputs["y"].copy()
+        y[:, inputs["count"] :] = 0
+        return {"out": inputs["x"] + y}
+
+    add_case(
+        OpCase(
+            "bulk_and_cp_async",
+            "bulk_pipes",
+            two_ways,
+            (1,),
+            lambda rng: {
+                "x": numbers(rng, (5, 256), np.int32),
+                "y": numbers(rng, (5, 256), np.int32),
+                "out": poison((5, 256), np.int32),
+                "n": 5,
+                "count": 77,
+            },
+            both,
+            {"B": 256},
+        )
+    )
+
+
+_register()
