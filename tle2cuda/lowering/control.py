@@ -500,6 +500,8 @@ def emit_for(state: State, op: Op) -> None:
             emit_ops(state, region.body)
             assign_all(state, list(carried), list(region.terminator.operands))
     write(state.block, TEMPLATE, "for_loop", view, op.span, body=body)
+    if any(inner.name == "dot" and inner.attrs.get("pending") for inner in region.ops):
+        statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<0>()", op.span)  # for the last product
 
 
 def _advance(state: State, name: str, step: Value, step_value: int | None) -> str:

@@ -13,6 +13,10 @@ This is the same pipe that a user may write, with both ends in one task; how sta
 decided by the pass `pipes`. A stage is filled behind the wait, which stands behind the barrier that also tells that all
 threads are done with what the stage held before. Loops of no iterations copy nothing.
 
+A product by `wgmma` is still in flight when the next iteration begins, if nothing else needs its sums. It is waited for
+behind the next product, so the barrier of the iteration after that one says that its stage is free: the ring has one stage
+more.
+
 What the addresses of a copy need is computed n - 1 iterations ahead: carried values that they depend on are carried a
 second time, by that much further.
 """
@@ -146,7 +150,7 @@ class _Loop:
         type_ = staged.load.result.type
         assert isinstance(type_, TileType) and isinstance(type_.element, DType)
         name = staged.load.result.name or "stage"
-        ring = BufferType((self.plan.stages, *staged.shape), type_.element)
+        ring = BufferType((self.plan.capacity, *staged.shape), type_.element)
         span_bytes = swizzle_of(staged.shape, type_.element)
         attrs: dict[str, object] = {
             "name": name,
@@ -167,10 +171,10 @@ class _Loop:
             name = staged.load.result.name or "stage"
             names.append(name if name not in names else f"{name}_{len(names)}")
         fields = tuple((name, v.type) for name, v in zip(names, self.fields, strict=True) if isinstance(v.type, BufferType))
-        type_ = PipeType(self.plan.stages, fields)
+        type_ = PipeType(self.plan.capacity, fields)
         attrs = {
             "name": "ring",
-            "capacity": self.plan.stages,
+            "capacity": self.plan.capacity,
             "fields": tuple(names),
             "readers": (),
             "one_shot": False,
@@ -342,6 +346,9 @@ class _Loop:
             for op in self.region.body:
                 if op in slots:
                     self._read(*slots[op])
+                elif op is self.plan.overlapped:
+                    attrs = MappingProxyType({**op.attrs, "may_overlap": True})
+                    into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
                 else:
                     into.visit(op)
             into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=span))
@@ -379,7 +386,7 @@ class _Loop:
     def _place(self, number: Value, name: str) -> tuple[Value, Value]:
         """Stage and lap of an iteration."""
         into, span = self.into, self.span
-        stages = into.number(self.plan.stages, I32, span)
+        stages = into.number(self.plan.capacity, I32, span)
         stage = into.make("rem", (number, stages), I32, span, name)
         return stage, into.make("idiv", (number, stages), I32, span, "lap")
 
