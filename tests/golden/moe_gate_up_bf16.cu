@@ -288,28 +288,29 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         cp_async_wait<1>();
         const int left = K - first;
         const int free_stage = (first / 64 + 2) % 4;
+
+        // left = K - first                                                          fused_moe.py:40
+        const int left_2 = K - (first + 128);
         fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
-        if (left > 128) {
-            // left = K - first                                                      fused_moe.py:40
-            const int left_2 = K - (first + 128);
 
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
-            const bool inside = k_ < left_2;
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside ? 16 : 0);
-            }
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
+        const bool inside = k_ < left_2;
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside && left > 128 ? 16 : 0);
+        }
 
-            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:42
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
-            const bool inside_2 = k_3 < left_2;
-            #pragma unroll
-            for (int run = 0; run < 8; ++run) {
-                cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 ? 16 : 0);
-            }
+        // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:42
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
+        const bool inside_2 = k_3 < left_2;
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 && left > 128 ? 16 : 0);
         }
         cp_async_commit();
+
+        // for first in range(0, K, BLOCK_K):                                        fused_moe.py:39
         x_ptrs_offset_ahead += 64ll;
         weight_ptrs_offset_ahead += 64ll;
 
@@ -324,6 +325,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         wgmma_wait<1>();
     }
     wgmma_wait<0>();
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<float, 2> result[16];
 
     // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2

@@ -285,28 +285,30 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         const int stage = iteration % 4;
         cp_async_wait<1>();
         const int left = end_k - first;
+        const bool flag = static_cast<unsigned>(left) > 256u;
         const int free_stage = (iteration + 2) % 4;
+
+        // left = end_k - first                                                  decode_matmul.py:41
+        const int left_2 = end_k - (first + 256);
         fence_async_proxy();  // shows what was written to the ring `weight_tile` and the ring `x_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `weight_tile` and the ring `x_tile` before it and after it
-        if (static_cast<unsigned>(left) > 256u) {
-            // left = end_k - first                                              decode_matmul.py:41
-            const int left_2 = end_k - (first + 256);
 
-            // weight_tile = tl.load(weight_ptrs, mask=is_left, other=0.0)       decode_matmul.py:43
-            #pragma unroll
-            for (int run = 0; run < 8; ++run) {
-                cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, index < left_2 ? 16 : 0);
-            }
+        // weight_tile = tl.load(weight_ptrs, mask=is_left, other=0.0)           decode_matmul.py:43
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, index < left_2 && flag ? 16 : 0);
+        }
 
-            // x_tile = tl.load(x_ptrs, mask=inside & is_left, other=0.0)        decode_matmul.py:44
-            #pragma unroll
-            for (int run = 0; run < 2; ++run) {
-                // rows, cols = pid_m * BLOCK_M + tl.arange(0, BLOCK_M), pi ...  decode_matmul.py:34
-                const int rows = pid_m * 16 + thread / 16 + 8 * run;
-                cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 ? 16 : 0);
-            }
+        // x_tile = tl.load(x_ptrs, mask=inside & is_left, other=0.0)            decode_matmul.py:44
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // rows, cols = pid_m * BLOCK_M + tl.arange(0, BLOCK_M), pid_n ...   decode_matmul.py:34
+            const int rows = pid_m * 16 + thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && flag ? 16 : 0);
         }
         cp_async_commit();
+
+        // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         x_ptrs_offset_ahead += 128ll;
         weight_ptrs_offset_ahead += 128ll;
 
@@ -324,6 +326,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         iteration += 1;
     }
     wgmma_wait<0>();
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
 
     // tile = pid_m * tl.num_programs(0) + pid_n                                decode_matmul.py:100
     const int num_programs_x = gridDim.x;
