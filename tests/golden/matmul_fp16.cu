@@ -1,7 +1,7 @@
 // matmul.cu: emitted by tle2cuda from matmul.py:16 (matmul). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 57344 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 57344 bytes of dynamic shared memory
+//   target    sm_90a, 128 threads per CTA, 65536 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 65536 bytes of dynamic shared memory
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32 divisible by 16,
 //             N i32 divisible by 16, K i32 divisible by 16, stride_am i32 divisible by 16,
 //             stride_bk i32 divisible by 16, stride_cm i32 divisible by 16
@@ -152,12 +152,12 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(1024) __half a_tile[3][128][32];  // 3 stages of matmul.py:50, 64-byte swizzle
+        alignas(1024) __half a_tile[4][128][32];  // 4 stages of matmul.py:50, 64-byte swizzle
         alignas(16) __half exchange[16384];       // scratch of matmul.py:59
     };
-    alignas(1024) __half b_tile[3][2][32][64];  // 3 stages of matmul.py:51, 128-byte swizzle
+    alignas(1024) __half b_tile[4][2][32][64];  // 4 stages of matmul.py:51, 128-byte swizzle
 };
-static_assert(sizeof(Shared) <= 57344, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -242,27 +242,28 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
     for (int step = 0; step < (K + 31) / 32; ++step) {
-        const int stage = step % 3;
+        const int stage = step % 4;
         cp_async_wait<1>();
-        const int free_stage = (step + 2) % 3;
+        const int free_stage = (step + 2) % 4;
         fence_async_proxy();  // shows what was written to the ring `a_tile` and the ring `b_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
-        if (step + 2 < (K + 31) / 32) {
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 ? 16 : 0);
-            }
 
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
-                const int k_3 = thread / 16 + 8 * run;
-                cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 ? 16 : 0);
-            }
+        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+        }
+
+        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
+            const int k_3 = thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
         }
         cp_async_commit();
+
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
         a_ptrs_offset_ahead += 32ll;
         b_ptrs_offset_ahead += value;
 
@@ -276,8 +277,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
             for (int row = 0; row < 2; ++row)
                 wgmma_m64n128k16_f32_f16_b_along_n(&acc[32 * row], a_tile_first + 256 * row + 2 * step_2, b_tile_first + 128 * step_2, true);
         wgmma_commit();
-        wgmma_wait<0>();
+        wgmma_wait<1>();
     }
+    wgmma_wait<0>();
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> acc_2[64];
 
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run / 32 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 16 * 8 + k;  run < 64, k < 2
@@ -287,6 +290,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
+    __syncthreads();  // orders the stores to the ring `a_tile` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
     #pragma unroll

@@ -218,6 +218,9 @@ _row(
         "input_precision": choice(*INPUT_PRECISIONS),
         "max_num_imprecise_acc": maybe(INT),
         "instruction": maybe(TEXT),
+        "may_overlap": maybe(FLAG),
+        "holds_copies": maybe(FLAG),
+        "pending": maybe(NATURAL),
     },
 )
 _row(

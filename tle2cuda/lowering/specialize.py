@@ -14,6 +14,7 @@ from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.control import assign_all, emit_ops, emit_tail, share
+from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.mbarriers import MeetingView
 from tle2cuda.lowering.names import ascii_identifier
 from tle2cuda.lowering.registers import RegisterPlan, register_plan
@@ -375,6 +376,11 @@ def _bind_results(state: State, op: Op) -> None:
     for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
         if result in state.targets or result in state.scalar_targets:
             assign_all(state, [result], [value])
+        elif is_tile(result) and value not in state.registers:  # an index, a constant, a mask
+            registers = state.new_registers(result, result.name or "result")
+            state.declare_registers(registers, result, op.span)
+            assign_tile(state, registers, value)
+            state.registers[result] = registers
         elif is_tile(result):
             state.registers[result] = state.registers[value]
         elif isinstance(result.type, BufferType):

@@ -63,7 +63,7 @@ class ProductView:
         fragments: The left operand in registers, for each step.
         blocks: (index, count) of the loops over blocks of rows and columns.
         multiply: One instruction.
-        is_awaited: Whether nothing is in flight afterwards.
+        pending: How many products may be in flight afterwards; None when they are waited for elsewhere.
     """
 
     descriptors: tuple[DescriptorView, ...]
@@ -71,7 +71,7 @@ class ProductView:
     fragments: tuple[FragmentsView, ...]
     blocks: tuple[tuple[str, int], ...]
     multiply: str
-    is_awaited: bool
+    pending: int | None
 
 
 def emit_product(state: State, op: Op) -> None:
@@ -127,13 +127,18 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
-                is_awaited=self.is_awaited,
+                pending=self._pending(sums is registers) if self.is_awaited else None,
             )
         for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", *(("wgmma_wait",) if self.is_awaited else ())):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         self._finish(registers, sums)
         state.registers[self.result] = registers
+
+    def _pending(self, is_in_place: bool) -> int:
+        """Products that may be in flight behind this one: itself, where it adds to what the loop carries."""
+        carries = is_in_place and self.state.targets.get(self.result) is not None
+        return int(self.op.attrs.get("pending") or 0) if carries else 0
 
     def _is_zero(self, start: Value) -> bool:
         """Whether sums start from nothing."""
@@ -218,9 +223,8 @@ class _Product(Product):
         made = self.state.definitions[buffer]
         if made.attrs.get("offsets_elems") is None:
             if not any(groups):
-                return self.state.buffers[
-                    made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "trans" else buffer
-                ].text
+                is_turned = made.name == "buffer_view" and made.attrs["kind"] == "trans"
+                return self.state.buffers[made.operands[0] if is_turned else buffer].text
             first = self.element(buffer, [(self.state.warpgroup(), groups)])
             return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text

@@ -50,7 +50,10 @@ def instruction_of(op: Op) -> MmaInstruction:
 def place_product(assign: _Assign, op: Op) -> None:
     """Put the operands and the accumulator of a product where its instruction wants them."""
     sums = assign.choice.sums_layout(op)
-    operands = [_operand(assign, op, side, sums) for side in (0, 1)]
+    lying = [_where_it_lies(assign, op, side, sums) for side in (0, 1)]
+    operands = [_operand(assign, op, side, sums) if found is None else found for side, found in enumerate(lying)]
+    if op.attrs.get("may_overlap") and None not in lying:
+        op = replace(op, attrs=MappingProxyType({**op.attrs, "pending": 1}))
     assign.rebuild(op, (*operands, assign.want(op.operands[2], sums)), sums)
 
 
@@ -83,8 +86,6 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     type_ = value.type
     assert isinstance(type_, TileType)
     k_axis = len(type_.shape) - 1 - side
-    if (buffer := _where_it_lies(assign, op, side, sums)) is not None:
-        return buffer
     wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
     may_be_held = side == 0 or not instruction.is_wgmma
     if may_be_held and _lies_so(assign, value, wanted):

@@ -23,7 +23,8 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
-from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.ops import atomics
 from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.changed_maps import ChangedMaps
 from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
@@ -80,7 +81,7 @@ def engine_copies(kernel: Kernel) -> frozenset[Op]:
     if not copies:
         return frozenset(with_map)
     planned = _Planner(kernel, copies)
-    certain = (op for op in (*planned.found, *planned.changed.found) if not planned.coordinates.doubts(op))
+    certain = (op for op in (*planned.found, *planned.changed.found) if op not in planned.doubts)
     return frozenset((*with_map, *certain))
 
 
@@ -116,7 +117,7 @@ class _Planner:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
         engines = (*self.found, *self.changed.found)
-        self.doubts = {op: doubts for op in engines if (doubts := self.coordinates.doubts(op))}
+        self.doubts = {op: doubts for op in engines if _has_another_way(op) and (doubts := self.coordinates.doubts(op))}
         self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
         self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
@@ -150,7 +151,7 @@ class _Planner:
         base = self.expressions.pointer(copy.base)
         shape = [self.expressions.integer(value) for value in copy.extents]
         strides = [self.expressions.integer(value) for value in copy.strides]
-        if strides[-1] != "1":
+        if strides[-1] != "1" or not self._is_aligned(op, copy):
             return None
         if base is None or None in shape or None in strides:
             self.changed.note(op, copy, moved[1], swizzle_bytes, padding)
@@ -158,6 +159,14 @@ class _Planner:
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
         return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
+
+    def _is_aligned(self, op: Op, copy: TensorCopy) -> bool:
+        """Whether rows begin where a tensor map allows; of what the user promised, the launcher checks it."""
+        if op.attrs.get("is_promised", True):
+            return True
+        info, size = self.coordinates.info, copy.buffer_type.element.bytes
+        found = [info[copy.base].divisibility[0], *(info[stride].divisibility[0] * size for stride in copy.strides[:-1])]
+        return all(bytes_ % CHUNK_BYTES == 0 for bytes_ in found)
 
     def _swizzle_bytes(self, copy: TensorCopy) -> int:
         allocations = self.views.allocations(copy.buffer) or ()
@@ -169,6 +178,12 @@ class _Planner:
         if self.views.allocations(copy.buffer) is None or copy.buffer_type.logical_shape is not None:
             return False
         return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
+
+
+def _has_another_way(op: Op) -> bool:
+    """Whether loads and stores can do what a copy does; nothing but the engine combines, say, maxima of bfloat16."""
+    kind = op.attrs.get("kind", "store")
+    return kind == "store" or atomics.works_on(kind, tensor_copy(op).buffer_type.element)
 
 
 def fresh_name(argument: str, taken: set[str]) -> str:

@@ -42,7 +42,7 @@ def machine(report: dict[str, Any], date: str) -> str:
 
 
 def moe(records: Records) -> str:
-    """For each data set and block size: tokens by kernel, the fastest variant of each."""
+    """For each data set and block size: slots by kernel, the fastest variant of each."""
     parts = []
     for data, block in dict.fromkeys((r["data"], r["block_size"]) for r in records):
         mine = [r for r in records if (r["data"], r["block_size"]) == (data, block) and "graph_us" in r]
@@ -58,8 +58,7 @@ def moe(records: Records) -> str:
             texts = ["" if c is None else f"**{c:.2f}**" if c == fastest else f"{c:.2f}" for c in cells]
             rows.append([str(tokens), *texts])
         parts.append(
-            f"{data}, {mine[0]['num_experts']} experts, blocks of {block}, graph µs:\n\n"
-            + table(["tokens", *kernels], rows)
+            f"{data}, {mine[0]['num_experts']} experts, blocks of {block}, graph µs:\n\n" + table(["slots", *kernels], rows)
         )
     return "\n\n".join(parts)
 
