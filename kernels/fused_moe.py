@@ -58,24 +58,22 @@ def moe_gate_up(
     slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))
     expert = tl.load(expert_ids + pid_m).to(tl.int64)
     is_real = slots < num_slots
-    cols, k = pid_n * BLOCK_N + tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
-    inner = tl.minimum(cols, N - 1)  # columns beyond the last one repeat it
+    k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)
+    # One tile holds rows of the gate, then those of the other half; rows beyond the last one repeat it.
+    rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both // BLOCK_N * N
     x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]
-    gate_ptrs = weights + expert * stride_we + inner.to(tl.int64)[:, None] * stride_wn + k[None, :]
-    up_ptrs = gate_ptrs + tl.cast(N, tl.int64) * stride_wn
-    gate = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    up = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+    weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] * stride_wn + k[None, :]
+    acc = tl.zeros([BLOCK_M, 2 * BLOCK_N], tl.float32)
     for first in range(0, K, BLOCK_K):
         left = K - first
         x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left), other=0.0)
-        gate_tile = tl.load(gate_ptrs, mask=k[None, :] < left, other=0.0)
-        up_tile = tl.load(up_ptrs, mask=k[None, :] < left, other=0.0)
-        gate = tl.dot(x_tile, tl.trans(gate_tile), gate)
-        up = tl.dot(x_tile, tl.trans(up_tile), up)
+        weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)
+        acc = tl.dot(x_tile, tl.trans(weight_tile), acc)
         x_ptrs += BLOCK_K
-        gate_ptrs += BLOCK_K
-        up_ptrs += BLOCK_K
+        weight_ptrs += BLOCK_K
+    gate, up = tl.split(tl.permute(tl.reshape(acc, [BLOCK_M, 2, BLOCK_N]), (0, 2, 1)))
     result = gate * tl.sigmoid(gate) * up
+    cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + cols[None, :]
     tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[:, None] & (cols[None, :] < N))
 

@@ -49,34 +49,41 @@ class Case:
         return kernel(self.body, self.args, self.helpers, **self.options)
 
 
-def copies(bytes_: int) -> Case:
+def hinted(helper: str, policy: str) -> tuple[str, str, str]:
+    """Name of a helper under a policy of the L2 cache, if one is given; its last argument; the helper of the policy."""
+    return (f"{helper}_hinted", f", {policy}()", f" {policy}") if policy else (helper, "", "")
+
+
+def copies(bytes_: int, policy: str = "") -> Case:
     words = bytes_ // 4
+    copy, last, also = hinted("cp_async", policy)
     return Case(
         f"""    __shared__ alignas(16) int tile[{32 * words}];
-    cp_async<{bytes_}>(&tile[{words} * threadIdx.x], x + {words} * threadIdx.x);
+    {copy}<{bytes_}>(&tile[{words} * threadIdx.x], x + {words} * threadIdx.x{last});
     cp_async_commit();
     cp_async_wait<0>();
     __syncwarp();
     for (int i = threadIdx.x; i < {32 * words}; i += 32) out[i] = tile[{32 * words} - 1 - i];""",
-        "cp_async cp_async_commit cp_async_wait",
+        f"{copy} cp_async_commit cp_async_wait{also}",
         {"x": ints(32 * words), "out": zeros(32 * words)},
         {"out": ints(32 * words)[::-1]},
         options={"shared": 128 * words},
     )
 
 
-def zero_filled(bytes_: int) -> Case:
+def zero_filled(bytes_: int, policy: str = "") -> Case:
     """Lane i copies i bytes as far as there is room, and zeros behind them."""
+    copy, last, also = hinted("cp_async_zero_fill", policy)
     want = np.zeros((32, bytes_), np.uint8)
     x = np.arange(1, 32 * bytes_ + 1).astype(np.uint8).reshape(32, bytes_)
     for lane in range(32):
         want[lane, : min(lane, bytes_)] = x[lane, : min(lane, bytes_)]
     return Case(
         f"""    __shared__ alignas(16) unsigned char tile[32][{bytes_}];
-    cp_async_zero_fill<{bytes_}>(tile[threadIdx.x], x + {bytes_} * threadIdx.x, min(threadIdx.x, {bytes_}u));
+    {copy}<{bytes_}>(tile[threadIdx.x], x + {bytes_} * threadIdx.x, min(threadIdx.x, {bytes_}u){last});
     cp_async_wait_all();
     for (int i = 0; i < {bytes_}; ++i) out[{bytes_} * threadIdx.x + i] = tile[threadIdx.x][i];""",
-        "cp_async_zero_fill cp_async_wait_all",
+        f"{copy} cp_async_wait_all{also}",
         {"x": x.reshape(-1), "out": zeros(32 * bytes_, np.uint8)},
         {"out": want.reshape(-1)},
         options={"shared": 32 * bytes_},
@@ -180,6 +187,8 @@ BULK_OPTIONS = {"shared": 272, "threads": 64}
 CASES: dict[str, Case] = {
     **{f"cp_async {n}": copies(n) for n in (4, 8, 16)},
     **{f"cp_async_zero_fill {n}": zero_filled(n) for n in (4, 8, 16)},
+    **{f"cp_async {n}, used once": copies(n, "evict_first_policy") for n in (4, 16)},
+    **{f"cp_async_zero_fill {n}, used again": zero_filled(n, "evict_last_policy") for n in (8, 16)},
     "cp_async_edge": edges(),
     "cp_async groups": Case(
         """    __shared__ int tile[4][32];

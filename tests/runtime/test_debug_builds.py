@@ -12,7 +12,7 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tle2cuda import cli
-from tle2cuda.errors import DeviceAssertFailed, EmulationError
+from tle2cuda.errors import DeviceAssertFailed
 from tle2cuda.triton import knobs
 
 
@@ -38,9 +38,9 @@ def fresh(kernel, **options) -> tle2cuda.jit_function.JitFunction:
 def test_assertions_are_compiled_in_for_debugging_alone(n: int, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
     said = "n is not positive" if n < 0 else "seven"
     assert launch(positive, n, "emulator", monkeypatch) == n
-    with pytest.raises(EmulationError):
+    with pytest.raises(DeviceAssertFailed, match=rf"test_debug_builds.py:\d+:\d+: tl.device_assert failed: {said}\n"):
         launch(positive, n, "emulator", monkeypatch, debug=True)
-    assert f"tl.device_assert failed: {said}" in capfd.readouterr().out
+    assert f"tl.device_assert failed: {said} (CTA 0, 0, 0, thread " in capfd.readouterr().out
     assert launch(positive, 3, "emulator", monkeypatch, debug=True) == 3
     for device in ("interpreter", "eager"):  # which are for debugging
         with pytest.raises(AssertionError, match=said):
@@ -67,10 +67,11 @@ def test_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
         assert has_them(positive)
     knobs.runtime.reset()
     assert not has_them(positive) and not knobs.runtime.debug
-    with pytest.raises(EmulationError):
+    with pytest.raises(DeviceAssertFailed):
         launch(asking, -1, "emulator", monkeypatch)
     assert launch(asking, -1, "emulator", monkeypatch, debug=False) == -1
-    assert tle2cuda.emulate(positive, 1, [np.zeros(1, np.int32), -1], debug=True).failed is not None
+    found = tle2cuda.emulate(positive, 1, [np.zeros(1, np.int32), -1], debug=True).failed
+    assert found is not None and (found.kind, found.message) == ("trap", "tl.device_assert failed: n is not positive")
 
 
 def test_on_the_command_line(tmp_path, capsys) -> None:
@@ -179,16 +180,15 @@ OVERFLOWS = [
 
 
 @pytest.mark.parametrize(("kernel", "n", "said"), OVERFLOWS, ids=lambda value: getattr(value, "__name__", ""))
-def test_arithmetic_that_overflows_fails(kernel, n: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd) -> None:
+def test_arithmetic_that_overflows_fails(kernel, n: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for device in ("interpreter", "eager"):
         with pytest.raises(DeviceAssertFailed, match=said):
             launch(kernel, n, device, monkeypatch, debug=True)
         launch(kernel, n, device, monkeypatch)
         launch(kernel, n, device, monkeypatch, debug=True, sanitize_overflow=False)
         launch(kernel, 7, device, monkeypatch, debug=True)
-    with pytest.raises(EmulationError):
+    with pytest.raises(DeviceAssertFailed, match=said):
         launch(kernel, n, "emulator", monkeypatch, debug=True)
-    assert said in capfd.readouterr().out
     launch(kernel, 7, "emulator", monkeypatch, debug=True)
 
 

@@ -22,7 +22,7 @@ from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of
+from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
 from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.targets import parse_target
@@ -78,6 +78,7 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
+        holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
@@ -89,11 +90,17 @@ class Pipelined:
     stages: int
     capacity: int
     overlapped: Op | None
+    holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
+
+    @property
+    def has_warpgroups(self) -> bool:
+        """Whether a product by `wgmma` overlaps the copies: a branch around them would only cost time."""
+        return self.overlapped is not None
 
 
 def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
@@ -159,6 +166,7 @@ class _Finder:
             capacity - extra,
             capacity,
             overlapped,
+            self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
@@ -239,6 +247,16 @@ class _Finder:
             if made not in staged:
                 return None
         return product
+
+    def _holder(self, loop: Op) -> Op | None:
+        """The first product by `mma.sync` of the body itself."""
+        target = parse_target(self.kernel.target)
+        for op in loop.regions[0].body:
+            if op.name == "dot":
+                name = instruction_name(op, target, self.kernel.num_warps)
+                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
+                return op if is_plain else None
+        return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))

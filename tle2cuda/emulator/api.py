@@ -17,7 +17,7 @@ from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, 
 from tle2cuda.emulator import launch, spread
 from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.offsets import Verdict, check_offsets
-from tle2cuda.emulator.results import Emulation, EmulationRun, Finding
+from tle2cuda.emulator.results import Emulation, EmulationRun, Finding, with_assertions
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
 from tle2cuda.ir.nodes import Kernel, walk
@@ -170,6 +170,7 @@ def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
 
     Raises:
         EmulationError: The kernel is at fault.
+        DeviceAssertFailed: A device assertion of it failed.
         OffsetOverflow: It uses an offset that wrapped in 32 bits.
     """
     bound = launch.bind(program.contract, args, ctas)
@@ -229,7 +230,7 @@ class Program:
             return EmulationRun(options.schedule, options.seed, outputs)
         parts = spread.ranges(self.source, self.contract, ctas, bound, options)
         execution = launch.Execution(self.runner, self.library, self.contract, ctas, bound, self.locator, options)
-        result = launch.run(execution) if len(parts) == 1 else spread.run(execution, parts)
+        result = with_assertions(launch.run(execution) if len(parts) == 1 else spread.run(execution, parts))
         if self.offset_lines is None:
             return result
         return replace(result, findings=tuple(filter(self._concerns, result.findings)))

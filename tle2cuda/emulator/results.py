@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.emulator.counters import Counters
-from tle2cuda.errors import EmulationError
+from tle2cuda.errors import DeviceAssertFailed, EmulationError
 
 if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
+
+_ASSERTION = "tl.device_assert failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +100,17 @@ class Finding:
         who = f" [CTA {self.cta}, thread {self.thread}]" if self.cta is not None and self.thread is not None else ""
         return "\n  ".join((f"{where}{self.message}{who}", *self.details))
 
-    def error(self) -> EmulationError:
+    def error(self) -> EmulationError | DeviceAssertFailed:
         """The finding as an exception."""
         facts = list(self.details)
         if self.cta is not None and self.thread is not None:
             facts.insert(0, f"in CTA {self.cta}, thread {self.thread}")
         if self.location is not None:
             facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
-        return EmulationError(self.message, self.location.span if self.location else None, facts, kind=self.kind)
+        span = self.location.span if self.location else None
+        if self.message.startswith(_ASSERTION):
+            return DeviceAssertFailed(self.message, span, facts)
+        return EmulationError(self.message, span, facts, kind=self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,16 @@ class EmulationRun:
     counters: Counters = field(default_factory=Counters)
     printed: str = ""
     elapsed_s: float = 0.0
+
+
+def with_assertions(run: EmulationRun) -> EmulationRun:
+    """A run in which the finding that a thread stopped at says which device assertion of the kernel failed."""
+    lines = run.printed.rstrip().splitlines()
+    said = re.fullmatch(rf".*:\d+: ({_ASSERTION}.*) \(CTA \d+, \d+, \d+, thread \d+\)", lines[-1]) if lines else None
+    if said is None or not run.findings or run.findings[-1].kind != "trap":
+        return run
+    last = replace(run.findings[-1], message=said[1].removesuffix(": "))
+    return replace(run, findings=(*run.findings[:-1], last))
 
 
 @dataclass(frozen=True, slots=True)

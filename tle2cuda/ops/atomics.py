@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
@@ -47,12 +48,23 @@ def _ordering(sem: Any, scope: Any, pointer: tensor, what: str) -> dict[str, Any
     return {"sem": order, "scope": reach}
 
 
+_FLOATS: Mapping[str, tuple[DType, ...]] = {
+    "add": (F16, BF16, F32, F64),
+    "max": (F32, F64),
+    "min": (F32, F64),
+    "xchg": (F32, F64),
+}
+
+
+def works_on(kind: str, dtype: DType) -> bool:
+    """Whether there are atomics of a kind on a dtype."""
+    return (dtype.is_int() and dtype.bits >= 32) or dtype in _FLOATS.get(kind, ())
+
+
 def check_dtype(kind: str, dtype: DType, pointer: tensor, what: str) -> None:
     """Raises unless there are atomics of a kind on a dtype."""
-    integer = dtype.is_int() and dtype.bits >= 32
-    floats = {"add": (F16, BF16, F32, F64), "max": (F32, F64), "min": (F32, F64), "xchg": (F32, F64)}
-    if not integer and dtype not in floats.get(kind, ()):
-        allowed = ", ".join([*(d.name for d in floats.get(kind, ())), "int32, uint32, int64, uint64"])
+    if not works_on(kind, dtype):
+        allowed = ", ".join([*(d.name for d in _FLOATS.get(kind, ())), "int32, uint32, int64, uint64"])
         raise DTypeMismatch(f"{what} works on {allowed}, not on {dtype}", facts=(fact("pointer", pointer),))
 
 

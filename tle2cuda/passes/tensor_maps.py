@@ -24,6 +24,7 @@ from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
 from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.ops import atomics
 from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.changed_maps import ChangedMaps
 from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
@@ -80,7 +81,7 @@ def engine_copies(kernel: Kernel) -> frozenset[Op]:
     if not copies:
         return frozenset(with_map)
     planned = _Planner(kernel, copies)
-    certain = (op for op in (*planned.found, *planned.changed.found) if not planned.coordinates.doubts(op))
+    certain = (op for op in (*planned.found, *planned.changed.found) if op not in planned.doubts)
     return frozenset((*with_map, *certain))
 
 
@@ -116,7 +117,7 @@ class _Planner:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
         engines = (*self.found, *self.changed.found)
-        self.doubts = {op: doubts for op in engines if (doubts := self.coordinates.doubts(op))}
+        self.doubts = {op: doubts for op in engines if _has_another_way(op) and (doubts := self.coordinates.doubts(op))}
         self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
         self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
@@ -169,6 +170,12 @@ class _Planner:
         if self.views.allocations(copy.buffer) is None or copy.buffer_type.logical_shape is not None:
             return False
         return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
+
+
+def _has_another_way(op: Op) -> bool:
+    """Whether loads and stores can do what a copy does; nothing but the engine combines, say, maxima of bfloat16."""
+    kind = op.attrs.get("kind", "store")
+    return kind == "store" or atomics.works_on(kind, tensor_copy(op).buffer_type.element)
 
 
 def fresh_name(argument: str, taken: set[str]) -> str:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import ctypes
 import dataclasses
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tools.bench import rivals
@@ -156,7 +157,9 @@ def sdpa(problem: Problem, backend: str, out: Any) -> Callable[[], Any]:
     return launch
 
 
-def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], only: list[str] | None) -> list[Contestant]:
+def forward_contestants(
+    problem: Problem, limit: float, tiles: list[list[int]], only: list[str] | None, tle_tiles: Sequence[list[int]] = ()
+) -> list[Contestant]:
     import torch
 
     from kernels import flash_attention as ours
@@ -180,11 +183,16 @@ def forward_contestants(problem: Problem, limit: float, tiles: list[list[int]], 
 
             label = f"{name} {','.join(map(str, tile))}" if tile else name
             contestants.append(Contestant(label, launch, [out, lse], lambda: wrong_forward(problem, out, limit)))
-    if problem.q.shape[-1] in flash_attention_tle.TILES:
-        wrong = lambda: wrong_forward(problem, out, limit)  # noqa: E731
-        inputs = (problem.q, problem.k, problem.v)
-        launch_tle = lambda: flash_attention_tle.attend_rows(*inputs, out, lse, causal=problem.causal)  # noqa: E731
-        contestants.append(Contestant("tle2cuda tle", launch_tle, [out, lse], wrong))
+    for tile in tle_tiles or [flash_attention_tle.TILES.get(problem.q.shape[-1])]:
+        if tile is None:
+            continue
+        sizes = flash_attention_tle.Tile(*tile)
+        label = f"tle2cuda tle {','.join(map(str, sizes))}" if tle_tiles else "tle2cuda tle"
+
+        def launch_tle(sizes: Any = sizes) -> None:
+            flash_attention_tle.attend_rows(problem.q, problem.k, problem.v, out, lse, causal=problem.causal, tile=sizes)
+
+        contestants.append(Contestant(label, launch_tle, [out, lse], lambda: wrong_forward(problem, out, limit)))
     if problem.causal and problem.group == 1 and problem.q.shape[-1] == 128 and problem.q.dtype == torch.float16:
         launch_hand = by_hand(problem, out)
         contestants.append(Contestant("hand", launch_hand, [out], lambda: wrong_forward(problem, out, limit)))
@@ -239,10 +247,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", type=comma_list, default=["float16"])
     parser.add_argument("--masks", type=comma_list, default=["full", "causal"])
     parser.add_argument("--tiles", type=str.split, default=[], help="M,N,warps,stages of each, forward")
+    parser.add_argument("--tle-tiles", type=str.split, default=[], help="M,N,stages,warps of each, of the kernel in TLE")
     parser.add_argument("--backward-tiles", type=str.split, default=[], help="the same twice: of dk and dv, of dq")
     parser.add_argument("--no-forward", action="store_true")
     parser.add_argument("--no-backward", action="store_true")
     options = parser.parse_args(arguments)
+    tle_tiles = [comma_ints(tile) for tile in options.tle_tiles]
+    forward = functools.partial(forward_contestants, tle_tiles=tle_tiles)
     bench = Bench()
     report = Report("attention", bench.describe_device())
     wrong = 0
@@ -253,7 +264,7 @@ def main(arguments: list[str] | None = None) -> int:
             work = 4 * batch * heads * length * length * head_dim / (2 if problem.causal else 1)
             case = {"dtype": dtype, "head_dim": head_dim, "shape": ",".join(map(str, shape)), "mask": mask}
             for kind, skipped, factor, make, tiles in (
-                ("forward", options.no_forward, 1.0, forward_contestants, options.tiles),
+                ("forward", options.no_forward, 1.0, forward, options.tiles),
                 ("backward", options.no_backward, 2.5, backward_contestants, options.backward_tiles),
             ):
                 if skipped:

@@ -124,8 +124,9 @@ __device__ __forceinline__ void cp_async_hinted(void* destination, const void* s
 }
 // twin:
 template <int BYTES>
-__device__ __forceinline__ void cp_async_hinted(void* destination, const void* source, unsigned long long)
+__device__ __forceinline__ void cp_async_hinted(void* destination, const void* source, unsigned long long policy)
 {
+    static_cast<void>(policy);
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
     tle2cuda_emulator::tle2cuda_cp_async(destination, source, BYTES, BYTES, __LINE__);
 }
@@ -144,8 +145,9 @@ __device__ __forceinline__ void cp_async_zero_fill_hinted(void* destination, con
 }
 // twin:
 template <int BYTES>
-__device__ __forceinline__ void cp_async_zero_fill_hinted(void* destination, const void* source, unsigned valid_bytes, unsigned long long)
+__device__ __forceinline__ void cp_async_zero_fill_hinted(void* destination, const void* source, unsigned valid_bytes, unsigned long long policy)
 {
+    static_cast<void>(policy);
     static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
     tle2cuda_emulator::tle2cuda_cp_async(destination, source, BYTES, valid_bytes, __LINE__);
 }

@@ -1,0 +1,737 @@
+// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:85 (attention_tle). Do not edit.
+//
+//   target    sm_90a, 384 threads per CTA, 197632 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 197632 bytes of dynamic shared memory
+//   warps     attend on warps 0 to 7, fetch on warp 8
+//   args      out *fp16 align 16, lse *fp32 align 16, batches i32, heads i32, kv_heads i32,
+//             length i32, scale fp32, stride_ob i32 divisible by 16,
+//             stride_oh i32 divisible by 16, stride_om i32 divisible by 16, stride_lb i32,
+//             stride_lh i32
+//   maps      out_map of out: fp16, shape (batches, heads, length, 128),
+//             strides (stride_ob, stride_oh, stride_om, 1), box (1, 1, 128, 64), 128-byte swizzle
+//             q_map of q: fp16, shape (batches, heads, length, 128),
+//             strides (stride_qb, stride_qh, stride_qm, 1), box (1, 1, 128, 64), 128-byte swizzle
+//             k_map of k: fp16, shape (batches, kv_heads, length, 128),
+//             strides (stride_kb, stride_kh, stride_kn, 1), box (1, 1, 128, 64), 128-byte swizzle
+//             v_map of v: fp16, shape (batches, kv_heads, length, 128),
+//             strides (stride_vb, stride_vh, stride_vn, 1), box (1, 1, 128, 64), 128-byte swizzle
+//   constants CAUSAL = True, HEAD = 128, BLOCK_M = 128, BLOCK_N = 128, STAGES = 2
+
+#include <cuda_fp16.h>
+
+namespace {
+
+using Barrier = unsigned long long;                      // one mbarrier object
+
+// What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+
+// The same bits as another type of the same size.
+template <typename To, typename From>
+__device__ __forceinline__ To bit_cast(const From& value)
+{
+    static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+    To result;
+    memcpy(&result, &value, sizeof(To));
+    return result;
+}
+
+// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
+__device__ __forceinline__ float divide_approx(float a, float b)
+{
+    float quotient;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
+
+// 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
+__device__ __forceinline__ float exp2_approx(float x)
+{
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
+__device__ __forceinline__ void fence_mbarrier_init()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Positive infinity.
+__device__ __forceinline__ float infinity()
+{
+    return __int_as_float(0x7f800000);
+}
+
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
+template <int MASK, typename T>
+__device__ __forceinline__ T shuffle_xor(T value)
+{
+    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
+}
+
+// Reduce across the lanes of a warp that differ in the bits of MASK by a commutative function; all of them receive the
+// result. Called by whole warps.
+template <int MASK, typename T, typename Combine>
+__device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
+{
+    if constexpr (MASK != 0) {
+        value = combine(value, shuffle_xor<MASK & -MASK>(value));
+        value = lanes_all_reduce<MASK & (MASK - 1)>(value, combine);
+    }
+    return value;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Address in the window of shared memory, as PTX instructions take it.
+__device__ __forceinline__ unsigned shared_address(const void* pointer)
+{
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+// One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
+__device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
+// sm_90).
+__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
+// A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
+// anyone uses it (PTX ISA, mbarrier.init; sm_80).
+__device__ __forceinline__ void mbarrier_init(Barrier* barrier, unsigned arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+
+// Waits until the phase of this parity has ended. What its arrivals and copies did comes before what the calling thread does
+// next (PTX ISA, mbarrier.try_wait; sm_90).
+__device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "WAIT:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra DONE;\n"
+        "bra WAIT;\n"
+        "DONE:\n"
+        "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
+}
+
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
+__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// The warpgroup gives registers back, down to REGISTERS a thread (a multiple of 8 from 24 to 256). Called by all of its threads
+// (PTX ISA, setmaxnreg; sm_90a).
+template <int REGISTERS>
+__device__ __forceinline__ void registers_decrease() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
+
+// The warpgroup takes registers, up to REGISTERS a thread, and waits until others have given them back. Called by all of its
+// threads (PTX ISA, setmaxnreg; sm_90a).
+template <int REGISTERS>
+__device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
+
+// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
+// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
+template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
+__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
+{
+    const unsigned line = row / (128 / SPAN_BYTES);
+    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
+}
+
+// One box of the tensor map into shared memory, from element (c0, c1, c2, c3) on, c0 innermost; its bytes complete on `barrier`. Elements
+// outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
+// cp.async.bulk.tensor; sm_90).
+__device__ __forceinline__ void tma_load_4d(void* destination, const TensorMap* map, Barrier* barrier, int c0, int c1, int c2, int c3)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+                 ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+
+// One box from shared memory into the array, clipped at its edges, as part of this thread's open bulk group. What wrote
+// `source` is followed by fence_async_proxy. Called by one thread (PTX ISA, cp.async.bulk.tensor; sm_90).
+__device__ __forceinline__ void tma_store_4d(const TensorMap* map, const void* source, int c0, int c1, int c2, int c3)
+{
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+                 ::"l"(map), "r"(shared_address(source)), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+
+// Closes this thread's bulk group (PTX ISA, cp.async.bulk.commit_group; sm_90).
+__device__ __forceinline__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+// Waits until all but the last PENDING have read shared memory, which may then be written (PTX ISA, cp.async.bulk.wait_group.read;
+// sm_90).
+template <int PENDING = 0>
+__device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory"); }
+
+// Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+
+// Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
+// eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added
+// numbers move it by 16 bytes (PTX ISA, wgmma, "Matrix Descriptor Format").
+template <int SWIZZLE_BYTES>
+__device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigned leading_bytes, unsigned stride_bytes)
+{
+    constexpr Descriptor swizzle = SWIZZLE_BYTES == 128 ? 1 : SWIZZLE_BYTES == 64 ? 2 : 3;
+    return (swizzle << 62) | (static_cast<Descriptor>(stride_bytes >> 4) << 32) | (static_cast<Descriptor>(leading_bytes >> 4) << 16)
+         | ((shared_address(tile) & 0x3FFFF) >> 4);
+}
+
+// Orders what the warpgroup did with accumulators and operands before the next wgmma. Called by all of its threads (PTX ISA,
+// wgmma.fence; sm_90a).
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a in rows along K, b in rows along K.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n128k16_f32_f16(
+    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, accumulate, 1, 1, 0, 0;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
+          "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
+          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
+          "+f"(sums[15][0]), "+f"(sums[15][1]), "+f"(sums[16][0]), "+f"(sums[16][1]), "+f"(sums[17][0]), "+f"(sums[17][1]),
+          "+f"(sums[18][0]), "+f"(sums[18][1]), "+f"(sums[19][0]), "+f"(sums[19][1]), "+f"(sums[20][0]), "+f"(sums[20][1]),
+          "+f"(sums[21][0]), "+f"(sums[21][1]), "+f"(sums[22][0]), "+f"(sums[22][1]), "+f"(sums[23][0]), "+f"(sums[23][1]),
+          "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[26][0]), "+f"(sums[26][1]),
+          "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[29][0]), "+f"(sums[29][1]),
+          "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[31][0]), "+f"(sums[31][1])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a as fragments in registers, b in rows along N.
+// In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
+// its threads (PTX ISA, wgmma.mma_async; sm_90a).
+__device__ __forceinline__ void wgmma_m64n128k16_f32_f16_a_registers_b_along_n(
+    Vector<float, 2>* sums, const unsigned (&a)[4], Descriptor b, bool accumulate)
+{
+    asm volatile(
+        "{\n"
+        ".reg .pred accumulate;\n"
+        "setp.ne.b32 accumulate, %69, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, 1;\n"
+        "}"
+        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
+          "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
+          "+f"(sums[6][0]), "+f"(sums[6][1]), "+f"(sums[7][0]), "+f"(sums[7][1]), "+f"(sums[8][0]), "+f"(sums[8][1]),
+          "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[11][0]), "+f"(sums[11][1]),
+          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[14][0]), "+f"(sums[14][1]),
+          "+f"(sums[15][0]), "+f"(sums[15][1]), "+f"(sums[16][0]), "+f"(sums[16][1]), "+f"(sums[17][0]), "+f"(sums[17][1]),
+          "+f"(sums[18][0]), "+f"(sums[18][1]), "+f"(sums[19][0]), "+f"(sums[19][1]), "+f"(sums[20][0]), "+f"(sums[20][1]),
+          "+f"(sums[21][0]), "+f"(sums[21][1]), "+f"(sums[22][0]), "+f"(sums[22][1]), "+f"(sums[23][0]), "+f"(sums[23][1]),
+          "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[26][0]), "+f"(sums[26][1]),
+          "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[29][0]), "+f"(sums[29][1]),
+          "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[31][0]), "+f"(sums[31][1])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
+// sm_90a).
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
+
+// Barrier of the 256 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 256); }
+
+// Shared memory of one CTA.
+struct Shared {
+    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:97; 128-byte swizzle
+    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:98; 128-byte swizzle
+    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:99; 128-byte swizzle
+    alignas(1024) __half out_tile[2][128][64];  // flash_attention_tle.py:100; 128-byte swizzle
+    alignas(8) Barrier queries_full;          // flash_attention_tle.py:101
+    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:102
+    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:102
+    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:103
+    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:103
+};
+static_assert(sizeof(Shared) <= 197632, "the launch contract gives the CTA this much shared memory");
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+attention_tle(__half* out, float* lse, const int batches, const int heads, const int kv_heads,
+              const int length, const float scale, const int stride_ob, const int stride_oh,
+              const int stride_om, const int stride_lb, const int stride_lh,
+              const __grid_constant__ TensorMap out_map, const __grid_constant__ TensorMap q_map,
+              const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map)
+{
+    extern __shared__ __align__(1024) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
+    const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
+
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < 2; ++stage) {
+            mbarrier_init(&shared.keys_full[stage], 1);
+            mbarrier_init(&shared.keys_empty[stage], 256);
+            mbarrier_init(&shared.values_full[stage], 1);
+            mbarrier_init(&shared.values_empty[stage], 256);
+        }
+        mbarrier_init(&shared.queries_full, 1);
+        fence_mbarrier_init();
+    }
+    __syncthreads();  // all threads see the barriers set up
+
+    if (warp >= 8) {
+        registers_decrease<40>();
+        if (warp < 9) {  // fetch: warp 8
+            if (threadIdx.x == 256) {  // the others have nothing to do
+                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:107
+                const int num_programs_x_2 = gridDim.x;
+                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:104
+                const int block_3 = blockIdx.x;
+                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:107
+                const int block_4 = num_programs_x_2 - 1 - block_3;
+                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:104
+                const int batch_2 = blockIdx.z;
+                const int head_2 = blockIdx.y;
+                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:105
+                const int blocks_3 = (length + 127) / 128;
+                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:108
+                const int blocks_4 = min(blocks_3, ((block_4 + 1) * 128 + 127) / 128);
+                // kv_head = head // (heads // kv_heads)                  flash_attention_tle.py:109
+                const int kv_head = head_2 / (heads / kv_heads);
+
+                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:23
+                mbarrier_expect_bytes(&shared.queries_full, 32768);
+                #pragma unroll
+                for (int panel = 0; panel < 2; ++panel)
+                    tma_load_4d(shared.q_tile[0][panel], &q_map, &shared.queries_full, panel * 64, block_4 * 128, head_2, batch_2);
+
+                // for i in range(blocks):                                 flash_attention_tle.py:25
+                for (int i = 0; i < blocks_4; ++i) {
+                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:26
+                    const int key = (blocks_4 - 1 - i) * 128;
+
+                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:27
+                    const int stage = i & 1;
+                    const int lap = i >> 1;
+                    mbarrier_wait(&shared.keys_empty[stage], (lap + 1) & 1);
+                    mbarrier_expect_bytes(&shared.keys_full[stage], 32768);
+                    #pragma unroll
+                    for (int panel = 0; panel < 2; ++panel)
+                        tma_load_4d(shared.k_ring[stage][panel], &k_map, &shared.keys_full[stage], panel * 64, key, kv_head, batch_2);
+
+                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:29
+                    mbarrier_wait(&shared.values_empty[stage], (lap + 1) & 1);
+                    mbarrier_expect_bytes(&shared.values_full[stage], 32768);
+                    #pragma unroll
+                    for (int panel = 0; panel < 2; ++panel)
+                        tma_load_4d(shared.v_ring[stage][panel], &v_map, &shared.values_full[stage], panel * 64, key, kv_head, batch_2);
+                }
+            }
+        }
+        return;
+    }
+
+    const int thread = threadIdx.x;
+
+    // out_desc = tl.make_tensor_descriptor(out, [batches, heads, len ...  flash_attention_tle.py:96
+    const long long value = static_cast<long long>(stride_om);
+
+    // block, head, batch = tl.program_id(0), tl.program_id(1), tl.p ...  flash_attention_tle.py:104
+    const int block = blockIdx.x;
+    const int head = blockIdx.y;
+    const int batch = blockIdx.z;
+
+    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:105
+    const int blocks = (length + 127) / 128;
+    // block = tl.num_programs(0) - 1 - block  # rows that see most ...   flash_attention_tle.py:107
+    const int num_programs_x = gridDim.x;
+    const int block_2 = num_programs_x - 1 - block;
+    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:108
+    const int blocks_2 = min(blocks, ((block_2 + 1) * 128 + 127) / 128);
+    // lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * s ...  flash_attention_tle.py:110
+    const long long batch_wide = static_cast<long long>(batch);
+    const long long head_wide = static_cast<long long>(head);
+    // attend: warps 0 to 7
+    registers_increase<232>();
+    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:54
+    mbarrier_wait(&shared.queries_full, 0);
+
+    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:55
+    mbarrier_wait(&shared.keys_full[0], 0);
+    Vector<float, 2> product[32];
+    const Descriptor q_first = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
+    const Descriptor k_first = wgmma_descriptor<128>(shared.k_ring[0], 16, 1024);  // rows along K
+    wgmma_fence();
+    #pragma unroll
+    for (int step = 0; step < 8; ++step)
+        wgmma_m64n128k16_f32_f16(product, q_first + step / 4 * 1024 + step % 4 * 2, k_first + step / 4 * 1024 + step % 4 * 2, step > 0);
+    wgmma_commit();
+    wgmma_wait<0>();
+
+    // k_reader.release(0)                                                 flash_attention_tle.py:56
+    mbarrier_arrive(&shared.keys_empty[0]);
+    Vector<float, 2> score[32];
+    // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
+    #pragma unroll
+    for (int run = 0; run < 32; ++run) {
+        // cols = (blocks - 1) * BLOCK_N + tl.arange(0, BLOCK_N)           flash_attention_tle.py:53
+        const int cols = (blocks_2 - 1) * 128 + thread % 4 * 2 + run / 2 * 8;
+
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:52
+        const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            // score = tl.where(cols[None, :] < length, score, float( ...  flash_attention_tle.py:58
+            const float score_2 = cols + k < length ? product[run][k] : -infinity();
+            // score = tl.where(cols[None, :] <= rows[:, None], score ...  flash_attention_tle.py:60
+            score[run][k] = cols + k <= rows ? score_2 : -infinity();
+        }
+    }
+
+    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:39
+    float score_max[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        score_max[run] = score[run][0];
+        #pragma unroll
+        for (int k = 1; k < 32; ++k)
+            score_max[run] = fmaxf(score_max[run], score[run + k / 2 * 2][k % 2]);
+        score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
+    }
+    float now[2];
+
+    // tile [128]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        now[run] = fmaxf(-infinity(), score_max[run] * scale);
+    }
+    Vector<float, 2> weight[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run) {
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            // weight = tl.exp2(score * scale - now[:, None])              flash_attention_tle.py:40
+            weight[run][k] = exp2_approx(score[run][k] * scale - now[run % 2]);
+        }
+    }
+    float share[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // share = tl.exp2(largest - now)                                  flash_attention_tle.py:41
+        share[run] = exp2_approx(-infinity() - now[run]);
+    }
+
+    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:42
+    Vector<float, 2> sums[2];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        sums[run / 2][run % 2] = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 16; ++k) sums[run / 2][run % 2] += weight[run / 2 + 2 * k][run % 2];
+    }
+    Vector<float, 2> total[2];
+
+    // tile [128, 8]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = thread % 4 * 2 + k;  run < 2, k < 2
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:43
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) total[run][k] = 0.0f * share[run] + sums[run][k];
+    }
+    Vector<__half, 2> weight_2[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run) {
+        // weight = weight.to(dtype)                                       flash_attention_tle.py:64
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
+    }
+
+    // for i in range(1, blocks):                                          flash_attention_tle.py:66
+    Vector<float, 2> acc[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            acc[run][k] = 0.0f;
+    Vector<float, 2> total_2[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            total_2[run][k] = total[run][k];
+    float largest[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run)
+        largest[run] = now[run];
+    Vector<__half, 2> weight_3[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            weight_3[run][k] = weight_2[run][k];
+    for (int i = 1; i < blocks_2; ++i) {
+        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:67
+        const int stage = i & 1;
+        const int lap = i >> 1;
+        mbarrier_wait(&shared.keys_full[stage], lap & 1);
+        Vector<float, 2> score_2[32];
+        const Descriptor q_first_2 = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
+        const Descriptor k_first_2 = wgmma_descriptor<128>(shared.k_ring[stage], 16, 1024);  // rows along K
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 8; ++step)
+            wgmma_m64n128k16_f32_f16(score_2, q_first_2 + step / 4 * 1024 + step % 4 * 2, k_first_2 + step / 4 * 1024 + step % 4 * 2, step > 0);
+        wgmma_commit();
+
+        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:68
+        const int stage_2 = (i - 1) & 1;
+        const int lap_2 = (i - 1) >> 1;
+        mbarrier_wait(&shared.values_full[stage_2], lap_2 & 1);
+        const Descriptor v_first = wgmma_descriptor<128>(shared.v_ring[stage_2], 16384, 1024);  // rows along N
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 8; ++step) {
+            unsigned weight_part[4];  // rows of this warp
+            #pragma unroll
+            for (int piece = 0; piece < 4; ++piece)
+                weight_part[piece] = bit_cast<unsigned>(weight_3[4 * step + piece]);
+            wgmma_m64n128k16_f32_f16_a_registers_b_along_n(acc, weight_part, v_first + 128 * step, true);
+        }
+        wgmma_commit();
+
+        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:69
+        wgmma_wait<1>();
+        // k_reader.release(i)                                             flash_attention_tle.py:70
+        mbarrier_arrive(&shared.keys_empty[stage]);
+
+        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:39
+        float score_max_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            score_max_2[run] = score_2[run][0];
+            #pragma unroll
+            for (int k = 1; k < 32; ++k)
+                score_max_2[run] = fmaxf(score_max_2[run], score_2[run + k / 2 * 2][k % 2]);
+            score_max_2[run] = lanes_all_reduce<3>(score_max_2[run], [](float a, float b) { return fmaxf(a, b); });
+        }
+        float now_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            now_2[run] = fmaxf(largest[run], score_max_2[run] * scale);
+        }
+        Vector<float, 2> weight_4[32];
+        #pragma unroll
+        for (int run = 0; run < 32; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                // weight = tl.exp2(score * scale - now[:, None])          flash_attention_tle.py:40
+                weight_4[run][k] = exp2_approx(score_2[run][k] * scale - now_2[run % 2]);
+            }
+        }
+        float share_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // share = tl.exp2(largest - now)                              flash_attention_tle.py:41
+            share_2[run] = exp2_approx(largest[run] - now_2[run]);
+        }
+
+        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:42
+        Vector<float, 2> sums_2[2];
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            sums_2[run / 2][run % 2] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 16; ++k)
+                sums_2[run / 2][run % 2] += weight_4[run / 2 + 2 * k][run % 2];
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:43
+                total_2[run][k] = total_2[run][k] * share_2[run] + sums_2[run][k];
+            }
+        }
+
+        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:72
+        wgmma_wait<0>();
+
+        // v_reader.release(i - 1)                                         flash_attention_tle.py:73
+        mbarrier_arrive(&shared.values_empty[stage_2]);
+        #pragma unroll
+        for (int run = 0; run < 32; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                // acc *= share[:, None]                                   flash_attention_tle.py:74
+                acc[run][k] = acc[run][k] * share_2[run % 2];
+                // weight = coming.to(dtype)                               flash_attention_tle.py:75
+                weight_3[run][k] = __float2half(weight_4[run][k]);
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            largest[run] = now_2[run];
+    }
+
+    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wai ...  flash_attention_tle.py:76
+    const int stage = (blocks_2 - 1) & 1;
+    const int lap = (blocks_2 - 1) >> 1;
+    mbarrier_wait(&shared.values_full[stage], lap & 1);
+    const Descriptor v_first = wgmma_descriptor<128>(shared.v_ring[stage], 16384, 1024);  // rows along N
+    wgmma_fence();
+    #pragma unroll
+    for (int step = 0; step < 8; ++step) {
+        unsigned weight_part[4];  // rows of this warp
+        #pragma unroll
+        for (int piece = 0; piece < 4; ++piece)
+            weight_part[piece] = bit_cast<unsigned>(weight_3[4 * step + piece]);
+        wgmma_m64n128k16_f32_f16_a_registers_b_along_n(acc, weight_part, v_first + 128 * step, true);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+
+    // v_reader.release(blocks - 1)                                        flash_attention_tle.py:77
+    mbarrier_arrive(&shared.values_empty[stage]);
+
+    // total_of_row = tl.sum(total, 1)                                     flash_attention_tle.py:78
+    float total_of_row[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        total_of_row[run] = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) total_of_row[run] += total_2[run][k];
+        total_of_row[run] = lanes_all_reduce<3>(total_of_row[run], [](float a, float b) { return a + b; });
+    }
+
+    // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, hea ...  flash_attention_tle.py:80
+    const bool fits_engine = block_2 * 128 >= 0;
+    #pragma unroll
+    for (int run = 0; run < 32; ++run) {
+        // tl.store(tle.gpu.local_ptr(out_tile), (acc / total_of_row[ ...  flash_attention_tle.py:79
+        Vector<__half, 2> out_tile_value;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            out_tile_value[k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
+        }
+        store_vector(&shared.out_tile[run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], out_tile_value);
+    }
+    fence_async_proxy();  // shows what was written to `out_tile` to the copy engine
+    default_warps_barrier();  // orders the stores to `out_tile` before the loads of it
+    if (fits_engine) {
+        // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, ...  flash_attention_tle.py:80
+        if (thread == 0) {
+            #pragma unroll
+            for (int panel = 0; panel < 2; ++panel)
+                tma_store_4d(&out_map, shared.out_tile[panel], panel * 64, block_2 * 128, head, batch);
+            tma_store_commit();
+        }
+    } else {
+        const long long axis0_left = static_cast<long long>(batches) - batch_wide;
+        const long long axis1_left = static_cast<long long>(heads) - head_wide;
+        const long long value_2 = static_cast<long long>(block_2 * 128);
+        const long long axis2_left = static_cast<long long>(length) - value_2;
+
+        // tile [128, 128]: row = thread / 16 + 16 * run, column = thread % 16 * 8 + k;  run < 8, k < 8
+        #pragma unroll
+        for (int run = 0; run < 8; ++run) {
+            const Vector<__half, 8> out_tile_value = load_vector<8>(&shared.out_tile[thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
+
+            // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [ba ...  flash_attention_tle.py:80
+            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, out_tile_value);
+        }
+    }
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:52
+        const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + 8 * run;
+        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0 ...  flash_attention_tle.py:81
+        if ((thread & 3) == 0 && rows < length) *(lse + batch_wide * static_cast<long long>(stride_lb) + head_wide * static_cast<long long>(stride_lh) + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
+    }
+    if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `out_tile`
+}
