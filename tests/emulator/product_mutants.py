@@ -85,14 +85,6 @@ def ring_of_products() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
     """Faults of a ring whose products are in flight when the next stage is filled."""
     yield _change("wait in front of the refill removed", ("wgmma_wait<1>();", ""))
     yield _change("wait in front of the refill one product too late", ("wgmma_wait<1>();", "wgmma_wait<3>();"))
-    yield _change("last wait for the ring's products removed", ("wgmma_wait<0>();", ""))
-    yield _change("last wait leaves a product in flight", ("wgmma_wait<0>();", "wgmma_wait<1>();"))
-    yield _change("proxy fence of the ring removed", ("fence_async_proxy();", ""))
-    yield _change(
-        "stage of another product",
-        ("wgmma_descriptor<128>(shared.b_ring[step % 3]", "wgmma_descriptor<128>(shared.b_ring[(step + 1) % 3]"),
-    )
-    yield _change("rows of the other warpgroup in the ring", ("[64 * warpgroup]", "[64 - 64 * warpgroup]"))
 
 
 PRODUCT_CHANGES = {
