@@ -31,53 +31,80 @@ def fetch(
 
 
 @tle2cuda.jit
-def softmax_step(score, largest, total, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def masked(score, i, rows, blocks, length, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr):
+    """The scores of the i-th block from the end, minus infinity where a query sees no key."""
+    cols = (blocks - 1 - i) * BLOCK_N + tl.arange(0, BLOCK_N)
+    score = tl.where(cols[None, :] < length, score, float("-inf"))
+    if CAUSAL:
+        score = tl.where(cols[None, :] <= rows[:, None], score, float("-inf"))
+    return score
+
+
+@tle2cuda.jit
+def softmax_step(score, largest, total, scale, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """Weights of a block of keys, the sums with them, the largest scores, and what the past is worth.
 
     Of each row there are 8 sums: every eighth column belongs to one, as a thread holds them. They are added up at the end.
     """
     now = tl.maximum(largest, tl.max(score, 1) * scale)
-    weight = tl.exp2(score * scale - now[:, None])
-    share = tl.exp2(largest - now)
+    shift = tl.where(now == float("-inf"), 0.0, now) if MASKED else now  # of rows that see no key yet
+    weight = tl.exp2(score * scale - shift[:, None])
+    share = tl.exp2(largest - shift)
     sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)
     return weight, total * share[:, None] + sums, now, share
 
 
 @tle2cuda.jit
+def next_block(
+    i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype: tl.constexpr,
+    CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """The product of the block before is in flight while this one's scores become weights."""
+    score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, trans_b=True)
+    acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)
+    score = tle.gpu.wgmma_wait(1, score)
+    k_reader.release(i)
+    if MASKED:
+        score = masked(score, i, rows, blocks, length, CAUSAL, BLOCK_N)
+    coming, total, largest, share = softmax_step(score, largest, total, scale, MASKED, BLOCK_M, BLOCK_N)
+    acc = tle.gpu.wgmma_wait(0, acc)
+    v_reader.release(i - 1)
+    return coming.to(dtype), acc * share[:, None], total, largest
+
+
+@tle2cuda.jit
 def attend(
-    q_reader, k_reader, v_reader, out_tile, out, lse, batch, head, block, blocks, length, scale, dtype: tl.constexpr,
+    q_reader, k_reader, v_reader, out, lse, batch, head, block, blocks, length, scale, dtype: tl.constexpr,
     CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
 ):  # fmt: skip
-    """One product in flight while the next block's scores become weights."""
     rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = (blocks - 1) * BLOCK_N + tl.arange(0, BLOCK_N)
     query = q_reader.wait(0).slot.q
     score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wait(0).slot.k, trans_b=True))
     k_reader.release(0)
-    # The last block alone reaches beyond the sequence or the diagonal.
-    score = tl.where(cols[None, :] < length, score, float("-inf"))
-    if CAUSAL:
-        score = tl.where(cols[None, :] <= rows[:, None], score, float("-inf"))
+    score = masked(score, 0, rows, blocks, length, CAUSAL, BLOCK_N)
     largest = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M, 8], tl.float32)
-    weight, total, largest, share = softmax_step(score, largest, total, scale, BLOCK_M, BLOCK_N)
+    weight, total, largest, _ = softmax_step(score, largest, total, scale, True, BLOCK_M, BLOCK_N)
     weight = weight.to(dtype)
     acc = tl.zeros([BLOCK_M, HEAD], tl.float32)
-    for i in range(1, blocks):
-        score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, trans_b=True)
-        acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)
-        score = tle.gpu.wgmma_wait(1, score)
-        k_reader.release(i)
-        coming, total, largest, share = softmax_step(score, largest, total, scale, BLOCK_M, BLOCK_N)
-        acc = tle.gpu.wgmma_wait(0, acc)
-        v_reader.release(i - 1)
-        acc *= share[:, None]
-        weight = coming.to(dtype)
+    first = 1
+    if CAUSAL and BLOCK_M > BLOCK_N:  # the diagonal crosses more blocks than the last one
+        first = tl.minimum(BLOCK_M // BLOCK_N, blocks)
+        for i in range(1, first):
+            weight, acc, total, largest = next_block(
+                i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype, CAUSAL,
+                True, BLOCK_M, BLOCK_N,
+            )  # fmt: skip
+    for i in range(first, blocks):
+        weight, acc, total, largest = next_block(
+            i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype, CAUSAL, False,
+            BLOCK_M, BLOCK_N,
+        )  # fmt: skip
     acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wait(blocks - 1).slot.v, acc))
     v_reader.release(blocks - 1)
     total_of_row = tl.sum(total, 1)
-    tl.store(tle.gpu.local_ptr(out_tile), (acc / total_of_row[:, None]).to(dtype))
-    tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
+    tl.store(tle.gpu.local_ptr(query), (acc / total_of_row[:, None]).to(dtype))  # nobody needs the queries any more
+    tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
     tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0.6931471805599453, mask=rows < length)
 
 
@@ -97,7 +124,6 @@ def attention_tle(
     q_tile = tle.gpu.alloc([1, BLOCK_M, HEAD], dtype=dtype)
     k_ring = tle.gpu.alloc([STAGES, BLOCK_N, HEAD], dtype=dtype)
     v_ring = tle.gpu.alloc([STAGES, BLOCK_N, HEAD], dtype=dtype)
-    out_tile = tle.gpu.alloc([BLOCK_M, HEAD], dtype=dtype)
     queries = tle.pipe(capacity=1, name="queries", one_shot=True, q=q_tile)
     k_pipe = tle.pipe(capacity=STAGES, name="keys", k=k_ring)
     v_pipe = tle.pipe(capacity=STAGES, name="values", v=v_ring)
@@ -113,7 +139,7 @@ def attention_tle(
     place, sizes = (batch, head, block, blocks), (BLOCK_M, BLOCK_N, HEAD)
     tle.gpu.warp_specialize(
         [
-            (attend, (*readers, out_tile, out_desc, lse, *place, length, scale, dtype, CAUSAL, *sizes)),
+            (attend, (*readers, out_desc, lse, *place, length, scale, dtype, CAUSAL, *sizes)),
             (fetch, (*writers, q_desc, k_desc, v_desc, *place, kv_head, *sizes)),
         ],
         [1],
@@ -130,7 +156,7 @@ class Tile(NamedTuple):
     num_warps: int
 
 
-TILES = {64: Tile(128, 128, 2, 8), 128: Tile(128, 128, 2, 8)}
+TILES = {64: Tile(64, 128, 2, 4), 128: Tile(128, 128, 2, 8), 256: Tile(128, 64, 2, 8)}
 
 
 def attend_rows(
@@ -147,14 +173,14 @@ def attend_rows(
     """Writes attention to `out` and the logarithms of the sums to `lse`, as `flash_attention` does.
 
     Args:
-        q: Queries, [batch, heads, length, head_dim], head_dim 64 or 128, strides multiples of 16 bytes.
+        q: Queries, [batch, heads, length, head_dim], head_dim 64, 128 or 256, strides multiples of 16 bytes.
         k: Keys, of the same length.
         v: Values, shaped like `k`.
         out: Result, shaped like `q`.
         lse: float32 [batch, heads, length], contiguous.
         causal: Queries see no later keys.
         scale: Of the scores; left out: one over the square root of head_dim.
-        tile: Sizes of a CTA's work, others than those of `TILES`; with `causal`, block_n is a multiple of block_m.
+        tile: Sizes of a CTA's work, others than those of `TILES`.
 
     Raises:
         ValueError: The arrays do not fit each other.
@@ -165,8 +191,6 @@ def attend_rows(
             f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
         )
     block_m, block_n, stages, num_warps = tile or TILES[layout.head_dim]
-    if causal and block_n % block_m:
-        raise ValueError(f"block_n must be a multiple of block_m, got {block_n} and {block_m}")
     grid = (-(-layout.length_q // block_m), layout.heads, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
     scale = layout.head_dim**-0.5 if scale is None else scale

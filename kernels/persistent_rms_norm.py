@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import power_of_two, row_stride
-from kernels.persistent_rows import PART_BYTES, fetch_rows, load_part, prepare
+from kernels.persistent_rows import (
+    RING_ROW_BYTES,
+    claimed_number,
+    claims_for,
+    fetch_claimed_rows,
+    fetch_rows,
+    load_part,
+    prepare,
+)
 from tle2cuda.language import tle
 
 
@@ -34,11 +42,12 @@ def rms_norm_ahead(x, weight, out, rows, cols, x_stride, out_stride, eps, BLOCK:
 
 
 @tle2cuda.jit
-def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
-    """Rows of one part: it is read once, and given back before it is reduced."""
+def rms_norm_of_claimed(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
+    """Rows are read once, and given back before they are reduced."""
     col = tl.arange(0, PART)
     place = reader.cursor(0)
-    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+    row = claimed_number(reader.wait(place).slot)
+    while row < rows:
         # What lies behind the row's end has arrived as zeros.
         value = load_part(reader.wait(place).slot, PART).to(tl.float32)
         reader.release(place)
@@ -47,6 +56,7 @@ def rms_norm_in_registers(reader, weight, out, rows, cols, out_stride, eps, PART
         # Held over all rows, the weights would cost the registers of another CTA; the L1 cache holds them as well.
         scale = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
         tl.store(out + row.to(tl.int64) * out_stride + col, value * rstd * scale, mask=col < cols)
+        row = claimed_number(reader.wait(place).slot)
 
 
 @tle2cuda.jit
@@ -97,6 +107,33 @@ def persistent_rms_norm(
     x,
     weight,
     out,
+    claims,
+    rows,
+    cols,
+    x_stride,
+    out_stride,
+    eps,
+    PART: tl.constexpr,
+    WIDTH: tl.constexpr,
+    STAGES: tl.constexpr,
+    CLAIM: tl.constexpr,
+):
+    """Rows are claimed, one at a time or a few: the fastest form for rows that fit into registers as float32."""
+    ring = tle.gpu.alloc(
+        [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
+    )
+    numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, WIDTH, CLAIM))
+    reduce = (rms_norm_of_claimed, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
+    tle.gpu.warp_specialize([reduce, fetch], [1])
+
+
+@tle2cuda.jit
+def rms_norm_of_long_rows(
+    x,
+    weight,
+    out,
     rows,
     cols,
     x_stride,
@@ -116,17 +153,22 @@ def persistent_rms_norm(
     if PACKED:
         reduce_packed = (rms_norm_packed, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
         tle.gpu.warp_specialize([reduce_packed, fetch], [1])
-    elif PARTS == 1:
-        reduce = (rms_norm_in_registers, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
-        tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
         reduce_parts = (rms_norm_in_parts, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART, PARTS))
         tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
+KERNELS = {
+    "ring": persistent_rms_norm,
+    "packed": rms_norm_of_long_rows,
+    "parts": rms_norm_of_long_rows,
+    "ahead": rms_norm_ahead,
+}
+
+
 def default_form(cols: int, itemsize: int) -> str:
-    """The form for rows of `cols` elements, as measured on an H200: "ring" up to 16 KiB, "parts" beyond."""
-    return "ring" if power_of_two(cols) * itemsize <= PART_BYTES else "parts"
+    """The form for rows of `cols` elements, as measured on an H200: "ring" up to 32 KiB, "parts" beyond."""
+    return "ring" if power_of_two(cols) * itemsize <= RING_ROW_BYTES else "parts"
 
 
 def persistent_rms_norm_rows(
@@ -163,8 +205,9 @@ def persistent_rms_norm_rows(
     strides = row_stride(x), row_stride(out)
     if rows == 0:
         return out
-    kernel = rms_norm_ahead if plan.form == "ahead" else persistent_rms_norm
-    kernel[(grid,)](x, weight, out, rows, cols, *strides, eps, **plan.constants(), **plan.options())
+    claims = (claims_for(x),) if plan.form == "ring" else ()
+    kernel = KERNELS[plan.form]
+    kernel[(grid,)](x, weight, out, *claims, rows, cols, *strides, eps, **plan.constants(), **plan.options())
     return out
 
 

@@ -1,9 +1,11 @@
 """Rows of a matrix through a ring in shared memory: what persistent kernels on rows share.
 
-A CTA stays on its multiprocessor and takes every so many-th row. The next rows are on their way in one of four forms:
+A CTA stays on its multiprocessor. The next rows are on their way in one of four forms:
 
-- "ring": one warp asks the copy engine for rows as far ahead as the ring has room, the others hold a row as float32;
-- "packed": the same, but a row is held as it arrived, in half the registers, and widened each time it is used;
+- "ring": one warp claims rows and asks the copy engine for them as far ahead as the ring has room, the others hold a row as
+  float32. Which CTA takes which rows is decided while they run: rows are accessed nearly in their order, and all CTAs end
+  together, where CTAs that take every so many-th row drift apart (on an H200: 68 in place of 74 µs, 16384 x 4096 float16);
+- "packed": every so many-th row, held as it arrived, in half the registers, and widened each time it is used;
 - "parts": rows arrive in parts of 16 KiB and stay in shared memory until they are reduced;
 - "ahead": no ring and no worker, each thread loads its share of the next row before it reduces this one.
 """
@@ -16,13 +18,17 @@ from typing import Any
 import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import check_same, has_tensor_copies, persistent_ctas, power_of_two, row_stride
+from kernels.moe_align_block_size.arrays import is_capturing, new_ints, stream_of
 from tle2cuda.language import tle
 
 FORMS = ("ring", "packed", "parts", "ahead")
-PART_BYTES = 16384  # also the longest row that is held as float32
+PART_BYTES = 16384
+RING_ROW_BYTES = 32768  # the longest row that a ring's warps hold as float32
+AHEAD_ROW_BYTES = 16384  # the longest one that is loaded into registers beside the one before
 PACKED_BYTES = 128 * 1024  # the longest row that 16 warps hold as it arrived, beside the next one in shared memory
 PACKED_THREAD_BYTES = 256  # 64 registers of the 96 that 17 warps can have
-RING_SHORT_BYTES = 4096  # up to here 8 CTAs were faster than 12 on an H200, from 8 KiB on 12 were
+CLAIMED_BYTES = 8192  # of rows that are claimed together: an H200 takes 1.6 ns for a claim, as long as for 6 KiB
+RING_WARPS = 34  # of all rings of a multiprocessor
 MULTIPROCESSOR_WARPS = 64
 AHEAD_WARPS = 28  # which leave 72 registers, 64 do not quite do for this row and the next
 PACKED_WARPS = 20  # which leave 96
@@ -56,6 +62,44 @@ def fetch_rows(writer, x, rows, cols, x_stride, PART: tl.constexpr, PARTS: tl.co
 
 
 @tle2cuda.jit
+def fetch_claimed_rows(
+    writer, x, claims, rows, cols, x_stride, PART: tl.constexpr, WIDTH: tl.constexpr, CLAIM: tl.constexpr
+):
+    """The worker of a ring: claims CLAIM rows at a time and passes on each row with its number, `rows` behind the last one.
+
+    The first claim of a CTA is its own number. `claims` counts the others, and is zero again in the end: whoever makes the
+    last claim knows that no other will come, as each claim that is worked on is followed by one more.
+    """
+    shape, strides = [rows, cols // WIDTH, WIDTH], [x_stride, WIDTH, 1]
+    if WIDTH == PART:
+        desc = tl.make_tensor_descriptor(x, [rows, 1, cols], [x_stride, x_stride, 1], [1, 1, PART])
+    else:
+        desc = tl.make_tensor_descriptor(x, shape, strides, [1, PART // WIDTH, WIDTH])
+    place = writer.cursor(0)
+    last = tl.cdiv(rows, CLAIM) - 1
+    claim = tl.program_id(0)
+    while claim <= last:
+        for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + CLAIM, rows)):
+            slot = writer.acquire(place)
+            tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)
+            tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row, 0, 0])
+            writer.commit(place)
+            place = place.advance()
+        following = tl.atomic_add(claims, 1, sem="relaxed")  # while the ring is full
+        if following == last:
+            tl.store(claims, 0)
+        claim = tl.num_programs(0) + following
+    slot = writer.acquire(place)
+    tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)
+    writer.commit(place)
+
+
+@tle2cuda.jit
+def claimed_number(slot):
+    return tl.load(tle.gpu.local_ptr(slot.number, (0,)))
+
+
+@tle2cuda.jit
 def load_part(slot, PART: tl.constexpr):
     return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))
 
@@ -71,9 +115,9 @@ class Plan:
         width: Width of the engine's boxes.
         stages: Parts that the ring holds; 0 without a ring.
         num_warps: Warps that reduce.
-        ctas_per_multiprocessor: How many the grid has for each. Of a ring fewer may be resident at once.
-        max_registers: Of a thread, so that all are resident. None leaves them to the compiler: the few that 12 rings
-            would leave are not enough for a row as float32, and what spills costs more than CTAs that wait.
+        ctas_per_multiprocessor: How many the grid has for each.
+        claim: Rows that are claimed together; 0 where a CTA takes every so many-th.
+        max_registers: Of a thread, so that all are resident; None leaves them to the compiler.
     """
 
     form: str
@@ -83,12 +127,15 @@ class Plan:
     stages: int
     num_warps: int
     ctas_per_multiprocessor: int
+    claim: int
     max_registers: int | None
 
     def constants(self) -> dict[str, int]:
         """The kernels' constexpr parameters."""
         if self.form == "ahead":
             return {"BLOCK": self.part}
+        if self.form == "ring":
+            return {"PART": self.part, "WIDTH": self.width, "STAGES": self.stages, "CLAIM": self.claim}
         packed = self.form == "packed"
         return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages, "PACKED": packed}
 
@@ -118,8 +165,9 @@ def plan_rows(
         itemsize: Bytes of one.
         form: One of `FORMS`.
         stages: Parts that the ring holds. Left out: twice a row, as far as there is room, and one packed row.
-        num_warps: Warps that reduce. Left out: 64 bytes of a row for each thread, 256 of a packed one, 16 warps at most.
-        ctas: CTAs of a multiprocessor. Left out: as many as have room; of a ring, 12 or 8 of 4 warps.
+        num_warps: Warps that reduce, 16 at most. Left out: 64 bytes of a row for each thread, 32 in a ring, 256 of a packed
+            row.
+        ctas: CTAs of a multiprocessor. Left out: as many as have room.
 
     Raises:
         ValueError: There is no such form, or a row does not fit into it.
@@ -127,14 +175,14 @@ def plan_rows(
     if form not in FORMS:
         raise ValueError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
     row_bytes = max(power_of_two(cols) * itemsize, 16)
-    longest = {"ring": PART_BYTES, "ahead": PART_BYTES, "packed": PACKED_BYTES}.get(form, row_bytes)
+    longest = {"ring": RING_ROW_BYTES, "ahead": AHEAD_ROW_BYTES, "packed": PACKED_BYTES}.get(form, row_bytes)
     if row_bytes > longest:
         raise ValueError(f"rows of {cols * itemsize} bytes are too long for {form!r}, {longest} bytes")
     part = (min(row_bytes, PART_BYTES) if form == "parts" else row_bytes) // itemsize
     if form == "ahead":
         warps = num_warps or max(1, row_bytes // (64 * 32))
         resident = ctas or max(1, min(AHEAD_WARPS // warps, 32))
-        return Plan(form, part, 1, part, 0, warps, resident, registers_beside(warps * resident))
+        return Plan(form, part, 1, part, 0, warps, resident, 0, registers_beside(warps * resident))
     parts = -(-cols // part)
     room = RING_BYTES // (part * itemsize)
     if form == "parts" and parts >= room:
@@ -143,24 +191,25 @@ def plan_rows(
     if stages < parts:
         raise ValueError(f"a row has {parts} parts, a ring of {stages} stages cannot hold it")
     warps = num_warps or _ring_warps(form, row_bytes)
-    resident = ctas or _ring_ctas(form, row_bytes, stages * part * itemsize, warps + 1)
+    resident = ctas or _ring_ctas(form, stages * part * itemsize, warps + 1)
     width = PANEL if cols % PANEL == 0 and part > PANEL else part
     registers = None if form == "ring" else registers_beside((warps + 1) * resident)
-    return Plan(form, part, parts, width, stages, warps, resident, registers)
+    claim = max(1, CLAIMED_BYTES // row_bytes) if form == "ring" else 0
+    return Plan(form, part, parts, width, stages, warps, resident, claim, registers)
 
 
 def _ring_warps(form: str, row_bytes: int) -> int:
     """Warps that reduce what arrives by the copy engine."""
     if form == "packed":
         return max(1, min(row_bytes // (PACKED_THREAD_BYTES * 32), 16))
-    return max(4, min(row_bytes // (64 * 32), 16))
+    return max(4, min(row_bytes // ((32 if form == "ring" else 64) * 32), 16))
 
 
-def _ring_ctas(form: str, row_bytes: int, ring_bytes: int, warps: int) -> int:
+def _ring_ctas(form: str, ring_bytes: int, warps: int) -> int:
     """CTAs of a multiprocessor, each with a ring and so many warps."""
-    most = {"ring": 8 if row_bytes <= RING_SHORT_BYTES else 12, "packed": 32, "parts": 4}[form]
+    most = {"parts": 4}.get(form, 32)
     ring_room = PACKED_BYTES if form != "ring" else RING_BYTES
-    fitting_warps = PACKED_WARPS if form == "packed" else MULTIPROCESSOR_WARPS
+    fitting_warps = {"ring": RING_WARPS, "packed": PACKED_WARPS}.get(form, MULTIPROCESSOR_WARPS)
     return max(1, min(most, ring_room // ring_bytes, fitting_warps // warps))
 
 
@@ -178,6 +227,21 @@ def prepare(x: Any, out: Any, options: dict[str, Any]) -> tuple[Plan, int]:
     if plan.form != "ahead" and not has_tensor_copies(x):
         raise ValueError(
             "TMA needs an address and a row stride that are multiples of 16 bytes; "
-            f"rows of up to {PART_BYTES} bytes do without it in the form 'ahead'"
+            f"rows of up to {AHEAD_ROW_BYTES} bytes do without it in the form 'ahead'"
         )
     return plan, persistent_ctas(x, rows, plan.ctas_per_multiprocessor)
+
+
+_claims: dict[tuple[str, int, int], Any] = {}
+
+
+def claims_for(x: Any) -> Any:
+    """The count of claims for launches on the current stream: zero, and zero again behind each of them."""
+    stream = stream_of(x)
+    claims = _claims.get(stream)
+    if claims is None:
+        claims = new_ints(x, 1, zero=True)
+        # Memory made during capture belongs to the graph.
+        if stream[0] != "numpy" and not is_capturing(stream[0]):
+            _claims[stream] = claims
+    return claims

@@ -7,13 +7,22 @@ from typing import Any
 import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import power_of_two, row_stride
-from kernels.persistent_rows import PACKED_BYTES, PANEL, PART_BYTES, fetch_rows, load_part, prepare
+from kernels.persistent_rows import (
+    PACKED_BYTES,
+    PANEL,
+    RING_ROW_BYTES,
+    claimed_number,
+    claims_for,
+    fetch_claimed_rows,
+    fetch_rows,
+    load_part,
+    prepare,
+)
 from kernels.softmax import softmax_reference
 from tle2cuda.language import tle
 
 __all__ = ["persistent_softmax", "persistent_softmax_rows", "softmax_ahead", "softmax_reference"]
 
-AHEAD_FROM_BYTES = 8192  # from here on "ahead" was faster than the ring on an H200, below it the ring was
 LOG2_E = tl.constexpr(1.4426950408889634)
 
 
@@ -38,18 +47,22 @@ def softmax_ahead(out, x, rows, cols, out_stride, x_stride, BLOCK: tl.constexpr)
 
 
 @tle2cuda.jit
-def softmax_in_registers(reader, out, rows, cols, out_stride, PART: tl.constexpr):
-    """Rows of one part: it is read once, and given back before it is reduced."""
+def softmax_of_claimed(reader, out, rows, cols, out_stride, PART: tl.constexpr):
+    """Rows are read once, and given back before they are reduced."""
     col = tl.arange(0, PART)
     place = reader.cursor(0)
-    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+    row = claimed_number(reader.wait(place).slot)
+    while row < rows:
         logits = load_part(reader.wait(place).slot, PART).to(tl.float32)
         reader.release(place)
         place = place.advance()
         logits = tl.where(col < cols, logits, -float("inf"))
-        weight = tl.exp(logits - tl.max(logits, axis=0))
+
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less.
+        weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=col < cols)
+        row = claimed_number(reader.wait(place).slot)
 
 
 @tle2cuda.jit
@@ -114,6 +127,31 @@ def softmax_in_parts(reader, out, rows, cols, out_stride, PART: tl.constexpr, PA
 def persistent_softmax(
     out,
     x,
+    claims,
+    rows,
+    cols,
+    out_stride,
+    x_stride,
+    PART: tl.constexpr,
+    WIDTH: tl.constexpr,
+    STAGES: tl.constexpr,
+    CLAIM: tl.constexpr,
+):
+    """Rows are claimed, one at a time or a few: the fastest form for rows that fit into registers as float32."""
+    ring = tle.gpu.alloc(
+        [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
+    )
+    numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, WIDTH, CLAIM))
+    reduce = (softmax_of_claimed, (pipe.reader(), out, rows, cols, out_stride, PART))
+    tle.gpu.warp_specialize([reduce, fetch], [1])
+
+
+@tle2cuda.jit
+def softmax_of_long_rows(
+    out,
+    x,
     rows,
     cols,
     out_stride,
@@ -132,24 +170,29 @@ def persistent_softmax(
     if PACKED:
         reduce_packed = (softmax_packed, (pipe.reader(), out, rows, cols, out_stride, PART))
         tle.gpu.warp_specialize([reduce_packed, fetch], [1])
-    elif PARTS == 1:
-        reduce = (softmax_in_registers, (pipe.reader(), out, rows, cols, out_stride, PART))
-        tle.gpu.warp_specialize([reduce, fetch], [1])
     else:
         reduce_parts = (softmax_in_parts, (pipe.reader(), out, rows, cols, out_stride, PART, PARTS))
         tle.gpu.warp_specialize([reduce_parts, fetch], [1])
 
 
+KERNELS = {
+    "ring": persistent_softmax,
+    "packed": softmax_of_long_rows,
+    "parts": softmax_of_long_rows,
+    "ahead": softmax_ahead,
+}
+
+
 def default_form(cols: int, itemsize: int, is_bfloat16: bool = False) -> str:
     """The form for rows of `cols` elements, rounded up to a power of two, as measured on an H200.
 
-    "ring" below 8 KiB, "ahead" up to 16 KiB, then "packed" up to 128 KiB, and "parts" for what "packed" does not suit:
-    rows that are no whole panels, which take a request for every 256 elements there, and bfloat16, whose highest is found
-    in float32, where a row does not fit into the registers.
+    "ring" up to 32 KiB, then "packed" up to 128 KiB, and "parts" for what "packed" does not suit: rows that are no whole
+    panels, which take a request for every 256 elements there, and bfloat16, whose highest is found in float32, where a row
+    does not fit into the registers.
     """
     row_bytes = power_of_two(cols) * itemsize
-    if row_bytes <= PART_BYTES:
-        return "ring" if row_bytes < AHEAD_FROM_BYTES else "ahead"
+    if row_bytes <= RING_ROW_BYTES:
+        return "ring"
     return "packed" if row_bytes <= PACKED_BYTES and cols % PANEL == 0 and not is_bfloat16 else "parts"
 
 
@@ -181,6 +224,6 @@ def persistent_softmax_rows(
     strides = row_stride(out), row_stride(x)
     if rows == 0:
         return out
-    kernel = softmax_ahead if plan.form == "ahead" else persistent_softmax
-    kernel[(grid,)](out, x, rows, cols, *strides, **plan.constants(), **plan.options())
+    claims = (claims_for(x),) if plan.form == "ring" else ()
+    KERNELS[plan.form][(grid,)](out, x, *claims, rows, cols, *strides, **plan.constants(), **plan.options())
     return out

@@ -37,8 +37,10 @@ def _reductions() -> Iterator[ShippedKernel]:
 
 
 def _persistent_rows() -> Iterator[ShippedKernel]:
+    from kernels import persistent_rms_norm, persistent_softmax
     from kernels.persistent_rows import plan_rows
 
+    kernels = {"softmax": persistent_softmax.KERNELS, "rms_norm": persistent_rms_norm.KERNELS}
     sizes = {"rows": _SIZE, "cols": _ALIGNED}
     softmax = {"out": _HALVES, "x": _HALVES, **sizes, "out_stride": _ALIGNED, "x_stride": _ALIGNED}
     norm = {"x": _HALVES, "weight": _HALVES, "out": _HALVES, **sizes}
@@ -52,13 +54,16 @@ def _persistent_rows() -> Iterator[ShippedKernel]:
         ("rms_norm", norm, 16384, "packed"),
     ):
         plan = plan_rows(cols, 2, form=form)
-        module = f"kernels.persistent_{name}"
-        function, title = f"persistent_{name}", f"persistent_{name}_{cols}"
-        if form == "parts":
-            title = f"persistent_{name}_parts_{cols}"
-        if form == "ahead":
-            function, title = f"{name}_ahead", f"{name}_ahead_{cols}"
-        yield ShippedKernel(title, module, function, signature, plan.constants(), plan.num_warps)
+        title = {"parts": f"persistent_{name}_parts_{cols}", "ahead": f"{name}_ahead_{cols}"}.get(form)
+        claims = {"claims": _INTS} if form == "ring" else {}
+        yield ShippedKernel(
+            title or f"persistent_{name}_{cols}",
+            f"kernels.persistent_{name}",
+            kernels[name][form].fn.__name__,
+            signature | claims,
+            plan.constants(),
+            plan.num_warps,
+        )
 
 
 def _others() -> Iterator[ShippedKernel]:

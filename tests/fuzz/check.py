@@ -84,7 +84,7 @@ def run(program: Program, module: ModuleType, device: str) -> dict[str, Array]:
     """Arrays after a launch on a device."""
     arguments = inputs(program)
     with mock.patch.dict(os.environ, {DEVICE_VARIABLE: device}):
-        module.k[(GRID,)](**arguments, M=program.M, N=program.N, num_warps=program.num_warps)
+        module.k[(GRID // program.cluster,)](**arguments, M=program.M, N=program.N, num_warps=program.num_warps)
     return {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
 
 

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 import tle2cuda.language as tl
-from tests.fuzz import families
+from tests.fuzz import families, together
 from tle2cuda.errors import NotSupported
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -70,6 +70,9 @@ class Writer:
         names: Variables that are in scope.
         M: Rows of the larger tiles.
         N: Columns, and length of the smaller ones.
+        front: Lines of functions that stand before the kernel.
+        mode: ``plain``, ``cluster``, ``roles`` for a kernel with partitions, ``role`` for a function of one.
+        has_roles: The kernel has its partitions already.
     """
 
     choose: random.Random
@@ -80,6 +83,11 @@ class Writer:
     helpers: list[tuple[str, str, int]] = field(default_factory=list)
     fresh: int = 0
     slots: dict[str, int] = field(default_factory=lambda: {"int": 0, "float": 0, "near": 0})
+    front: list[str] = field(default_factory=list)
+    mode: str = "plain"
+    has_roles: bool = False
+
+    parameters = PARAMETERS
 
     # -- small pieces --
 
@@ -389,7 +397,15 @@ class Writer:
         self.names = known
 
     def statement(self, depth: int) -> None:
+        if self.mode in ("cluster", "roles") and depth == 1 and self.chance(0.3):
+            if self.mode == "cluster":
+                together.exchange(self, depth)
+            else:
+                self.choose.choice((together.partitions, together.ring))(self, depth)
+            return
         kind = self.choose.randrange(23)
+        if self.mode == "role" and kind in (14, 17, 18, 19):
+            kind = 0
         if depth > 3:
             kind = self.choose.randrange(8)
         if kind < 4:
@@ -544,18 +560,30 @@ class Writer:
         self.line(0, "")
         for _ in range(self.choose.randrange(3)):
             self.helper()
+        start = len(self.lines)
         self.line(0, "@tle2cuda.jit")
         self.line(0, f"def k({', '.join(PARAMETERS)}, M: tl.constexpr, N: tl.constexpr):")
-        self.line(1, "pid = tl.program_id(0)")
-        self.line(1, "col = tl.arange(0, N)")
-        self.line(1, "row = tl.arange(0, M)[:, None]")
-        self.line(1, "at = row * N + col[None, :]")
+        self.places()
+        if self.mode == "cluster":
+            together.rank(self)
         for shape in ("", "N", "MN"):
             self.declare(1, shape)
         for _ in range(self.choose.randint(3, 8)):
             self.statement(1)
         for variable in self.names:
             self.emit(variable)
+        self.lines[start:start] = self.front
+
+    def places(self) -> None:
+        """Where a program is, and places in its tiles."""
+        self.line(1, "pid = tl.program_id(0)")
+        self.line(1, "col = tl.arange(0, N)")
+        self.line(1, "row = tl.arange(0, M)[:, None]")
+        self.line(1, "at = row * N + col[None, :]")
+
+    def inside(self) -> Writer:
+        """A writer of a function that a partition runs."""
+        return Writer(self.choose, self.M, self.N, helpers=self.helpers, fresh=self.fresh, slots=self.slots, mode="role")
 
     def emit(self, variable: Variable) -> None:
         """Stores a variable that is left at the end."""
@@ -578,6 +606,7 @@ class Program:
         M: Rows of the larger tiles.
         N: Columns, and length of the smaller ones.
         num_warps: Warps of a CTA.
+        cluster: CTAs of a cluster.
     """
 
     seed: int
@@ -585,6 +614,7 @@ class Program:
     M: int
     N: int
     num_warps: int = 4
+    cluster: int = 1
 
 
 def program(seed: int) -> Program:
@@ -592,5 +622,8 @@ def program(seed: int) -> Program:
     choose = random.Random(seed)
     m, n = choose.choice((1, 2, 4, 8, 16)), choose.choice((2, 8, 16, 32, 64, 128))
     writer = Writer(choose, m, n)
+    writer.mode = choose.choices(("plain", "cluster", "roles"), (6, 1, 1))[0]
     writer.kernel()
-    return Program(seed, "\n".join(writer.lines) + "\n", m, n, choose.choice((1, 2, 4)))
+    cluster = 2 if writer.mode == "cluster" else 1
+    head = together.MESH if cluster > 1 else ""
+    return Program(seed, head + "\n".join(writer.lines) + "\n", m, n, choose.choice((1, 2, 4)), cluster)

@@ -1,7 +1,7 @@
-// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:85 (attention_tle). Do not edit.
+// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:112 (attention_tle). Do not edit.
 //
-//   target    sm_90a, 384 threads per CTA, 197632 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 197632 bytes of dynamic shared memory
+//   target    sm_90a, 384 threads per CTA, 164864 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 164864 bytes of dynamic shared memory
 //   warps     attend on warps 0 to 7, fetch on warp 8
 //   args      out *fp16 align 16, lse *fp32 align 16, batches i32, heads i32, kv_heads i32,
 //             length i32, scale fp32, stride_ob i32 divisible by 16,
@@ -328,17 +328,16 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:97; 128-byte swizzle
-    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:98; 128-byte swizzle
-    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:99; 128-byte swizzle
-    alignas(1024) __half out_tile[2][128][64];  // flash_attention_tle.py:100; 128-byte swizzle
-    alignas(8) Barrier queries_full;          // flash_attention_tle.py:101
-    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:102
-    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:102
-    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:103
-    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:103
+    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:124; 128-byte swizzle
+    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:125; 128-byte swizzle
+    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:126; 128-byte swizzle
+    alignas(8) Barrier queries_full;          // flash_attention_tle.py:127
+    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:128
+    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:128
+    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:129
+    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:129
 };
-static_assert(sizeof(Shared) <= 197632, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 164864, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -369,20 +368,20 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         registers_decrease<40>();
         if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:107
+                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:133
                 const int num_programs_x_2 = gridDim.x;
-                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:104
+                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:130
                 const int block_3 = blockIdx.x;
-                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:107
+                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:133
                 const int block_4 = num_programs_x_2 - 1 - block_3;
-                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:104
+                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:130
                 const int batch_2 = blockIdx.z;
                 const int head_2 = blockIdx.y;
-                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:105
+                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:131
                 const int blocks_3 = (length + 127) / 128;
-                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:108
+                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:134
                 const int blocks_4 = min(blocks_3, ((block_4 + 1) * 128 + 127) / 128);
-                // kv_head = head // (heads // kv_heads)                  flash_attention_tle.py:109
+                // kv_head = head // (heads // kv_heads)                  flash_attention_tle.py:135
                 const int kv_head = head_2 / (heads / kv_heads);
 
                 // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:23
@@ -419,30 +418,30 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
 
     const int thread = threadIdx.x;
 
-    // out_desc = tl.make_tensor_descriptor(out, [batches, heads, len ...  flash_attention_tle.py:96
+    // out_desc = tl.make_tensor_descriptor(out, [batches, heads, le ...  flash_attention_tle.py:123
     const long long value = static_cast<long long>(stride_om);
 
-    // block, head, batch = tl.program_id(0), tl.program_id(1), tl.p ...  flash_attention_tle.py:104
+    // block, head, batch = tl.program_id(0), tl.program_id(1), tl.p ...  flash_attention_tle.py:130
     const int block = blockIdx.x;
     const int head = blockIdx.y;
     const int batch = blockIdx.z;
 
-    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:105
+    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:131
     const int blocks = (length + 127) / 128;
-    // block = tl.num_programs(0) - 1 - block  # rows that see most ...   flash_attention_tle.py:107
+    // block = tl.num_programs(0) - 1 - block  # rows that see most ...   flash_attention_tle.py:133
     const int num_programs_x = gridDim.x;
     const int block_2 = num_programs_x - 1 - block;
-    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:108
+    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:134
     const int blocks_2 = min(blocks, ((block_2 + 1) * 128 + 127) / 128);
-    // lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * s ...  flash_attention_tle.py:110
+    // lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * s ...  flash_attention_tle.py:136
     const long long batch_wide = static_cast<long long>(batch);
     const long long head_wide = static_cast<long long>(head);
     // attend: warps 0 to 7
     registers_increase<232>();
-    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:54
+    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:81
     mbarrier_wait(&shared.queries_full, 0);
 
-    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:55
+    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:82
     mbarrier_wait(&shared.keys_full[0], 0);
     Vector<float, 2> product[32];
     const Descriptor q_first = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
@@ -454,27 +453,27 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_commit();
     wgmma_wait<0>();
 
-    // k_reader.release(0)                                                 flash_attention_tle.py:56
+    // k_reader.release(0)                                                 flash_attention_tle.py:83
     mbarrier_arrive(&shared.keys_empty[0]);
     Vector<float, 2> score[32];
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // cols = (blocks - 1) * BLOCK_N + tl.arange(0, BLOCK_N)           flash_attention_tle.py:53
+        // cols = (blocks - 1 - i) * BLOCK_N + tl.arange(0, BLOCK_N)       flash_attention_tle.py:36
         const int cols = (blocks_2 - 1) * 128 + thread % 4 * 2 + run / 2 * 8;
 
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:52
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:80
         const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // score = tl.where(cols[None, :] < length, score, float( ...  flash_attention_tle.py:58
+            // score = tl.where(cols[None, :] < length, score, float( ...  flash_attention_tle.py:37
             const float score_2 = cols + k < length ? product[run][k] : -infinity();
-            // score = tl.where(cols[None, :] <= rows[:, None], score ...  flash_attention_tle.py:60
+            // score = tl.where(cols[None, :] <= rows[:, None], score ...  flash_attention_tle.py:39
             score[run][k] = cols + k <= rows ? score_2 : -infinity();
         }
     }
 
-    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:39
+    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:49
     float score_max[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -485,29 +484,33 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
     }
     float now[2];
+    float shift[2];
 
     // tile [128]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         now[run] = fmaxf(-infinity(), score_max[run] * scale);
+
+        // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:50
+        shift[run] = now[run] == -infinity() ? 0.0f : now[run];
     }
     Vector<float, 2> weight[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // weight = tl.exp2(score * scale - now[:, None])              flash_attention_tle.py:40
-            weight[run][k] = exp2_approx(score[run][k] * scale - now[run % 2]);
+            // weight = tl.exp2(score * scale - shift[:, None])            flash_attention_tle.py:51
+            weight[run][k] = exp2_approx(score[run][k] * scale - shift[run % 2]);
         }
     }
     float share[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // share = tl.exp2(largest - now)                                  flash_attention_tle.py:41
-        share[run] = exp2_approx(-infinity() - now[run]);
+        // share = tl.exp2(largest - shift)                                flash_attention_tle.py:52
+        share[run] = exp2_approx(-infinity() - shift[run]);
     }
 
-    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:42
+    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:53
     Vector<float, 2> sums[2];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -520,19 +523,25 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     // tile [128, 8]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = thread % 4 * 2 + k;  run < 2, k < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:43
+        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:54
         #pragma unroll
         for (int k = 0; k < 2; ++k) total[run][k] = 0.0f * share[run] + sums[run][k];
     }
     Vector<__half, 2> weight_2[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // weight = weight.to(dtype)                                       flash_attention_tle.py:64
+        // weight = weight.to(dtype)                                       flash_attention_tle.py:88
         #pragma unroll
         for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
     }
 
-    // for i in range(1, blocks):                                          flash_attention_tle.py:66
+    // for i in range(first, blocks):                                      flash_attention_tle.py:98
+    Vector<__half, 2> weight_3[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run)
+        #pragma unroll
+        for (int k = 0; k < 2; ++k)
+            weight_3[run][k] = weight_2[run][k];
     Vector<float, 2> acc[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
@@ -549,14 +558,8 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         largest[run] = now[run];
-    Vector<__half, 2> weight_3[32];
-    #pragma unroll
-    for (int run = 0; run < 32; ++run)
-        #pragma unroll
-        for (int k = 0; k < 2; ++k)
-            weight_3[run][k] = weight_2[run][k];
     for (int i = 1; i < blocks_2; ++i) {
-        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:67
+        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:63
         const int stage = i & 1;
         const int lap = i >> 1;
         mbarrier_wait(&shared.keys_full[stage], lap & 1);
@@ -569,7 +572,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
             wgmma_m64n128k16_f32_f16(score_2, q_first_2 + step / 4 * 1024 + step % 4 * 2, k_first_2 + step / 4 * 1024 + step % 4 * 2, step > 0);
         wgmma_commit();
 
-        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:68
+        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:64
         const int stage_2 = (i - 1) & 1;
         const int lap_2 = (i - 1) >> 1;
         mbarrier_wait(&shared.values_full[stage_2], lap_2 & 1);
@@ -585,12 +588,12 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         }
         wgmma_commit();
 
-        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:69
+        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:65
         wgmma_wait<1>();
-        // k_reader.release(i)                                             flash_attention_tle.py:70
+        // k_reader.release(i)                                             flash_attention_tle.py:66
         mbarrier_arrive(&shared.keys_empty[stage]);
 
-        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:39
+        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:49
         float score_max_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -610,18 +613,18 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // weight = tl.exp2(score * scale - now[:, None])          flash_attention_tle.py:40
+                // weight = tl.exp2(score * scale - shift[:, None])        flash_attention_tle.py:51
                 weight_4[run][k] = exp2_approx(score_2[run][k] * scale - now_2[run % 2]);
             }
         }
         float share_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // share = tl.exp2(largest - now)                              flash_attention_tle.py:41
+            // share = tl.exp2(largest - shift)                            flash_attention_tle.py:52
             share_2[run] = exp2_approx(largest[run] - now_2[run]);
         }
 
-        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:42
+        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:53
         Vector<float, 2> sums_2[2];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -634,24 +637,23 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:43
+                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:54
                 total_2[run][k] = total_2[run][k] * share_2[run] + sums_2[run][k];
             }
         }
 
-        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:72
+        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:70
         wgmma_wait<0>();
 
-        // v_reader.release(i - 1)                                         flash_attention_tle.py:73
+        // v_reader.release(i - 1)                                         flash_attention_tle.py:71
         mbarrier_arrive(&shared.values_empty[stage_2]);
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // acc *= share[:, None]                                   flash_attention_tle.py:74
-                acc[run][k] = acc[run][k] * share_2[run % 2];
-                // weight = coming.to(dtype)                               flash_attention_tle.py:75
+                // return coming.to(dtype), acc * share[:, None], tot ...  flash_attention_tle.py:72
                 weight_3[run][k] = __float2half(weight_4[run][k]);
+                acc[run][k] = acc[run][k] * share_2[run % 2];
             }
         }
         #pragma unroll
@@ -659,7 +661,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
             largest[run] = now_2[run];
     }
 
-    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wai ...  flash_attention_tle.py:76
+    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:103
     const int stage = (blocks_2 - 1) & 1;
     const int lap = (blocks_2 - 1) >> 1;
     mbarrier_wait(&shared.values_full[stage], lap & 1);
@@ -676,10 +678,10 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_commit();
     wgmma_wait<0>();
 
-    // v_reader.release(blocks - 1)                                        flash_attention_tle.py:77
+    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:104
     mbarrier_arrive(&shared.values_empty[stage]);
 
-    // total_of_row = tl.sum(total, 1)                                     flash_attention_tle.py:78
+    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:105
     float total_of_row[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -689,26 +691,27 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         total_of_row[run] = lanes_all_reduce<3>(total_of_row[run], [](float a, float b) { return a + b; });
     }
 
-    // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, hea ...  flash_attention_tle.py:80
+    // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, ...  flash_attention_tle.py:107
     const bool fits_engine = block_2 * 128 >= 0;
+    default_warps_barrier();  // orders the loads of `q_tile` before the stores to it
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // tl.store(tle.gpu.local_ptr(out_tile), (acc / total_of_row[ ...  flash_attention_tle.py:79
-        Vector<__half, 2> out_tile_value;
+        // tl.store(tle.gpu.local_ptr(query), (acc / total_of_row[:, ...  flash_attention_tle.py:106
+        Vector<__half, 2> q_tile_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            out_tile_value[k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
+            q_tile_value[k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
         }
-        store_vector(&shared.out_tile[run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], out_tile_value);
+        store_vector(&shared.q_tile[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], q_tile_value);
     }
-    fence_async_proxy();  // shows what was written to `out_tile` to the copy engine
-    default_warps_barrier();  // orders the stores to `out_tile` before the loads of it
+    fence_async_proxy();  // shows what was written to `q_tile` to the tensor cores
+    default_warps_barrier();  // orders the stores to `q_tile` before the loads of it
     if (fits_engine) {
-        // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [batch, ...  flash_attention_tle.py:80
+        // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, h ...  flash_attention_tle.py:107
         if (thread == 0) {
             #pragma unroll
             for (int panel = 0; panel < 2; ++panel)
-                tma_store_4d(&out_map, shared.out_tile[panel], panel * 64, block_2 * 128, head, batch);
+                tma_store_4d(&out_map, shared.q_tile[0][panel], panel * 64, block_2 * 128, head, batch);
             tma_store_commit();
         }
     } else {
@@ -720,18 +723,18 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         // tile [128, 128]: row = thread / 16 + 16 * run, column = thread % 16 * 8 + k;  run < 8, k < 8
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            const Vector<__half, 8> out_tile_value = load_vector<8>(&shared.out_tile[thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
+            const Vector<__half, 8> q_tile_value = load_vector<8>(&shared.q_tile[0][thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
 
-            // tle.gpu.copy(out_tile, out, [1, 1, BLOCK_M, HEAD], [ba ...  flash_attention_tle.py:80
-            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, out_tile_value);
+            // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batc ...  flash_attention_tle.py:107
+            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, q_tile_value);
         }
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:52
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:80
         const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + 8 * run;
-        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0 ...  flash_attention_tle.py:81
+        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:108
         if ((thread & 3) == 0 && rows < length) *(lse + batch_wide * static_cast<long long>(stride_lb) + head_wide * static_cast<long long>(stride_lh) + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
     }
-    if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `out_tile`
+    if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `q_tile`
 }

@@ -247,22 +247,23 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         const int free_stage = (step + 2) % 4;
         fence_async_proxy();  // shows what was written to the ring `a_tile` and the ring `b_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
-        if (step + 2 < (K + 31) / 32) {
-            // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 ? 16 : 0);
-            }
 
-            // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
-                const int k_3 = thread / 16 + 8 * run;
-                cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 ? 16 : 0);
-            }
+        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+        }
+
+        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
+            const int k_3 = thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
         }
         cp_async_commit();
+
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
         a_ptrs_offset_ahead += 32ll;
         b_ptrs_offset_ahead += value;
 
@@ -279,6 +280,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         wgmma_wait<1>();
     }
     wgmma_wait<0>();
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> acc_2[64];
 
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run / 32 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 16 * 8 + k;  run < 64, k < 2

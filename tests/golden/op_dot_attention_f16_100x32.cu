@@ -1,6 +1,6 @@
 // attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 15360 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 17408 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      q *fp16 align 16, k *fp16 align 16, v *fp16 align 16, out *fp32 align 16, n i32,
 //             scale fp32
@@ -214,8 +214,9 @@ struct Shared {
         alignas(128) __half weight_tile[1024];    // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
     };
     alignas(16) float sum_slots[64];          // scratch of dot.py:116
+    alignas(128) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
 };
-static_assert(sizeof(Shared) <= 15360, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 17408, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -283,19 +284,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const int stage = start / 32 % 3;
         cp_async_wait<1>();
         const int free_stage = (start / 32 + 2) % 3;
-        __syncthreads();  // orders the accesses to the ring `key` and the ring `value` before it and after it
+        __syncthreads();  // orders the accesses to the ring `value` and the ring `key` before it and after it
 
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
-        const int cols = start + 64 + d;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
-        const int index = cols * 32;
-        if (n - start > 64) {
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
-            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
-            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
-        }
-        cp_async_commit();
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
+        const Vector<__half, 8> value = load_vector<8>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)]);
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
         Vector<float, 2> product[4];
@@ -304,6 +296,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int k = 0; k < 2; ++k)
                 product[run][k] = 0.0f;
+
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        const int cols = start + 64 + d;
+
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        const int index = cols * 32;
         #pragma unroll
         for (int step = 0; step < 2; ++step) {
             unsigned query_part[4];  // rows of this warp
@@ -312,6 +310,16 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 query_part[piece] = bit_cast<unsigned>(query_2[4 * step + piece]);
             unsigned key_part[4];  // columns of this warp, two fragments a time
             ldmatrix_x4(key_part, &shared.key[stage][thread / 16 % 4 * 8 + thread % 8][swizzled<64, 2>(thread % 8, 16 * step + thread / 8 % 2 * 8)]);
+            if (step == 0) {
+                // for start in range(0, n, BLOCK_N):                                     dot.py:107
+                if (n - start > 64) {
+                    // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[: ...  dot.py:109
+                    cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
+                    // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols ...  dot.py:110
+                    cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
+                }
+                cp_async_commit();
+            }
             #pragma unroll
             for (int column = 0; column < 2; ++column)
                 mma_m16n8k16_f32_f16(&product[2 * column], query_part, &key_part[column % 2 * 2]);
@@ -328,8 +336,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             const int cols_2 = start + d_3;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
+                // score = tl.dot(query, tl.trans(key)) * scale                           dot.py:111
                 const float score_2 = product[run][k] * scale;
-
                 // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
                 score[run][k] = cols_2 + k < n ? score_2 : -infinity();
             }
@@ -421,13 +429,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.weight_tile[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 32 % 2 * 2) ^ (thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256], weight_2[run]);
-        __syncthreads();  // orders the stores to the scratch `weight_tile` before the loads of it
+        store_vector(&shared.value_tile[(thread ^ (thread / 8 % 4)) * 8], value);
+        __syncthreads();  // orders the accesses to the scratch `weight_tile` and the scratch `value_tile` before it and after it
         #pragma unroll
         for (int step = 0; step < 2; ++step) {
             unsigned a_part[4];  // rows of this warp
             ldmatrix_x4(a_part, &shared.weight_tile[thread / 64 * 512 + thread % 16 * 32 + ((2 * step) ^ (thread / 2 % 4) ^ (thread / 16 % 2)) * 8]);
             unsigned value_part[4];  // columns of this warp, two fragments a time
-            ldmatrix_x4_trans(value_part, &shared.value[stage][16 * step + thread % 16][swizzled<64, 2>(thread % 8, thread / 16 % 4 * 8)]);
+            ldmatrix_x4_trans(value_part, &shared.value_tile[512 * step + thread % 16 * 32 + ((thread / 2 % 4) ^ (thread / 16 % 4)) * 8]);
             #pragma unroll
             for (int column = 0; column < 2; ++column)
                 mma_m16n8k16_f32_f16(&acc[2 * column], a_part, &value_part[column % 2 * 2]);

@@ -1,4 +1,4 @@
-// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:96 (persistent_rms_norm). Do not edit.
+// rms_norm_of_long_rows.cu: emitted by tle2cuda from persistent_rms_norm.py:133 (rms_norm_of_long_rows). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -194,18 +194,19 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[1][64][256];     // persistent_rms_norm.py:111
-    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:66
-    alignas(8) Barrier parts_full;            // persistent_rms_norm.py:114
-    alignas(8) Barrier parts_empty;           // persistent_rms_norm.py:114
+    alignas(128) __half ring[1][64][256];     // persistent_rms_norm.py:148
+    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:76
+    alignas(8) Barrier parts_full;            // persistent_rms_norm.py:151
+    alignas(8) Barrier parts_empty;           // persistent_rms_norm.py:151
 };
 static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-persistent_rms_norm(const __half* weight, __half* out, const int rows, const int cols,
-                    const int out_stride, const float eps, const __grid_constant__ TensorMap x_map)
+rms_norm_of_long_rows(const __half* weight, __half* out, const int rows, const int cols,
+                      const int out_stride, const float eps,
+                      const __grid_constant__ TensorMap x_map)
 {
     __shared__ Shared shared;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
@@ -219,17 +220,17 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:53
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:49
+                // slot = writer.acquire(place)                                persistent_rows.py:55
                 mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:59
                 mbarrier_expect_bytes(&shared.parts_full, 32768);
                 tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
-                // place = place.advance()                                     persistent_rows.py:55
+                // place = place.advance()                                     persistent_rows.py:61
                 place_lap += 1;
             }
         }
@@ -239,14 +240,14 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
     const int thread = threadIdx.x;
 
     // rms_norm_packed: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:60
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:70
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:62
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:72
         mbarrier_wait(&shared.parts_full, place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
         __half* const view = &shared.ring[0][0][0];
         Vector<__half, 8> arrived[16];
 
@@ -257,23 +258,23 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_rms_norm.py:63
+        // reader.release(place)                                           persistent_rms_norm.py:73
         mbarrier_arrive(&shared.parts_empty);
 
-        // place = place.advance()                                         persistent_rms_norm.py:64
+        // place = place.advance()                                         persistent_rms_norm.py:74
         place_lap += 1;
         Vector<float, 8> negated[16];
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // negated = (-arrived).to(tl.float32)                     persistent_rms_norm.py:65
+                // negated = (-arrived).to(tl.float32)                     persistent_rms_norm.py:75
                 negated[run][k] = __half2float(__float2half(0.0f) - arrived[run][k]);
             }
         }
         default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
-        // rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + ...  persistent_rms_norm.py:66
+        // rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + ...  persistent_rms_norm.py:76
         float sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
@@ -284,13 +285,13 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
         const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:58
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:68
             const int col = 8 * thread + 1024 * run;
-            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:67
+            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:77
             const bool inside = col < cols;
             const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
 
-            // tl.store(out + row.to(tl.int64) * out_stride + col, ar ...  persistent_rms_norm.py:68
+            // tl.store(out + row.to(tl.int64) * out_stride + col, ar ...  persistent_rms_norm.py:78
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {

@@ -1,13 +1,13 @@
-// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:96 (persistent_rms_norm). Do not edit.
+// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:106 (persistent_rms_norm). Do not edit.
 //
-//   target    sm_90a, 160 threads per CTA, 16512 bytes of shared memory
+//   target    sm_90a, 288 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   warps     rms_norm_in_registers on warps 0 to 3, fetch_rows on warp 4
-//   args      weight *fp16 align 16, out *fp16 align 16, rows i32, cols i32 divisible by 16,
-//             out_stride i32 divisible by 16, eps fp32
+//   warps     rms_norm_of_claimed on warps 0 to 7, fetch_claimed_rows on warp 8
+//   args      weight *fp16 align 16, out *fp16 align 16, claims *i32 align 16, rows i32,
+//             cols i32 divisible by 16, out_stride i32 divisible by 16, eps fp32
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
 //             box (1, 16, 256)
-//   constants PART = 4096, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
+//   constants PART = 4096, WIDTH = 256, STAGES = 2, CLAIM = 1
 
 #include <cuda_fp16.h>
 
@@ -93,17 +93,16 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// The phase also waits for `bytes` that copies bring; no arrival. Called by one thread (PTX ISA, mbarrier.expect_tx; sm_90).
+__device__ __forceinline__ void mbarrier_add_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
-// sm_90).
-__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -189,22 +188,24 @@ __device__ __forceinline__ void tma_load_3d(void* destination, const TensorMap* 
                  ::"r"(shared_address(destination)), "l"(map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2) : "memory");
 }
 
-// Barrier of the 128 threads of the default warps: hardware barrier 1.
-__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
+// Barrier of the 256 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 256); }
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:111
-    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:46
-    alignas(8) Barrier parts_full[2];         // persistent_rms_norm.py:114
-    alignas(8) Barrier parts_empty[2];        // persistent_rms_norm.py:114
+    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:122
+    alignas(16) int numbers[2][1];            // persistent_rms_norm.py:125
+    alignas(16) float sum_slots[8];           // scratch of persistent_rms_norm.py:55
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:88
+    alignas(8) Barrier claimed_full[2];       // persistent_rms_norm.py:126
+    alignas(8) Barrier claimed_empty[2];      // persistent_rms_norm.py:126
 };
 static_assert(sizeof(Shared) <= 16512, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(160)
-persistent_rms_norm(const __half* weight, __half* out, const int rows, const int cols,
+extern "C" __global__ void __launch_bounds__(288)
+persistent_rms_norm(const __half* weight, __half* out, int* claims, const int rows, const int cols,
                     const int out_stride, const float eps, const __grid_constant__ TensorMap x_map)
 {
     __shared__ Shared shared;
@@ -212,94 +213,150 @@ persistent_rms_norm(const __half* weight, __half* out, const int rows, const int
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.parts_full[stage], 1);
-            mbarrier_init(&shared.parts_empty[stage], 128);
+            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_empty[stage], 256);
         }
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 4) {  // fetch_rows: warp 4
-        if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
-            const int pid_x = blockIdx.x;
-            const int num_programs_x = gridDim.x;
-            int place_stage = 0;
-            int place_lap = 0;
-            for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:49
-                mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
-                mbarrier_expect_bytes(&shared.parts_full[place_stage], 8192);
-                tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
+    if (warp >= 8) {  // fetch_claimed_rows: warp 8
+        const int thread = threadIdx.x - 256;
 
-                // place = place.advance()                                     persistent_rows.py:55
-                const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
-                place_lap += static_cast<int>(place_stage + 1 == 2);
-                place_stage = place_stage_2;
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:79
+        const int last = rows - 1;
+        // claim = tl.program_id(0)                                            persistent_rows.py:80
+        const int claim = blockIdx.x;
+        // claim = tl.num_programs(0) + following                              persistent_rows.py:91
+        const int num_programs_x = gridDim.x;
+
+        // while claim <= last:                                                persistent_rows.py:81
+        int place_stage = 0;
+        int place_lap = 0;
+        int claim_2 = claim;
+        while (claim_2 <= last) {
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:82
+            int place_stage_2 = place_stage;
+            int place_lap_2 = place_lap;
+            for (int row = claim_2; row < min(claim_2 + 1, rows); ++row) {
+                // slot = writer.acquire(place)                                persistent_rows.py:83
+                mbarrier_wait(&shared.claimed_empty[place_stage_2], (place_lap_2 + 1) & 1);
+                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:84
+                if (thread == 0) shared.numbers[place_stage_2][0] = row;
+
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:85
+                if (thread == 0) {
+                    mbarrier_add_bytes(&shared.claimed_full[place_stage_2], 8192);
+                    tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.claimed_full[place_stage_2], 0, 0, row);
+                }
+
+                // writer.commit(place)                                        persistent_rows.py:86
+                mbarrier_arrive(&shared.claimed_full[place_stage_2]);
+                if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
+                // place = place.advance()                                     persistent_rows.py:87
+                place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
+                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
             }
+            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
+
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # whi ...  persistent_rows.py:88
+            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
+            __syncwarp();  // every thread reads the value that one thread obtained
+            const int following = shared.following_broadcast[0];
+
+            // if following == last:                                           persistent_rows.py:89
+            if (following == last) {
+                // tl.store(claims, 0)                                         persistent_rows.py:90
+                if (thread == 0) *claims = 0;
+            }
+
+            // claim = tl.num_programs(0) + following                          persistent_rows.py:91
+            claim_2 = num_programs_x + following;
+            place_stage = place_stage_2;
+            place_lap = place_lap_2;
         }
+
+        // slot = writer.acquire(place)                                        persistent_rows.py:92
+        mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)                persistent_rows.py:93
+        if (thread == 0) shared.numbers[place_stage][0] = rows;
+
+        // writer.commit(place)                                                persistent_rows.py:94
+        mbarrier_arrive(&shared.claimed_full[place_stage]);
+        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
     }
 
     const int thread = threadIdx.x;
 
-    // rms_norm_in_registers: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:41
-    const int pid_x = blockIdx.x;
-    const int num_programs_x = gridDim.x;
+    // rms_norm_of_claimed: warps 0 to 7
+    // row = claimed_number(reader.wait(place).slot)                       persistent_rms_norm.py:49
+    mbarrier_wait(&shared.claimed_full[0], 0);
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                    persistent_rows.py:99
+    const int row = shared.numbers[0][0];
+
+    // while row < rows:                                                   persistent_rms_norm.py:50
     int place_stage = 0;
     int place_lap = 0;
-    for (int row = pid_x; row < rows; row += num_programs_x) {
-        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:43
-        mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+    int row_2 = row;
+    while (row_2 < rows) {
+        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:52
+        mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
         __half* const view = &shared.ring[place_stage][0][0];
-        Vector<float, 8> value[4];
+        Vector<float, 8> value[2];
 
-        // tile [4096]: element = 8 * thread + 1024 * run + k;  run < 4, k < 8
+        // tile [4096]: element = 8 * thread + 2048 * run + k;  run < 2, k < 8
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
+        for (int run = 0; run < 2; ++run) {
+            const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 2048 * run]);
 
-            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:43
+            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:52
             #pragma unroll
             for (int k = 0; k < 8; ++k) value[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_rms_norm.py:44
-        mbarrier_arrive(&shared.parts_empty[place_stage]);
-        // place = place.advance()                                         persistent_rms_norm.py:45
+        // reader.release(place)                                           persistent_rms_norm.py:53
+        mbarrier_arrive(&shared.claimed_empty[place_stage]);
+        // place = place.advance()                                         persistent_rms_norm.py:54
+        const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
-        default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
-        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:46
+        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:55
         float sum = 0.0f;
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) sum += value[run][k] * value[run][k];
         }
         sum = partition_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
         const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
         #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:39
-            const int col = 8 * thread + 1024 * run;
-            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:48
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:47
+            const int col = 8 * thread + 2048 * run;
+            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:57
             const bool inside = col < cols;
             const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
 
-            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:49
+            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:58
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 const float scale = __half2float(weight_value[k]);
                 out_value[k] = __float2half(value[run][k] * rstd * scale);
             }
-            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+            store_vector_if<uint4>(inside, out + static_cast<long long>(row_2) * out_stride + col, out_value);
         }
-        place_stage = place_stage + 1 == 2 ? 0 : place_stage + 1;
+
+        // row = claimed_number(reader.wait(place).slot)                   persistent_rms_norm.py:59
+        mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
+        default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
+
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                persistent_rows.py:99
+        const int row_3 = shared.numbers[chosen][0];
+        place_stage = chosen;
+        row_2 = row_3;
     }
 }

@@ -1,4 +1,4 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:114 (persistent_softmax). Do not edit.
+// softmax_of_long_rows.cu: emitted by tle2cuda from persistent_softmax.py:152 (softmax_of_long_rows). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -201,19 +201,19 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[1][64][256];     // persistent_softmax.py:127
-    alignas(16) __half custom_slots[4];       // scratch of persistent_softmax.py:75
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:77
-    alignas(8) Barrier parts_full;            // persistent_softmax.py:130
-    alignas(8) Barrier parts_empty;           // persistent_softmax.py:130
+    alignas(128) __half ring[1][64][256];     // persistent_softmax.py:165
+    alignas(16) __half custom_slots[4];       // scratch of persistent_softmax.py:88
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:90
+    alignas(8) Barrier parts_full;            // persistent_softmax.py:168
+    alignas(8) Barrier parts_empty;           // persistent_softmax.py:168
 };
 static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-persistent_softmax(__half* out, const int rows, const int cols, const int out_stride,
-                   const __grid_constant__ TensorMap x_map)
+softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_stride,
+                     const __grid_constant__ TensorMap x_map)
 {
     __shared__ Shared shared;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
@@ -227,17 +227,17 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     if (warp >= 4) {  // fetch_rows: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:53
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:49
+                // slot = writer.acquire(place)                                persistent_rows.py:55
                 mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:59
                 mbarrier_expect_bytes(&shared.parts_full, 32768);
                 tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
-                // place = place.advance()                                     persistent_rows.py:55
+                // place = place.advance()                                     persistent_rows.py:61
                 place_lap += 1;
             }
         }
@@ -247,14 +247,14 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
     const int thread = threadIdx.x;
 
     // softmax_packed: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:70
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:83
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:71
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:84
         mbarrier_wait(&shared.parts_full, place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
         __half* const view = &shared.ring[0][0][0];
         Vector<__half, 8> arrived[16];
 
@@ -265,18 +265,18 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:72
+        // reader.release(place)                                            persistent_softmax.py:85
         mbarrier_arrive(&shared.parts_empty);
 
-        // place = place.advance()                                          persistent_softmax.py:73
+        // place = place.advance()                                          persistent_softmax.py:86
         place_lap += 1;
         Vector<__half, 8> logits[16];
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:68
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:81
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:74
+            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:87
             const bool inside = col < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
@@ -284,7 +284,7 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             }
         }
 
-        // peak = tl.reduce(logits, 0, larger).to(tl.float32)               persistent_softmax.py:75
+        // peak = tl.reduce(logits, 0, larger).to(tl.float32)               persistent_softmax.py:88
         const auto combine = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
@@ -301,13 +301,13 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
             logits_combined = combine(logits_combined, shared.custom_slots[part]);
         const float peak = __half2float(logits_combined);
 
-        // total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axi ...  persistent_softmax.py:77
+        // total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axi ...  persistent_softmax.py:90
         float sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // relative = logits.to(tl.float32) - peak                                  persistent_softmax.py:76
+                // relative = logits.to(tl.float32) - peak                                  persistent_softmax.py:89
                 const float relative = __half2float(logits[run][k]) - peak;
                 sum += exp2_approx(relative * 1.442695f);
             }
@@ -316,22 +316,22 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         const float total_log2 = log2f(sum);
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:80
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:93
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // negated = peak + (-logits).to(tl.float32)                persistent_softmax.py:78
+                // negated = peak + (-logits).to(tl.float32)                persistent_softmax.py:91
                 const float negated = peak + __half2float(__float2half(0.0f) - logits[run][k]);
-                // weight = tl.exp2(negated * -LOG2_E - total_log2)         persistent_softmax.py:79
+                // weight = tl.exp2(negated * -LOG2_E - total_log2)         persistent_softmax.py:92
                 const float weight = exp2_approx(negated * -1.442695f - total_log2);
                 out_value[k] = __float2half(weight);
             }
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:68
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:81
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:74
+            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:87
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:80
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:93
             store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
     }

@@ -1,13 +1,13 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:114 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:127 (persistent_softmax). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   warps     softmax_in_registers on warps 0 to 3, fetch_rows on warp 4
-//   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
+//   warps     softmax_of_claimed on warps 0 to 3, fetch_claimed_rows on warp 4
+//   args      out *fp16 align 16, claims *i32 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
 //             box (1, 8, 256)
-//   constants PART = 2048, PARTS = 1, WIDTH = 256, STAGES = 2, PACKED = False
+//   constants PART = 2048, WIDTH = 256, STAGES = 2, CLAIM = 2
 
 #include <cuda_fp16.h>
 
@@ -24,6 +24,14 @@ __device__ __forceinline__ float divide_approx(float a, float b)
     float quotient;
     asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
     return quotient;
+}
+
+// 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
+__device__ __forceinline__ float exp2_approx(float x)
+{
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
@@ -64,17 +72,16 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// The phase also waits for `bytes` that copies bring; no arrival. Called by one thread (PTX ISA, mbarrier.expect_tx; sm_90).
+__device__ __forceinline__ void mbarrier_add_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
-// sm_90).
-__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -165,18 +172,20 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:127
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:50
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:51
-    alignas(8) Barrier parts_full[2];         // persistent_softmax.py:130
-    alignas(8) Barrier parts_empty[2];        // persistent_softmax.py:130
+    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:141
+    alignas(16) int numbers[2][1];            // persistent_softmax.py:144
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:62
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:63
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:88
+    alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:145
+    alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:145
 };
 static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-persistent_softmax(__half* out, const int rows, const int cols, const int out_stride,
+persistent_softmax(__half* out, int* claims, const int rows, const int cols, const int out_stride,
                    const __grid_constant__ TensorMap x_map)
 {
     __shared__ Shared shared;
@@ -184,48 +193,96 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.parts_full[stage], 1);
-            mbarrier_init(&shared.parts_empty[stage], 128);
+            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_empty[stage], 128);
         }
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 4) {  // fetch_rows: warp 4
-        if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:47
-            const int pid_x = blockIdx.x;
-            const int num_programs_x = gridDim.x;
-            int place_stage = 0;
-            int place_lap = 0;
-            for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:49
-                mbarrier_wait(&shared.parts_empty[place_stage], (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:53
-                mbarrier_expect_bytes(&shared.parts_full[place_stage], 4096);
-                tma_load_3d(shared.ring[place_stage], &x_map, &shared.parts_full[place_stage], 0, 0, row);
+    if (warp >= 4) {  // fetch_claimed_rows: warp 4
+        const int thread = threadIdx.x - 128;
 
-                // place = place.advance()                                     persistent_rows.py:55
-                const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
-                place_lap += static_cast<int>(place_stage + 1 == 2);
-                place_stage = place_stage_2;
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:79
+        const int last = (rows + 1) / 2 - 1;
+        // claim = tl.program_id(0)                                            persistent_rows.py:80
+        const int claim = blockIdx.x;
+        // claim = tl.num_programs(0) + following                              persistent_rows.py:91
+        const int num_programs_x = gridDim.x;
+
+        // while claim <= last:                                                persistent_rows.py:81
+        int place_stage = 0;
+        int place_lap = 0;
+        int claim_2 = claim;
+        while (claim_2 <= last) {
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:82
+            int place_stage_2 = place_stage;
+            int place_lap_2 = place_lap;
+            for (int row = claim_2 * 2; row < min(claim_2 * 2 + 2, rows); ++row) {
+                // slot = writer.acquire(place)                                persistent_rows.py:83
+                mbarrier_wait(&shared.claimed_empty[place_stage_2], (place_lap_2 + 1) & 1);
+                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:84
+                if (thread == 0) shared.numbers[place_stage_2][0] = row;
+
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:85
+                if (thread == 0) {
+                    mbarrier_add_bytes(&shared.claimed_full[place_stage_2], 4096);
+                    tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.claimed_full[place_stage_2], 0, 0, row);
+                }
+
+                // writer.commit(place)                                        persistent_rows.py:86
+                mbarrier_arrive(&shared.claimed_full[place_stage_2]);
+                if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
+                // place = place.advance()                                     persistent_rows.py:87
+                place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
+                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
             }
+            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
+
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # whi ...  persistent_rows.py:88
+            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
+            __syncwarp();  // every thread reads the value that one thread obtained
+            const int following = shared.following_broadcast[0];
+
+            // if following == last:                                           persistent_rows.py:89
+            if (following == last) {
+                // tl.store(claims, 0)                                         persistent_rows.py:90
+                if (thread == 0) *claims = 0;
+            }
+
+            // claim = tl.num_programs(0) + following                          persistent_rows.py:91
+            claim_2 = num_programs_x + following;
+            place_stage = place_stage_2;
+            place_lap = place_lap_2;
         }
+
+        // slot = writer.acquire(place)                                        persistent_rows.py:92
+        mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)                persistent_rows.py:93
+        if (thread == 0) shared.numbers[place_stage][0] = rows;
+
+        // writer.commit(place)                                                persistent_rows.py:94
+        mbarrier_arrive(&shared.claimed_full[place_stage]);
+        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
     }
 
     const int thread = threadIdx.x;
 
-    // softmax_in_registers: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:45
-    const int pid_x = blockIdx.x;
-    const int num_programs_x = gridDim.x;
+    // softmax_of_claimed: warps 0 to 3
+    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:54
+    mbarrier_wait(&shared.claimed_full[0], 0);
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                    persistent_rows.py:99
+    const int row = shared.numbers[0][0];
+
+    // while row < rows:                                                    persistent_softmax.py:55
     int place_stage = 0;
     int place_lap = 0;
-    for (int row = pid_x; row < rows; row += num_programs_x) {
-        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:46
-        mbarrier_wait(&shared.parts_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))        persistent_rows.py:60
+    int row_2 = row;
+    while (row_2 < rows) {
+        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:56
+        mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> logits[2];
 
@@ -234,30 +291,31 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         for (int run = 0; run < 2; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
-            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:46
+            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:56
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:47
-        mbarrier_arrive(&shared.parts_empty[place_stage]);
+        // reader.release(place)                                            persistent_softmax.py:57
+        mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
-        // place = place.advance()                                          persistent_softmax.py:48
+        // place = place.advance()                                          persistent_softmax.py:58
+        const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
         Vector<float, 8> logits_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:43
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:52
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:49
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:59
             const bool inside = col < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits_2[run][k] = inside ? logits[run][k] : -infinity();
         }
 
-        // weight = tl.exp(logits - tl.max(logits, axis=0))                 persistent_softmax.py:50
+        // weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)     persistent_softmax.py:62
         float logits_max = logits_2[0][0];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -269,10 +327,12 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight[run][k] = __expf(logits_2[run][k] - logits_max);
+            for (int k = 0; k < 8; ++k) {
+                weight[run][k] = exp2_approx((logits_2[run][k] - logits_max) * 1.442695f);
+            }
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:51
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:63
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -283,18 +343,24 @@ persistent_softmax(__half* out, const int rows, const int cols, const int out_st
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:52
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:64
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:43
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:52
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:49
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:59
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:52
-            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:64
+            store_vector_if<uint4>(inside, out + static_cast<long long>(row_2) * out_stride + col, out_value);
         }
-        place_stage = place_stage + 1 == 2 ? 0 : place_stage + 1;
+        // row = claimed_number(reader.wait(place).slot)                    persistent_softmax.py:65
+        mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                persistent_rows.py:99
+        const int row_3 = shared.numbers[chosen][0];
+        place_stage = chosen;
+        row_2 = row_3;
     }
 }

@@ -1,4 +1,4 @@
-// softmax_ahead.cu: emitted by tle2cuda from persistent_softmax.py:21 (softmax_ahead). Do not edit.
+// softmax_ahead.cu: emitted by tle2cuda from persistent_softmax.py:30 (softmax_ahead). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -123,8 +123,8 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:35
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:36
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:44
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:45
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -137,21 +137,21 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // first = tl.program_id(0)                                             persistent_softmax.py:25
+    // first = tl.program_id(0)                                             persistent_softmax.py:34
     const int first = blockIdx.x;
-    // source = x + first.to(tl.int64) * x_stride + col                     persistent_softmax.py:26
+    // source = x + first.to(tl.int64) * x_stride + col                     persistent_softmax.py:35
     const long long x_stride_wide = static_cast<long long>(x_stride);
-    // for row in range(first, rows, tl.num_programs(0)):                   persistent_softmax.py:28
+    // for row in range(first, rows, tl.num_programs(0)):                   persistent_softmax.py:37
     const int num_programs_x = gridDim.x;
     Vector<__half, 8> coming[4];
     // tile [4096]: element = 8 * thread + 1024 * run + k;  run < 4, k < 8
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // col = tl.arange(0, BLOCK)                                        persistent_softmax.py:23
+        // col = tl.arange(0, BLOCK)                                        persistent_softmax.py:32
         const int col = 8 * thread + 1024 * run;
-        // inside = col < cols                                              persistent_softmax.py:24
+        // inside = col < cols                                              persistent_softmax.py:33
         const bool inside = col < cols;
-        // coming = tl.load(source, mask=inside & (first < rows), othe ...  persistent_softmax.py:27
+        // coming = tl.load(source, mask=inside & (first < rows), othe ...  persistent_softmax.py:36
         coming[run] = load_vector_if<uint4>(inside && first < rows, x + static_cast<long long>(first) * x_stride_wide + col, fill_vector<8>(__float2half(-infinity())));
     }
     Vector<__half, 8> coming_2[4];
@@ -161,23 +161,23 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
         for (int k = 0; k < 8; ++k)
             coming_2[run][k] = coming[run][k];
     for (int row = first; row < rows; row += num_programs_x) {
-        // following = row + tl.num_programs(0)                             persistent_softmax.py:30
+        // following = row + tl.num_programs(0)                             persistent_softmax.py:39
         const int following = row + num_programs_x;
         Vector<float, 8> logits[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // logits = coming.to(tl.float32)                               persistent_softmax.py:29
+            // logits = coming.to(tl.float32)                               persistent_softmax.py:38
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(coming_2[run][k]);
-            // col = tl.arange(0, BLOCK)                                    persistent_softmax.py:23
+            // col = tl.arange(0, BLOCK)                                    persistent_softmax.py:32
             const int col = 8 * thread + 1024 * run;
-            // inside = col < cols                                          persistent_softmax.py:24
+            // inside = col < cols                                          persistent_softmax.py:33
             const bool inside = col < cols;
-            // coming = tl.load(source, mask=inside & (following < row ...  persistent_softmax.py:32
+            // coming = tl.load(source, mask=inside & (following < row ...  persistent_softmax.py:41
             coming_2[run] = load_vector_if<uint4>(inside && following < rows, x + static_cast<long long>(following) * x_stride_wide + col, fill_vector<8>(__float2half(-infinity())));
         }
 
-        // weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)     persistent_softmax.py:35
+        // weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)     persistent_softmax.py:44
         float logits_max = logits[0][0];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -194,7 +194,7 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
             }
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:36
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:45
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -205,16 +205,16 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:37
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:46
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
-            // col = tl.arange(0, BLOCK)                                    persistent_softmax.py:23
+            // col = tl.arange(0, BLOCK)                                    persistent_softmax.py:32
             const int col = 8 * thread + 1024 * run;
-            // inside = col < cols                                          persistent_softmax.py:24
+            // inside = col < cols                                          persistent_softmax.py:33
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:37
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:46
             store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
     }

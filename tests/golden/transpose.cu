@@ -1,11 +1,10 @@
 // transpose.cu: emitted by tle2cuda from transpose.py:17 (transpose). Do not edit.
 //
-//   target    sm_90a, 256 threads per CTA, 17408 bytes of shared memory
+//   target    sm_90a, 256 threads per CTA, 32896 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      out *fp32 align 16, rows i32 divisible by 16, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
-//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 32),
-//             128-byte swizzle
+//   maps      x_map of x: fp32, shape (rows, cols), strides (x_stride, 1), box (64, 64)
 //   constants BLOCK = 64, STORE_BY_TMA = False
 
 namespace {
@@ -19,6 +18,22 @@ struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -64,15 +79,6 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
 template <typename Bits, int N, typename T>
 __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
@@ -83,15 +89,6 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
         memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
         store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
     }
-}
-
-// Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
-// of its 128-byte line, as the copy engine stores them (PTX ISA, swizzling modes of tensors).
-template <unsigned SPAN_BYTES, unsigned ELEMENT_BYTES>
-__device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
-{
-    const unsigned line = row / (128 / SPAN_BYTES);
-    return column ^ line % (SPAN_BYTES / 16) * (16 / ELEMENT_BYTES);
 }
 
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
@@ -105,10 +102,11 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[2][64][32];      // transpose.py:20; 128-byte swizzle
-    alignas(8) Barrier tile_landed;           // scratch of transpose.py:24
+    alignas(128) float tile[64][64];          // transpose.py:22
+    alignas(16) float turned_exchange[4096];  // scratch of transpose.py:27
+    alignas(8) Barrier tile_landed;           // scratch of transpose.py:26
 };
-static_assert(sizeof(Shared) <= 17408, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -125,47 +123,46 @@ transpose(float* out, const int rows, const int cols, const int out_stride,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // column_tiles = tl.cdiv(cols, BLOCK)                                           transpose.py:21
+    // column_tiles = tl.cdiv(cols, BLOCK)                                           transpose.py:23
     const int column_tiles = (cols + 63) / 64;
-    // row = tl.program_id(0) // column_tiles * BLOCK                                transpose.py:22
+    // row = tl.program_id(0) // column_tiles * BLOCK                                transpose.py:24
     const int pid_x = blockIdx.x;
     const int row = pid_x / column_tiles * 64;
-    // col = tl.program_id(0) % column_tiles * BLOCK                                 transpose.py:23
+    // col = tl.program_id(0) % column_tiles * BLOCK                                 transpose.py:25
     const int col = pid_x % column_tiles * 64;
 
-    // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:24
+    // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:26
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 16384);
-        #pragma unroll
-        for (int panel = 0; panel < 2; ++panel)
-            tma_load_2d(shared.tile[panel], &x_map, &shared.tile_landed, col + panel * 32, row);
+        tma_load_2d(shared.tile, &x_map, &shared.tile_landed, col, row);
     }
     mbarrier_wait(&shared.tile_landed, 0);
     Vector<float, 4> tile_value[4];
 
-    // tile [64, 64]: row = thread / 32 * 8 + thread % 2 * 4 + k, column = thread / 2 % 16 + 16 * run;  run < 4, k < 4
+    // tile [64, 64]: row = thread / 16 + 16 * run, column = thread % 16 * 4 + k;  run < 4, k < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                   transpose.py:25
-            tile_value[run][k] = shared.tile[run / 2][thread / 32 * 8 + thread % 2 * 4 + k][swizzled<128, 4>(thread / 32 * 8 + thread % 2 * 4 + k, thread / 2 % 16 + run % 2 * 16)];
-        }
+        // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                       transpose.py:27
+        tile_value[run] = load_vector<4>(&shared.tile[thread / 16 + 16 * run][thread % 16 * 4]);
     }
 
-    // out_col = row + tl.arange(0, BLOCK)                                           transpose.py:33
-    const int out_col = row + thread / 32 * 8 + thread % 2 * 4;
+    // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                           transpose.py:27
+    #pragma unroll
+    for (int run = 0; run < 16; ++run)
+        shared.turned_exchange[thread / 64 * 128 + ((thread % 64) ^ (thread / 64) ^ (run % 2 * 16) ^ (run / 4 * 4)) + run % 2 * 2048 + run / 4 * 512 + run / 2 % 2 * 64] = tile_value[run / 4][run % 4];
+    __syncthreads();  // the whole tile is in shared memory
+    Vector<float, 4> turned[4];
+    #pragma unroll
+    for (int run = 0; run < 16; ++run)
+        turned[run / 4][run % 4] = shared.turned_exchange[thread % 32 * 128 + thread / 32 % 2 * 64 + ((thread % 32) ^ (thread / 64) ^ (run % 4 * 16) ^ (run / 4 * 4))];
 
-    // tile [64, 64]: row = thread / 2 % 16 + 16 * run, column = thread / 32 * 8 + thread % 2 * 4 + k;  run < 4, k < 4
+    // out_col = row + tl.arange(0, BLOCK)                                           transpose.py:35
+    const int out_col = row + thread % 16 * 4;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        Vector<float, 4> turned;
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) turned[k] = tile_value[run][k];
-
-        // out_row = col + tl.arange(0, BLOCK)                                       transpose.py:32
-        const int out_row = col + thread / 2 % 16 + 16 * run;
-        // tl.store(target_tile, turned, mask=(out_row < cols)[:, None] & (out_ ...  transpose.py:35
-        store_vector_if<uint4>(out_row < cols && out_col < rows, out + static_cast<long long>(out_row) * out_stride + out_col, turned);
+        // out_row = col + tl.arange(0, BLOCK)                                       transpose.py:34
+        const int out_row = col + thread / 16 + 16 * run;
+        // tl.store(target_tile, turned, mask=(out_row < cols)[:, None] & (out_ ...  transpose.py:37
+        store_vector_if<uint4>(out_row < cols && out_col < rows, out + static_cast<long long>(out_row) * out_stride + out_col, turned[run]);
     }
 }

@@ -113,9 +113,9 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[2][64][32];      // transpose.py:20; 128-byte swizzle
-    alignas(1024) float turned_tile[2][64][32];  // transpose.py:28; 128-byte swizzle
-    alignas(8) Barrier tile_landed;           // scratch of transpose.py:24
+    alignas(1024) float tile[2][64][32];      // transpose.py:22; 128-byte swizzle
+    alignas(1024) float turned_tile[2][64][32];  // transpose.py:30; 128-byte swizzle
+    alignas(8) Barrier tile_landed;           // scratch of transpose.py:26
 };
 static_assert(sizeof(Shared) <= 33792, "the launch contract gives the CTA this much shared memory");
 
@@ -134,15 +134,15 @@ transpose(const int cols, const __grid_constant__ TensorMap x_map,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // column_tiles = tl.cdiv(cols, BLOCK)                                           transpose.py:21
+    // column_tiles = tl.cdiv(cols, BLOCK)                                           transpose.py:23
     const int column_tiles = (cols + 63) / 64;
-    // row = tl.program_id(0) // column_tiles * BLOCK                                transpose.py:22
+    // row = tl.program_id(0) // column_tiles * BLOCK                                transpose.py:24
     const int pid_x = blockIdx.x;
     const int row = pid_x / column_tiles * 64;
-    // col = tl.program_id(0) % column_tiles * BLOCK                                 transpose.py:23
+    // col = tl.program_id(0) % column_tiles * BLOCK                                 transpose.py:25
     const int col = pid_x % column_tiles * 64;
 
-    // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:24
+    // tle.gpu.copy(source, tile, [BLOCK, BLOCK], [row, col])                        transpose.py:26
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 16384);
         #pragma unroll
@@ -157,7 +157,7 @@ transpose(const int cols, const __grid_constant__ TensorMap x_map,
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                   transpose.py:25
+            // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                   transpose.py:27
             tile_value[run][k] = shared.tile[run / 2][thread / 32 * 8 + thread % 2 * 4 + k][swizzled<128, 4>(thread / 32 * 8 + thread % 2 * 4 + k, thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + run % 2 * 16)];
         }
     }
@@ -169,13 +169,13 @@ transpose(const int cols, const __grid_constant__ TensorMap x_map,
         #pragma unroll
         for (int k = 0; k < 4; ++k) turned[k] = tile_value[run][k];
 
-        // tl.store(tle.gpu.local_ptr(turned_tile), turned)                          transpose.py:29
+        // tl.store(tle.gpu.local_ptr(turned_tile), turned)                          transpose.py:31
         store_vector(&shared.turned_tile[thread / 128][thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run][swizzled<128, 4>(thread / 16 % 2 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 + 16 * run, thread / 32 % 4 * 8 + thread % 2 * 4)], turned);
     }
     fence_async_proxy();  // shows what was written to `turned_tile` to the copy engine
     __syncthreads();  // orders the stores to `turned_tile` before the loads of it
 
-    // tle.gpu.copy(turned_tile, target, [BLOCK, BLOCK], [col, row])                 transpose.py:30
+    // tle.gpu.copy(turned_tile, target, [BLOCK, BLOCK], [col, row])                 transpose.py:32
     if (thread == 0) {
         #pragma unroll
         for (int panel = 0; panel < 2; ++panel)

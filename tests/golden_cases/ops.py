@@ -83,6 +83,7 @@ SHOWN = (
     "tensor_segments",
     "tensor_corners",
     "bulk_ring_bf16_rows",
+    "pipe_boxes",
     "async_load_on_one_path_3",
     "order_mixed",
     "order_ring_4_41",

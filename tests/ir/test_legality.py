@@ -90,6 +90,11 @@ CASES = {
         "%x = cmp %r, %r {predicate = 'below'} : i1[8]",
         "attribute predicate is 'below', not one of eq, ne, lt, le, gt, ge",
     ),
+    "fits": (
+        "%x = fits %r, %r {fn = 'add'} : i1[8]",
+        "%x = fits %r, %r {fn = 'div'} : i1[8]",
+        "attribute fn is 'div', not one of add, sub, mul",
+    ),
     "select": (
         "%x = select %m, %ps, %ps : *fp32[8]",
         "%x = select %b, %t, %t : fp32[8]",

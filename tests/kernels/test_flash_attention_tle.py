@@ -30,13 +30,14 @@ def run(where: str, shape: tuple[int, int, int, int], kv_heads: int, causal: boo
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(where: str, causal: bool) -> None:
-    """More blocks of keys than stages, the last one cut short, two heads that share one."""
+    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks."""
     run(where, (1, 2, 200, 64), 1, causal, SMALL)
+    run(where, (1, 1, 140, 64), 1, causal, SMALL._replace(block_n=32))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("head", [64, 128])
+@pytest.mark.parametrize("head", [64, 128, 256])
 def test_on_a_gpu(head: int, causal: bool) -> None:
     run("gpu", (2, 4, 1000, head), 2, causal, None)
 

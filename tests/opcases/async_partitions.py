@@ -373,3 +373,46 @@ for workers, num_warps in (((4, 2), 4), ((2, 1), 2)):
             num_warps=num_warps,
         )
     )
+
+
+@tle2cuda.jit
+def places_of(x, n, B: tl.constexpr):
+    """Results that lie in no register: indices, a mask, a constant tile."""
+    i = tl.arange(0, B)
+    return i, i < n, tl.full((B,), 7, tl.int32)
+
+
+@tle2cuda.jit
+def plain_row(x, out, B: tl.constexpr):
+    """A copy, beside them."""
+    i = tl.arange(0, B)
+    tl.store(out + B + i, tl.load(x + i))
+
+
+@tle2cuda.jit
+def results_of_no_register(x, out, n, B: tl.constexpr):
+    place, inside, seven = tle.gpu.warp_specialize([(places_of, (x, n, B)), (plain_row, (x, out, B))], [2], [24])
+    tl.store(out + place, tl.where(inside, seven + place, -1))
+
+
+def make_places(rng: np.random.Generator) -> Inputs:
+    return {"x": numbers(rng, 128, np.int32), "out": poison(256, np.int32), "n": 50}
+
+
+def placed(inputs: Inputs) -> Mapping[str, Array]:
+    i = np.arange(128, dtype=np.int32)
+    return {"out": np.concatenate([np.where(i < inputs["n"], 7 + i, -1), inputs["x"]]).astype(np.int32)}
+
+
+add_case(
+    OpCase(
+        "partitions_results_of_no_register",
+        "async_partitions",
+        results_of_no_register,
+        (1,),
+        make_places,
+        placed,
+        {"B": 128},
+        num_warps=2,
+    )
+)

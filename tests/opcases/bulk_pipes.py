@@ -1,4 +1,4 @@
-"""Pipes whose stages are filled by whole contiguous rows: in bulk, by one thread, where the target has that."""
+"""Pipes whose stages the copy engine fills though nobody says so: by whole contiguous rows, by tiles of tensors."""
 
 from __future__ import annotations
 
@@ -86,6 +86,139 @@ def two_ways(x, y, out, n, count, B: tl.constexpr):
     tle.gpu.warp_specialize([(take_sum, (p.reader(), out, n, B)), (put_two, (p.writer(), x, y, n, count, B))], [2], [24])
 
 
+@tle2cuda.jit
+def put_boxes(w, x, y, M, N, stride, FORM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """Boxes of two tensors, loaded as tiles and stored to a stage."""
+    a = tl.make_block_ptr(x, (M, N), (stride, 1), (tl.program_id(0) * BM - 3, -8), (BM, BN), (1, 0))
+    desc = tl.make_tensor_descriptor(y, [M, N], [stride, 1], [BM, BN], padding_option="nan")
+    for k in range(tl.cdiv(N, BN)):
+        slot = w.acquire(k)
+        first = tl.load(a, boundary_check=(0, 1), padding_option="zero")
+        second = desc.load([tl.program_id(0) * BM, k * BN])
+        if FORM == "written":  # what was loaded before is not loaded behind
+            tl.store(x + M * stride - 1 - tl.program_id(0), 77.0)
+        tl.store(tle.gpu.local_ptr(slot.a), first)
+        if FORM == "used":
+            second += first
+        tl.store(tle.gpu.local_ptr(slot.b), second)
+        w.commit(k)
+        a = tl.advance(a, (0, BN))
+
+
+@tle2cuda.jit
+def take_boxes(r, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """The sum of both, as it lies in the tensor."""
+    i = tl.program_id(0) * BM + tl.arange(0, BM)
+    for k in range(tl.cdiv(N, BN)):
+        got = r.wait(k)
+        total = tl.load(tle.gpu.local_ptr(got.slot.a)) + tl.load(tle.gpu.local_ptr(got.slot.b))
+        r.release(k)
+        j = k * BN + tl.arange(0, BN)
+        tl.store(out + i[:, None] * N + j[None, :], total, mask=(i[:, None] < M) & (j[None, :] < N))
+
+
+@tle2cuda.jit
+def ring_of_boxes(x, y, out, M, N, stride, FORM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    """Block pointers and descriptors that feed a pipe."""
+    a = tle.gpu.alloc([2, BM, BN], dtype=tl.float32, scope=tle.gpu.smem)
+    b = tle.gpu.alloc([2, BM, BN], dtype=tl.float32, scope=tle.gpu.smem)
+    p = tle.pipe(capacity=2, name="boxes", a=a, b=b)
+    tle.gpu.warp_specialize(
+        [(take_boxes, (p.reader(), out, M, N, BM, BN)), (put_boxes, (p.writer(), x, y, M, N, stride, FORM, BM, BN))],
+        [1],
+        [24],
+    )
+
+
+@tle2cuda.jit
+def put_corners(w, x, cols, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Boxes at columns out of memory: the engine takes some of them."""
+    desc = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    for k in range(tl.cdiv(M, BM)):
+        slot = w.acquire(k)
+        tle.gpu.copy(desc, slot.data, [BM, BN], [k * BM, tl.load(cols + k)])
+        w.commit(k)
+
+
+@tle2cuda.jit
+def ring_of_corners(x, cols, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Stages that the engine fills, or the writer's threads."""
+    data = tle.gpu.alloc([2, BM, BN], dtype=tl.float32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    p = tle.pipe(capacity=2, name="corners", data=data)
+    tle.gpu.warp_specialize(
+        [(take_turned, (p.reader(), out, tl.cdiv(M, BM), BM, BN)), (put_corners, (p.writer(), x, cols, M, N, BM, BN))],
+        [2],
+        [24],
+    )
+
+
+def _register_corners() -> None:
+    cols = np.array([0, 5, -4, 8, -3, 21], np.int32)
+
+    def corners(inputs: Inputs) -> Mapping[str, Array]:
+        wide = np.zeros((48, 64), np.float32)
+        wide[:45, 20:44] = inputs["x"]
+        boxes = [wide[k * 8 : k * 8 + 8, 20 + col : 36 + col] for k, col in enumerate(cols)]
+        return {"out": np.vstack(boxes)[:, ::-1].copy()}
+
+    add_case(
+        OpCase(
+            "pipe_corners",
+            "bulk_pipes",
+            ring_of_corners,
+            (1,),
+            lambda rng: {
+                "x": rng.integers(-9, 9, (45, 24)).astype(np.float32),
+                "cols": cols,
+                "out": poison((48, 16), np.float32),
+                "M": 45,
+                "N": 24,
+            },
+            corners,
+            {"BM": 8, "BN": 16},
+        )
+    )
+
+
+def _register_boxes() -> None:
+    def sums(inputs: Inputs, form: str) -> Mapping[str, Array]:
+        x, y, n = inputs["x"], inputs["y"], inputs["N"]
+        first = np.zeros_like(x)
+        first[3:, 8:] = x[:-3, :-8]
+        first = first[:, :n]
+        first[:, 8:] = np.where(np.arange(n)[8:] - 8 < n, first[:, 8:], 0)
+        total = first + y[:, :n] + (first if form == "used" else 0)
+        result = {"out": total.astype(np.float32)}
+        if form == "written":
+            x = x.copy()
+            x[-1, -2:] = 77
+            result["x"] = x
+        return result
+
+    for label, form, stride in (
+        ("", "plain", 48),
+        ("_used", "used", 48),
+        ("_written", "written", 48),
+        ("_odd", "plain", 52),
+    ):
+
+        def make(rng: np.random.Generator, stride: int = stride) -> Inputs:
+            x, y = (rng.integers(-9, 9, (21, stride)).astype(np.float32) for _ in range(2))
+            return {"x": x, "y": y, "out": poison((21, 44), np.float32), "M": 21, "N": 44, "stride": stride}
+
+        add_case(
+            OpCase(
+                f"pipe_boxes{label}",
+                "bulk_pipes",
+                ring_of_boxes,
+                (2,),
+                make,
+                lambda inputs, form=form: sums(inputs, form),
+                {"FORM": form, "BM": 16, "BN": 16},
+            )
+        )
+
+
 def _register() -> None:
     for label, dtype, rows, length, stride, steps, capacity, worker in (
         ("f16", np.float16, 1, 512, 512, 7, 3, True),
@@ -134,3 +267,5 @@ def _register() -> None:
 
 
 _register()
+_register_boxes()
+_register_corners()

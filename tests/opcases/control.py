@@ -353,7 +353,35 @@ def _case(
 _SIZES = ((16, 4), (1024, 4), (128, 1))
 
 
+@tle2cuda.jit
+def returns_elsewhere(out, rounds, N: tl.constexpr):
+    """A carried index tile that every iteration gives back in another layout than it took it."""
+    col = tl.arange(0, N)
+    one = 1
+    tile = col.to(tl.uint8)
+    for _ in range(rounds):
+        tile = tl.join(one, tile - one).reshape((2, N)).sum(0).to(tl.uint8)
+    tl.store(out + col, tile)
+
+
+def _returns_elsewhere(inputs: Inputs) -> dict[str, Array]:
+    tile = np.arange(len(inputs["out"]), dtype=np.uint8)
+    for _ in range(inputs["rounds"]):
+        pairs = np.stack([np.ones(len(tile), np.int64), tile.astype(np.int64) - 1], axis=-1)
+        tile = pairs.reshape(2, -1).sum(0).astype(np.uint8)
+    return {"out": tile.astype(np.int32)}
+
+
 def _register_loops() -> None:
+    for n, warps in ((8, 1), (256, 4)):
+        _case(
+            f"returns_elsewhere_{n}",
+            returns_elsewhere,
+            lambda rng, n=n: {"out": poison(n, "i4"), "rounds": 3},
+            _returns_elsewhere,
+            {"N": n},
+            warps,
+        )
     for n, warps in _SIZES:
         _case(
             f"accumulate_{n}",

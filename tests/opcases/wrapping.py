@@ -74,7 +74,7 @@ def _register() -> None:
 _register()
 
 
-ROWS = 16
+ROWS = 17
 
 
 @tle2cuda.jit
@@ -92,6 +92,10 @@ def wide_indices(out, s, N: tl.constexpr, WIDTH: tl.constexpr):
         tl.store(out + row * N + col, value)
         row += 1
     tl.store(out + row * N + col, tl.min(c[:, None] + col[None, :], 0) << 33)
+    # A float that becomes an integer is no integer that becomes wide.
+    short = (col * s).to(tl.int16)
+    half = tl.minimum(col * 0.5, 100.0)
+    tl.store(out + (row + 1) * N + col, short + half.to(tl.int64))
 
 
 def _random_words(seed: int, offsets: Array) -> Array:
@@ -121,7 +125,7 @@ def _wide(n: int, s: int, width: int) -> Array:
         high.astype(np.int64),
     ]
     rows += [np.minimum(c * 46, c), c, np.abs(c - 9) * (c + s), _random_words(7, c).astype(np.int64)]
-    rows += [np.cumsum(c) * 1000000000, (c + 5) << 35, c[::-1] << 35, c << 33]
+    rows += [np.cumsum(c) * 1000000000, (c + 5) << 35, c[::-1] << 35, c << 33, (c * s).astype(np.int16) + c // 2]
     return np.stack(rows).ravel()
 
 

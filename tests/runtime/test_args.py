@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,22 @@ def test_do_not_specialize() -> None:
 def test_annotated_dtype() -> None:
     parameter = Parameter("p", dtype="i64")
     assert specialize((parameter,), (1,)).specialization.args == (ArgSpec("p", "scalar", "i64"),)
+    assert specialize((parameter,), (48,)).specialization.args == (ArgSpec("p", "scalar", "i64", 16),)
+    assert specialize((replace(parameter, specialize=False),), (48,)).specialization.args == (
+        ArgSpec("p", "scalar", "i64"),
+    )
+    unaligned = replace(parameter, specialize_alignment=False)
+    assert specialize((unaligned,), (48,)).specialization.args == (ArgSpec("p", "scalar", "i64"),)
+    real = Parameter("p", dtype="fp32")
+    assert specialize((real,), (16,)).specialization.args == (ArgSpec("p", "scalar", "fp32"),)
+
+
+@pytest.mark.parametrize("value", [1, 16, 17, 1 << 40, (1 << 40) + 1, True, 2.0])
+@pytest.mark.parametrize("dtype", ["i32", "i64", "u8", "fp32", ""])
+def test_launcher_and_slow_path_tell_annotated_numbers_apart_alike(dtype: str, value: Any) -> None:
+    parameters = (Parameter("p", dtype=dtype),)
+    key, values = binder(parameters)(value)
+    assert (key[0], values[0]) == describe(parameters[0], value)
 
 
 class _Launches(dict[Any, Any]):

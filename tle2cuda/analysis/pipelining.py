@@ -22,7 +22,7 @@ from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of
+from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
 from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.targets import parse_target
@@ -34,6 +34,8 @@ _WAITING = frozenset(
 )
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
+_ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
 
@@ -78,22 +80,26 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
+        holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
+        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
     """
 
     loop: Op
     stages: int
     capacity: int
     overlapped: Op | None
+    holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
+    has_warpgroups: bool
 
 
 def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
@@ -149,7 +155,7 @@ class _Finder:
         if not loads:
             return None
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
-        if overlapped is not None and min(stages + 1, self.most_stages) < 3:
+        if overlapped is not None and not self._has_room(stages, sum(staged.size_bytes for staged in loads)):
             overlapped = None
         extra = int(overlapped is not None)
         capacity = min(stages + extra, self.most_stages)
@@ -159,12 +165,26 @@ class _Finder:
             capacity - extra,
             capacity,
             overlapped,
+            self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
             bounds,
             self._step(loop),
+            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
         )
+
+    def _has_room(self, stages: int, stage_bytes: int) -> bool:
+        """Whether one stage more leaves a multiprocessor as many CTAs: another CTA hides more than overlapping products."""
+        limits = parse_target(self.kernel.target).limits
+        reserved, available = limits.reserved_shared_bytes_per_cta, limits.shared_bytes_per_sm
+        before, after = (available // (count * stage_bytes + reserved) for count in (stages, stages + 1))
+        has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
+        return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
+
+    def _is_of_warpgroups(self, product: Op) -> bool:
+        name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
+        return name is not None and name.startswith("wgmma")
 
     # ---- the loop ----
 
@@ -224,8 +244,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        target = parse_target(self.kernel.target)
-        if not (instruction_name(product, target, self.kernel.num_warps) or "").startswith("wgmma"):
+        if not self._is_of_warpgroups(product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -239,6 +258,16 @@ class _Finder:
             if made not in staged:
                 return None
         return product
+
+    def _holder(self, loop: Op) -> Op | None:
+        """The first product by `mma.sync` of the body itself."""
+        target = parse_target(self.kernel.target)
+        for op in loop.regions[0].body:
+            if op.name == "dot":
+                name = instruction_name(op, target, self.kernel.num_warps)
+                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
+                return op if is_plain else None
+        return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))

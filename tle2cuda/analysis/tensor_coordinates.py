@@ -85,7 +85,7 @@ class TensorCoordinates:
 
     def _is_natural(self, value: Value, assumed: frozenset[Value]) -> bool:
         """Whether a value is 0 or more, given that others are."""
-        least = self._info[value].lo if value in self._info else None
+        least = self.info[value].lo if value in self.info else None
         if value in self._natural or value in assumed or (least is not None and least >= 0):
             return True
         if len(assumed) > _DEEPEST or not isinstance(value.type, DType) or not value.type.is_int():
@@ -106,18 +106,19 @@ class TensorCoordinates:
             return any(self._is_natural(v, assumed) for v in operands)
         if op.name in _OF_FIRST:
             return self._is_natural(operands[0], assumed)
-        if op.name == "idiv" and self._info[operands[1]].constant is None:
+        if op.name == "idiv" and self.info[operands[1]].constant is None:
             return self._is_natural(operands[0], assumed)
         return op.name in _OF_ALL and all(self._is_natural(v, assumed) for v in operands)
 
     @property
-    def _info(self) -> Mapping[Value, AxisInfo]:
+    def info(self) -> Mapping[Value, AxisInfo]:
+        """What is known of the kernel's values."""
         if self._found is None:
             self._found = axis_info(self._kernel)
         return self._found
 
     def _is_negative(self, value: Value) -> bool:
-        most = self._info[value].hi
+        most = self.info[value].hi
         return most is not None and most < 0
 
     def _residue(self, value: Value, depth: int) -> _Residue:
@@ -127,7 +128,7 @@ class TensorCoordinates:
 
     def _stronger(self, value: Value, depth: int) -> _Residue:
         """The residue by the larger number: that of the operands, or zero where the value is known to be divisible."""
-        info = self._info[value]
+        info = self.info[value]
         if isinstance(info.constant, int):
             return COORDINATE_BYTES, int(info.constant) % COORDINATE_BYTES
         divisor = min(info.divisibility[0], COORDINATE_BYTES)

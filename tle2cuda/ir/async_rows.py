@@ -156,6 +156,7 @@ _row(
         "completion": choice("blocking", "barrier", "pipe"),
         "stage_bytes": maybe(NATURAL),
         "adds_bytes": maybe(FLAG),
+        "is_promised": maybe(FLAG),
     },
     reads_memory=True,
     **_EFFECT,

@@ -29,6 +29,7 @@ class Builder:
         partition: Name of the function of `warp_specialize` being traced, None outside.
         named_barriers: How many named barriers there are so far.
         pipe_fields: Buffers of each pipe.
+        tile_sources: Where loaded tiles come from (`tle2cuda.ops.tile_sources`).
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
         has_assertions: Whether device assertions become operations.
         checks_overflow: Whether integer arithmetic is asserted not to overflow.
@@ -48,6 +49,7 @@ class Builder:
         self._first: set[Value] = set()  # results of operations that were put in front of all others
         self.partition: str | None = None
         self.named_barriers = 0
+        self.tile_sources: dict[Value, Any] = {}
         self.pipe_fields: dict[Value, tuple[Value, ...]] = {}
 
     def emit(
@@ -90,6 +92,17 @@ class Builder:
         """Append an operation with exactly one result; returns it."""
         (result,) = self.emit(name, operands, (result_type,), attrs, regions)
         return result
+
+    def made(self, value: Value) -> Op | None:
+        """The operation of an open region that made a value; None when there is none."""
+        found = (op for ops in reversed(self._regions) for op in reversed(ops) if any(r is value for r in op.results))
+        return next(found, None)
+
+    def since(self, value: Value) -> list[Op] | None:
+        """The operations behind the one of the innermost region that made a value; None when that is not there."""
+        ops = self._regions[-1]
+        number = next((i for i in range(len(ops) - 1, -1, -1) if any(r is value for r in ops[i].results)), None)
+        return None if number is None else ops[number + 1 :]
 
     @contextlib.contextmanager
     def region(self) -> Iterator[list[Op]]:

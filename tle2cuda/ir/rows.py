@@ -219,6 +219,7 @@ _row(
         "max_num_imprecise_acc": maybe(INT),
         "instruction": maybe(TEXT),
         "may_overlap": maybe(FLAG),
+        "holds_copies": maybe(FLAG),
         "pending": maybe(NATURAL),
     },
 )

@@ -40,6 +40,7 @@ _NARROW_FLOATS = (F16, BF16, F8E4NV, F8E5)
 
 
 _WIDEN = "static_cast<long long>("
+_RENAMED = frozenset({"splat", "broadcast", "expand_dims", "hint"})  # what leaves an element's text as it is
 
 
 def dtype(op: Op) -> DType:
@@ -66,13 +67,24 @@ def _sum(state: State, op: Op, args: list[C]) -> C:
     if type_.is_floating() and op.attrs.get("rounding") == "rn":
         return call(_ROUNDED[op.name, type_], a, b)
     sign, precedence = _SUMS[op.name]
-    if type_ is I64:  # one wide operand makes the other one wide
+    if type_ is I64 and _widens_an_integer(state, op.operands[1]):  # one wide operand makes the other one wide
         narrow = b.text.removeprefix(_WIDEN).removesuffix(")") if b.text.startswith(_WIDEN) else ""
         if a.text.startswith(_WIDEN) and narrow.isidentifier():
             b = C(narrow, PRIMARY, b.deps)
     if op.name == "sub" and type_.is_floating() is False and a.text == "0":
         return narrowed(type_, C(f"-{b.at(15)}", 15, b.deps))
     return narrowed(type_, binary(sign, precedence, a, b))
+
+
+def _widens_an_integer(state: State, value: Value) -> bool:
+    """Whether a value is another integer made wide, so that C++ converts it by itself."""
+    definition = state.definitions.get(value)
+    while definition is not None and definition.name in _RENAMED:
+        definition = state.definitions.get(definition.operands[0])
+    if definition is None or definition.name != "cast":
+        return False
+    source = element_of(definition.operands[0].type)
+    return isinstance(source, DType) and source.is_int()
 
 
 @index_rule("add", "sub", "mul", "hint")

@@ -17,7 +17,7 @@ from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.shared import first_element, row_major_strides
-from tle2cuda.lowering.state import BufferRef, Registers, State
+from tle2cuda.lowering.state import BufferRef, CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, operation
 
@@ -26,8 +26,28 @@ def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
     """Write the statements of a list of operations."""
     from tle2cuda.lowering.dispatch import emit_op
 
-    for op in ops:
-        emit_op(state, op)
+    number = 0
+    while number < len(ops):
+        behind = CopiesBehind(_copies_behind(state, ops, number))
+        state.copies_behind = behind if behind.ops else None
+        emit_op(state, ops[number])
+        state.copies_behind = None
+        number += 1 + (len(behind.ops) if behind.is_taken else 0)
+
+
+def _copies_behind(state: State, ops: tuple[Op, ...], number: int) -> tuple[Op, ...]:
+    """The operations that load ahead directly behind a product that may hold them, up to the commit."""
+    if not ops[number].attrs.get("holds_copies"):
+        return ()
+    found: list[Op] = []
+    for op in ops[number + 1 :]:
+        found.append(op)
+        if op.name == "pipe_commit":
+            return tuple(found)
+        is_spelled_elsewhere = bool(op.results) and op.results[0] in state.lazy
+        if op.name != "pipe_acquire" and not op.attrs.get("is_guard") and not is_spelled_elsewhere:
+            break
+    return ()
 
 
 def emit_tail(state: State, ops: tuple[Op, ...]) -> None:

@@ -31,6 +31,7 @@ from tle2cuda.lowering.shape import SharedAccess, in_registers, plan_access
 from tle2cuda.lowering.shared import row_major_strides
 from tle2cuda.lowering.state import BufferRef, Registers, State
 from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block
 from tle2cuda.passes.dot_plan import operand_name
 from tle2cuda.passes.mma_layouts import instruction_of
 
@@ -196,9 +197,22 @@ class Product:
                 pairs=real_loops((names["row"], rows), (names["column"], columns)),
                 multiply=f"{helper}({self._sum(sums, names)}, {a}, {b});",
             )
-        write(self.state.block, TEMPLATE, "product", view, self.op.span)
+            copies = self._copies() if batches == 1 else None
+        write(self.state.block, TEMPLATE, "product", view, self.op.span, **({"copies": copies} if copies else {}))
         self._finish(registers, sums)
         self.state.registers[self.result] = registers
+
+    def _copies(self) -> Block | None:
+        """The copies that stand behind this product: they are issued while its first step multiplies."""
+        behind, self.state.copies_behind = self.state.copies_behind, None
+        if behind is None:
+            return None
+        behind.is_taken = True
+        from tle2cuda.lowering.control import emit_ops
+
+        with self.state.nested(is_loop=True) as block:
+            emit_ops(self.state, behind.ops)
+        return block
 
     def _function(self) -> str:
         """The device helper: several products by tf32 for floats that shall stay precise."""

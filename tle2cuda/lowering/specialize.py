@@ -14,6 +14,7 @@ from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.control import assign_all, emit_ops, emit_tail, share
+from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.mbarriers import MeetingView
 from tle2cuda.lowering.names import ascii_identifier
 from tle2cuda.lowering.registers import RegisterPlan, register_plan
@@ -137,7 +138,8 @@ def _name_meetings(state: State, number: int) -> int:
             state.meetings[known] = state.all_warps_barrier
             continue
         names = [ascii_identifier(name) for name in dict.fromkeys(op.attrs.get("names", ("partitions",)))]
-        function = state.meetings[known] = state.names.fresh(f"{'_and_'.join(names)}_barrier")
+        who = "_and_".join(names) if len(names) > 1 else f"all_{names[0]}"
+        function = state.meetings[known] = state.names.fresh(f"{who}_barrier")
         whose = f"{', '.join(f'`{name}`' for name in names)}" if "names" in op.attrs else "all partitions"
         state.partition_barriers[function] = (f"{whose}, wherever they come to it", number, threads)
         number += 1
@@ -374,6 +376,11 @@ def _bind_results(state: State, op: Op) -> None:
     for result, value in zip(op.results, op.regions[0].terminator.operands, strict=True):
         if result in state.targets or result in state.scalar_targets:
             assign_all(state, [result], [value])
+        elif is_tile(result) and value not in state.registers:  # an index, a constant, a mask
+            registers = state.new_registers(result, result.name or "result")
+            state.declare_registers(registers, result, op.span)
+            assign_tile(state, registers, value)
+            state.registers[result] = registers
         elif is_tile(result):
             state.registers[result] = state.registers[value]
         elif isinstance(result.type, BufferType):

@@ -132,6 +132,19 @@ class Scope:
     known: dict[object, Expr]
 
 
+@dataclass(slots=True)
+class CopiesBehind:
+    """Operations behind a product that load ahead, which it may write among its own statements.
+
+    Attributes:
+        ops: The operations.
+        is_taken: Whether it has.
+    """
+
+    ops: tuple[Op, ...]
+    is_taken: bool = False
+
+
 _T = TypeVar("_T")
 
 
@@ -175,6 +188,7 @@ class State:
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
+        self.copies_behind: CopiesBehind | None = None  # of the product that is being written
         self.issue: Issue | None = None  # the tensor copies written last
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
         self.targets: dict[Value, Registers] = {}  # tiles whose storage is already declared

@@ -26,6 +26,7 @@ from tle2cuda.ops.affine_tiles import (
 )
 from tle2cuda.ops.core import block_type, builtin, emit_value, fact, static_choice, static_shape, stretch, tensor, unwrap
 from tle2cuda.ops.memory import EVICTION_POLICIES, LOAD_CACHE_MODIFIERS
+from tle2cuda.ops.tile_sources import TileSource, remember
 
 _ALIGNMENT_BYTES = 16  # of base, strides and rows of the tile (CUDA driver API, cuTensorMapEncodeTiled)
 _MAX_RANK = 5
@@ -274,7 +275,9 @@ def load_tensor_descriptor(desc: Any, offsets: Any, cache_modifier: Any = "", ev
         "cache": static_choice(cache_modifier, LOAD_CACHE_MODIFIERS, f"{what}: cache_modifier"),
         "eviction": static_choice(eviction_policy, EVICTION_POLICIES, f"{what}: eviction_policy"),
     }
-    return _loaded(unwrap(desc), place.pointers(), _inside(place), attrs)
+    value = unwrap(desc)
+    tile = _loaded(value, place.pointers(), _inside(place), attrs)
+    return remember(tile, TileSource(place, value.static.padding, attrs["eviction"], True))
 
 
 @builtin

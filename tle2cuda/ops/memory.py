@@ -33,6 +33,7 @@ from tle2cuda.ops.core import (
 )
 from tle2cuda.ops.custom_float8 import bytes_of, float8e4b15_tensor, to_bytes
 from tle2cuda.ops.histogram import mask_operand
+from tle2cuda.ops.tile_sources import TileSource, copied, remember
 
 LOAD_CACHE_MODIFIERS = ("", ".ca", ".cg", ".cs", ".cv")
 STORE_CACHE_MODIFIERS = ("", ".wb", ".cg", ".cs", ".wt")
@@ -135,7 +136,11 @@ def _load_tile(pointer: block_pointer, checked: tuple[int, ...], padding: str, a
         if value is not None:
             operands.append(stretch(value, place.shape))
     attrs = {**attrs, "has_mask": len(operands) > 1, "has_other": len(operands) > 2}
-    return emit_value("load", tuple(operands), dtype, place.shape, attrs)
+    tile = emit_value("load", tuple(operands), dtype, place.shape, attrs)
+    is_checked = all(axis in checked or extent == 1 for axis, extent in enumerate(place.shape))
+    if is_checked and not attrs["volatile"]:
+        return remember(tile, TileSource(place, padding, attrs["eviction"], False))
+    return tile
 
 
 def _store_tile(pointer: block_pointer, value: Any, checked: tuple[int, ...], attrs: dict[str, Any]) -> None:
@@ -316,6 +321,8 @@ def store(
     if condition is not None:
         operands.append(mask_operand(condition, address.dims, what))
         attrs["has_mask"] = True
+    elif not attrs["cache"] and not attrs["eviction"] and copied(*operands):
+        return
     builder.current().emit("store", tuple(x.value for x in operands), (), attrs)
 
 

@@ -31,6 +31,7 @@ _LANES = 32
 _SHORT_AXIS = 4
 _SHORT_AXIS_OF_MANY = 16  # where a thread would else hold many registers
 _MANY_REGISTERS = 32  # of results that a thread holds, or of a vector along the reduced axis that was moved into it
+_MOST_GUESSES = 3  # of the layouts that a loop carries
 _FEW_REGISTERS = 4  # up to which a whole tile is rather shuffled than a part of it moved through shared memory
 
 
@@ -519,7 +520,7 @@ class _Assign:
         inits, carried = op.operands[3:], region.params[1:]
         layouts = self.carried_layouts(inits, carried)
         flexible = [is_tile(v) and self.natural(v) is None for v in inits]
-        for _ in range(3):
+        for attempt in range(_MOST_GUESSES):
             induction = Value(region.params[0].type, region.params[0].name, region.params[0].span)
             params = (induction, *self.fresh(carried, layouts))
             natural: list[Layout | None] = []
@@ -528,7 +529,7 @@ class _Assign:
                 found if free and found is not None else layout
                 for found, free, layout in zip(natural, flexible, layouts, strict=True)
             ]
-            if better == layouts:
+            if better == layouts or attempt == _MOST_GUESSES - 1:  # some bodies give what they take in yet another layout
                 break
             layouts = better
         start = tuple(self.now(v) for v in op.operands[:3])

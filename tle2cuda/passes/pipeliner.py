@@ -44,6 +44,7 @@ from tle2cuda.ir.types import (
     TileType,
     Type,
     dtype_of,
+    shape_of,
     slot_type,
     with_shape,
 )
@@ -54,6 +55,7 @@ from tle2cuda.targets import parse_target
 _ROWS_OF_PATTERN = 8
 _SWIZZLED_ALIGNMENT_BYTES = 1024
 _PLAIN_ALIGNMENT_BYTES = 128
+_LEFT_REASON = "zeros of iterations that do not exist have landed"
 _MOST_STAGES = 16  # beyond which no memory is so far away that more would help
 
 
@@ -237,7 +239,9 @@ class _Loop:
         wide = [into.make("cast", (v,), unsigned, span) for v in (moved, left)]
         return into.make("and", (has_any, into.make("cmp", wide, BOOL, span, predicate="lt")), BOOL, span)
 
-    def _fill(self, stage: Value, lap: Value, when: tuple[Value, Value], carried: tuple[Value, ...]) -> tuple[Value, ...]:
+    def _fill(
+        self, stage: Value, lap: Value, when: tuple[Value, Value], carried: tuple[Value, ...], is_guarded: bool = True
+    ) -> tuple[Value, ...]:
         """Copy what an iteration loads into a stage, if there is such an iteration.
 
         Args:
@@ -245,6 +249,7 @@ class _Loop:
             lap: Its lap.
             when: The loop's counter in that iteration, and whether it exists.
             carried: The values that iteration gets of those that addresses depend on.
+            is_guarded: Branch around the copies where there is no such iteration; else they are masked off.
 
         Returns:
             The values that the next one gets.
@@ -262,12 +267,15 @@ class _Loop:
             kept = dict(into.mapping)
             self._clone(self._needed([v for staged in self.plan.loads for v in _addresses(staged.load)]))
             for staged, slot in zip(self.plan.loads, acquired.results, strict=True):
-                self._copy(staged, slot)
+                self._copy(staged, slot, None if is_guarded else in_range)
             into.mapping = kept
             return ()
 
-        arms = (into.inside(copies, span), into.inside(lambda: (), span))
-        into.emit(make_op("if", (in_range,), (), {"is_guard": True}, arms, span))
+        if is_guarded:
+            arms = (into.inside(copies, span), into.inside(lambda: (), span))
+            into.emit(make_op("if", (in_range,), (), {"is_guard": True}, arms, span))
+        else:
+            copies()
         into.emit(make_op("pipe_commit", place, (), span=span))
         following = [self.region.terminator.operands[number] for number in self.plan.carried]
         self._clone(self._needed(following))
@@ -301,9 +309,13 @@ class _Loop:
                 for old, new in zip(op.results, copy.results, strict=True):
                     into.bind(old, new)
 
-    def _copy(self, staged: Staged, slot: Value) -> None:
+    def _copy(self, staged: Staged, slot: Value, condition: Value | None) -> None:
         into, load = self.into, staged.load
         operands = [into[v] for v in _addresses(load)]
+        if condition is not None:
+            type_ = TileType(shape_of(load.result.type), BOOL)
+            masks = [*operands[1:], into.make("splat", (condition,), type_, load.span)]
+            operands[1:] = masks if len(masks) == 1 else [into.make("and", masks, type_, load.span)]
         if staged.is_turned:
             operands = [self._turned(v, staged.order, load.span) for v in operands]
         pointers, *masks = operands
@@ -339,7 +351,10 @@ class _Loop:
             later = self._later(params[0])
             distance = into.number(self.ahead, I32, span)
             free = self._place(into.make("add", (number, distance), I32, span), "free_stage")
-            following = self._fill(*free, later, further)
+            is_guarded = not self.plan.has_warpgroups
+            following: tuple[Value, ...] = ()
+            if self.plan.holder is None:
+                following = self._fill(*free, later, further, is_guarded)
             slots = dict(
                 zip((s.load for s in self.plan.loads), zip(self.plan.loads, waited.results[1:], strict=True), strict=True)
             )
@@ -349,6 +364,10 @@ class _Loop:
                 elif op is self.plan.overlapped:
                     attrs = MappingProxyType({**op.attrs, "may_overlap": True})
                     into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
+                elif op is self.plan.holder:
+                    attrs = MappingProxyType({**op.attrs, "holds_copies": True})
+                    into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
+                    following = self._fill(*free, later, further)
                 else:
                     into.visit(op)
             into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=span))
@@ -366,6 +385,8 @@ class _Loop:
         attrs = {name: value for name, value in loop.attrs.items() if name != "num_stages"}
         attrs["is_pipelined"] = True
         into.emit(replace(loop, operands=operands, results=results, attrs=MappingProxyType(attrs), regions=(region,)))
+        if self.plan.has_warpgroups:  # copies that are masked off write zeros
+            into.emit(make_op("cp_async_wait", (), (), {"pending": 0, "reason": _LEFT_REASON}, (), span))
 
     def _counts_iterations(self) -> bool:
         """Whether the loop's counter tells the number of the iteration: it starts at 0."""

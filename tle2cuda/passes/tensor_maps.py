@@ -23,7 +23,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
-from tle2cuda.layout.tensor_boxes import COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, COPY_ALIGNMENT_BYTES, boxes_of_block
 from tle2cuda.ops import atomics
 from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.changed_maps import ChangedMaps
@@ -33,10 +33,10 @@ from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
 from tle2cuda.targets import parse_target
 
-# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations of 64 bits: of `or` on a
-# map of int64 an H200 makes an illegal instruction.
+# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations on int64: of these, unlike
+# those on uint64, an H200 makes an illegal instruction.
 _ORDERED = (I32, U32, I64, U64, F16, BF16)
-_BITS = (I32, U32)
+_BITS = (I32, U32, U64)
 _REDUCED = {
     "add": (I32, U32, U64, F16, BF16, F32),
     "min": _ORDERED,
@@ -151,7 +151,7 @@ class _Planner:
         base = self.expressions.pointer(copy.base)
         shape = [self.expressions.integer(value) for value in copy.extents]
         strides = [self.expressions.integer(value) for value in copy.strides]
-        if strides[-1] != "1":
+        if strides[-1] != "1" or not self._is_aligned(op, copy):
             return None
         if base is None or None in shape or None in strides:
             self.changed.note(op, copy, moved[1], swizzle_bytes, padding)
@@ -159,6 +159,14 @@ class _Planner:
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
         return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
+
+    def _is_aligned(self, op: Op, copy: TensorCopy) -> bool:
+        """Whether rows begin where a tensor map allows; of what the user promised, the launcher checks it."""
+        if op.attrs.get("is_promised", True):
+            return True
+        info, size = self.coordinates.info, copy.buffer_type.element.bytes
+        found = [info[copy.base].divisibility[0], *(info[stride].divisibility[0] * size for stride in copy.strides[:-1])]
+        return all(bytes_ % CHUNK_BYTES == 0 for bytes_ in found)
 
     def _swizzle_bytes(self, copy: TensorCopy) -> int:
         allocations = self.views.allocations(copy.buffer) or ()

@@ -103,6 +103,12 @@ def _describe_int_unaligned(value: int) -> Description:
     return _describe_int_plain(value)
 
 
+def _describe_int_sized(value: int) -> Description:
+    """Of a parameter whose annotation says its type: 1 is no constant there, but multiples of 16 are told apart."""
+    dtype, passed = _describe_int_plain(value)
+    return (dtype if value & 15 else f"{dtype}:16"), passed
+
+
 def _describe_bool(value: bool) -> Description:
     return "i1", value
 
@@ -315,6 +321,7 @@ class _Descriptions(dict[type, Describe]):
 _SPECIALIZED = _Descriptions(_describe_int)
 _UNSPECIALIZED = _Descriptions(_describe_int_plain)
 _UNALIGNED = _Descriptions(_describe_int_unaligned)
+_SIZED = _Descriptions(_describe_int_sized)
 
 
 def constant_key(value: Any) -> Description:
@@ -358,6 +365,9 @@ def describe(parameter: Parameter, value: Any) -> Description:
 def _table_of(parameter: Parameter) -> _Descriptions:
     if parameter.specialize and not parameter.dtype:
         return _SPECIALIZED if parameter.specialize_alignment else _UNALIGNED
+    is_integer = parameter.dtype.startswith(("i", "u")) and parameter.dtype != "i1"
+    if parameter.specialize and parameter.specialize_alignment and is_integer:
+        return _SIZED
     return _UNSPECIALIZED
 
 
@@ -407,6 +417,7 @@ _INTEGER_KEYS = {
     "__specialized": '"1" if {p} == 1 else "i32" if {p} & 15 else "i32:16"',
     "__unaligned": '"1" if {p} == 1 else "i32"',
     "__unspecialized": '"i32"',
+    "__sized": '"i32" if {p} & 15 else "i32:16"',
 }
 
 Slow = Callable[[Any, tuple[Any, ...], dict[str, Any], tuple[Any, ...]], Any]
@@ -432,6 +443,7 @@ def make_launcher(
         "__specialized": _SPECIALIZED,
         "__unspecialized": _UNSPECIALIZED,
         "__unaligned": _UNALIGNED,
+        "__sized": _SIZED,
         "__constant": constant_key,
         "__launches": launches,
         "__slow": slow,

@@ -143,7 +143,9 @@ def _cache() -> Check:
 def _tool(name: str) -> Check:
     path = toolkit.find_tool(name) or toolkit.find_tool("cuobjdump")
     if path is None:
-        return Check(name, "absent", "not installed", f"only for --dump-sass: pip install nvidia-cuda-{name}")
+        return Check(
+            name, "absent", "not installed", f"only for --dump-sass and --report --inputs: pip install nvidia-cuda-{name}"
+        )
     return Check(name, "ok", path)
 
 

@@ -188,8 +188,14 @@ def parameters_of(
     result = []
     for name, parameter in found.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-            raise ArgumentError(f"{fn.__name__}: a kernel cannot take `{star}{name}`", help="name every parameter")
+            is_tuple = parameter.kind is parameter.VAR_POSITIONAL
+            raise ArgumentError(
+                f"{fn.__name__}: a kernel cannot take `{'*' if is_tuple else '**'}{name}`",
+                help=f"take a tuple, `{name}`, and pass (a, b, ...); only functions that kernels call have `*{name}`, by "
+                "the rules of Triton 3.9"
+                if is_tuple
+                else "name every parameter",
+            )
         has_default = parameter.default is not parameter.empty
         annotation = _annotation_name(parameter.annotation)
         result.append(

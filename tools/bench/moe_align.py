@@ -151,7 +151,7 @@ def print_table(report: Report, data: str, block_size: int, options: argparse.Na
 
     rows = [[str(tokens), *(cell(tokens, name) for name in names)] for tokens in options.tokens]
     print(f"\n{data}, block {block_size}: {key}")
-    print(format_table(["tokens", *names], rows), flush=True)
+    print(format_table(["slots", *names], rows), flush=True)
 
 
 def parse_options(arguments: list[str] | None) -> argparse.Namespace:
@@ -203,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
             record = measure(bench, rival, problem, checked)
             report.add(data=data, tokens=num_slots, num_experts=num_experts, block_size=block_size, **record)
             if "error" in record:
-                where = f"{data} tokens {num_slots} block {block_size}"
+                where = f"{data} slots {num_slots} block {block_size}"
                 print(f"WRONG {rival.name} {rival.variant} {where}: {record['error'][:600]}", flush=True)
         report.write(options.json)
     if last is not None:

@@ -19,31 +19,26 @@ from tools.bench.rowwise import Contestant, compete, copy_contestant, relative_e
 LIMIT = 1e-3  # float16
 TOTAL_ELEMENTS = 16384 * 4096  # of a matrix, whatever its rows' length
 
-SHORT_SWEEP: tuple[dict[str, Any], ...] = tuple(
-    {"form": "ring", "stages": stages, "num_warps": warps, "ctas": ctas}
-    for stages in (2, 3, 4)
-    for warps, ctas in ((2, 8), (2, 16), (4, 4), (4, 6), (4, 8), (4, 12), (8, 4))
-    if stages * ctas <= 24
-)
-AHEAD_SWEEP: tuple[dict[str, Any], ...] = tuple(
-    {"form": "ahead", "num_warps": warps, "ctas": ctas}
-    for warps, ctas in ((1, 16), (1, 32), (2, 14), (4, 4), (4, 6), (4, 8), (8, 3))
-)
-MIDDLE_SWEEP: tuple[dict[str, Any], ...] = tuple(
-    {"form": "packed", "stages": stages, "num_warps": warps, "ctas": ctas}
-    for stages, warps, ctas in ((1, 4, 3), (2, 4, 3), (2, 8, 2), (2, 8, 3), (1, 8, 4))
-)
+RING_SWEEP: dict[int, tuple[tuple[int, int, int], ...]] = {  # by columns: stages, warps and CTAs of a multiprocessor
+    1024: ((2, 4, 5), (2, 4, 8), (3, 4, 6), (2, 2, 8), (2, 2, 12)),
+    4096: ((1, 8, 5), (2, 8, 2), (2, 8, 4), (3, 8, 3), (2, 4, 4), (2, 4, 5), (2, 16, 2), (2, 16, 3)),
+    16384: ((1, 16, 3), (1, 16, 2), (2, 16, 3), (3, 16, 2), (2, 8, 3)),
+}
+AHEAD_SWEEP = ((1, 16), (2, 14), (4, 4), (4, 6), (8, 3))  # warps and CTAs
 LONG_SWEEP: tuple[dict[str, Any], ...] = tuple(
     {"form": "parts", "stages": stages, "num_warps": warps} for stages in (9, 13) for warps in (8, 16)
 )
 
 
 def variants(cols: int, sweep: bool) -> tuple[dict[str, Any], ...]:
-    """Options of the contestants for rows of so many float16 elements; the first are the defaults, then both forms."""
-    if cols <= 8192:
-        return ({}, {"form": "ring"}, {"form": "ahead"}, *((*SHORT_SWEEP, *AHEAD_SWEEP) if sweep else ()))
-    swept = {16384: MIDDLE_SWEEP, 65536: LONG_SWEEP}.get(cols, ()) if sweep else ()
-    return ({}, {"form": "packed"}, {"form": "parts"}, *swept)
+    """Options of the contestants for rows of so many float16 elements; the first are the defaults, then other forms."""
+    forms = ("ahead",) if cols <= 8192 else ("packed", "parts")
+    swept: list[dict[str, Any]] = []
+    if sweep:
+        swept += [{"stages": s, "num_warps": w, "ctas": c} for s, w, c in RING_SWEEP.get(cols, ())]
+        swept += [{"form": "ahead", "num_warps": w, "ctas": c} for w, c in AHEAD_SWEEP if cols <= 4096]
+        swept += LONG_SWEEP if cols == 65536 else ()
+    return ({}, *({"form": form} for form in forms), *swept)
 
 
 def contestants(rows: int, cols: int, sweep: bool) -> list[Contestant]:
