@@ -1,7 +1,7 @@
 // moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:53 (moe_gate_up). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 98304 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 98304 bytes of dynamic shared memory
+//   target    sm_90a, 128 threads per CTA, 73728 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 73728 bytes of dynamic shared memory
 //   args      x *bf16 align 16, weights *bf16 align 16, hidden *bf16 align 16,
 //             sorted_ids *i32 align 16, expert_ids *i32 align 16, num_post_pad *i32 align 16,
 //             num_slots i32 divisible by 16, N i32 divisible by 16, K i32 divisible by 16,
@@ -160,13 +160,13 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __nv_bfloat16 x_tile[4][64][64];  // 4 stages of fused_moe.py:41, 128-byte swizzle
+    alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:41, 128-byte swizzle
     union {  // never alive at the same time
-        alignas(1024) __nv_bfloat16 weight_tile[4][128][64];  // 4 stages of fused_moe.py:42, 128-byte swizzle
+        alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:42, 128-byte swizzle
         alignas(16) __nv_bfloat16 exchange[4096];  // scratch of fused_moe.py:91
     };
 };
-static_assert(sizeof(Shared) <= 98304, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 73728, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -284,10 +284,10 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
     for (int first = 0; first < K; first += 64) {
-        const int stage = first / 64 % 4;
+        const int stage = first / 64 % 3;
         cp_async_wait<1>();
         const int left = K - first;
-        const int free_stage = (first / 64 + 2) % 4;
+        const int free_stage = (first / 64 + 2) % 3;
 
         // left = K - first                                                          fused_moe.py:40
         const int left_2 = K - (first + 128);
@@ -322,9 +322,8 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         for (int step = 0; step < 4; ++step)
             wgmma_m64n128k16_f32_bf16(acc, x_tile_first + 2 * step, weight_tile_first + 2 * step, true);
         wgmma_commit();
-        wgmma_wait<1>();
+        wgmma_wait<0>();
     }
-    wgmma_wait<0>();
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<float, 2> result[16];
 
