@@ -183,7 +183,8 @@ class _Copy:
         level = state.level
         while level > known_at and state.scopes[level].is_loop:
             level -= 1
-        return level if level < state.level else None
+        crossed = state.scopes[level + 1 :]
+        return level if any(scope.is_loop and not scope.is_guard for scope in crossed) else None
 
     def _write_pointers(self, parts: tuple[Value, tuple[Value, ...]], home: int, elems: int, hint: str) -> str | None:
         """Declare and set the pointers; None when they are not worth it."""
