@@ -3,7 +3,7 @@
 A loop asks for stages itself, `tl.range(..., num_stages=n)`; one that does not gets the kernel's number for the loads that
 feed its matrix products. A load qualifies when it may be made iterations earlier than it stands:
 
-- it reads a tile of global memory that nothing in the loop writes, and the loop has nothing that orders its accesses
+- it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
   that are themselves such arithmetic: not on what the loop loads or computes from tiles;
@@ -119,6 +119,7 @@ class _Finder:
         self.uses = uses_of(kernel.body)
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
+        self.written = self._written()
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -143,7 +144,7 @@ class _Finder:
         if min(stages, self.most_stages) < 2 or not self._step(loop) or not self._may_be_reordered(loop):
             return None
         fed = None if asked else self._feeding(loop)
-        written = self._written(loop)
+        written = self.written
         closure = _Closure(loop, self.definitions)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
@@ -213,8 +214,9 @@ class _Finder:
                 return False
         return True
 
-    def _written(self, loop: Op) -> set[Value | None]:
-        found = (effect for op in walk(loop.regions[0]) for effect in effects(op, self.roots))
+    def _written(self) -> set[Value | None]:
+        """Arguments that are written somewhere: copies are ordered with earlier stores of their own thread by nothing."""
+        found = (effect for op in walk(self.kernel.body) for effect in effects(op, self.roots))
         return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
 
     def _feeding(self, loop: Op) -> set[Op]:
