@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.span import Span
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, all_of, ternary
 from tle2cuda.lowering.debug import over_registers
@@ -128,7 +127,7 @@ class _Copy:
         """
         if self.layout.num_registers // elems > _MOST_POINTERS:
             return None
-        root, offsets, name = self._parts()
+        root, offsets, named = self._parts()
         homes = {value: self._home(value) for value in (root, *offsets)}
         moving = tuple(value for value in offsets if homes[value] is None)
         if homes[root] is None or any(is_tile(v) and self._maker(v) != "splat" for v in moving):
@@ -138,7 +137,7 @@ class _Copy:
         scope = self.state.scopes[home]
         key = ("held pointers", root, kept, self.layout, elems)
         if key not in scope.known:
-            written = self._write_pointers((root, kept), home, elems, name)
+            written = self._write_pointers((root, kept), home, elems, named)
             if written is None:
                 return None
             scope.known[key] = C(written, PRIMARY)
@@ -146,35 +145,25 @@ class _Copy:
         assert isinstance(found, C)
         return Held(found.text, moving)
 
-    def _named(self, hint: str) -> Span:
-        """Where the pointers of that name were made."""
-        value: Value = self.pointer
-        while value.name != hint:
-            op = self.state.definitions.get(value)
-            if op is None or op.name not in ("ptr_add", "splat", "hint"):
-                return self.op.span
-            value = op.operands[0]
-        return value.span
-
     def _maker(self, value: Value) -> str:
         op = self.state.definitions.get(value)
         return op.name if op is not None else ""
 
-    def _parts(self) -> tuple[Value, list[Value], str]:
-        """What the pointers start from, what is added to it, and a name for them."""
+    def _parts(self) -> tuple[Value, list[Value], Value]:
+        """What the pointers start from, what is added to it, and the tile of pointers that does not change yet."""
         state, value = self.state, self.pointer
         offsets: list[Value] = []
-        name = ""
+        still: Value | None = None
         while value not in state.scalars and value not in state.registers:
             op = state.definitions.get(value)
             if op is None or op.name not in ("ptr_add", "splat", "hint"):
                 break
-            if not name and is_tile(value) and self._home(value) is not None:
-                name = value.name
+            if still is None and is_tile(value) and self._home(value) is not None:
+                still = value
             if op.name == "ptr_add":
                 offsets.insert(0, op.operands[1])
             value = op.operands[0]
-        return value, offsets, name or self.pointer.name or "pointers"
+        return value, offsets, still or self.pointer
 
     def _home(self, value: Value) -> int | None:
         """The scope in front of the loops in which a value does not change; None when there are none."""
@@ -186,7 +175,7 @@ class _Copy:
         crossed = state.scopes[level + 1 :]
         return level if any(scope.is_loop and not scope.is_guard for scope in crossed) else None
 
-    def _write_pointers(self, parts: tuple[Value, tuple[Value, ...]], home: int, elems: int, hint: str) -> str | None:
+    def _write_pointers(self, parts: tuple[Value, tuple[Value, ...]], home: int, elems: int, named: Value) -> str | None:
         """Declare and set the pointers; None when they are not worth it."""
         state, scope = self.state, self.state.scopes[home]
         opened = state.scopes[home + 1 :]
@@ -197,8 +186,8 @@ class _Copy:
                 ev.outer_depth = scope.names_depth
                 if not self._differ(ev, parts, elems > 1):
                     return None
-                state.comment(self._named(hint))
-                name = state.names.fresh(hint, scope.names_depth)
+                state.comment(named.span)
+                name = state.names.fresh(named.name or self.pointer.name or "pointers", scope.names_depth)
                 type_ = state.variable_type(self.pointer)
                 extent = f"[{ev.runs}]" if ev.runs > 1 else ""
                 statements.variable(state.block, type_, f"{name}{extent}", self.pointer.span)
