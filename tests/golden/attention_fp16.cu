@@ -308,7 +308,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
     // for start in range(0, end, BLOCK_N):                                          attention.py:27
     // d = tl.arange(0, HEAD)                                                        attention.py:20
-    const int d_4 = thread % 8 * 8;
+    const int d_3 = thread % 8 * 8;
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage * 64 < end) {
@@ -320,7 +320,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
                 const int cols = stage * 64 + d_2;
                 // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_4;
+                const int places = cols * 64 + d_3;
                 cp_async_zero_fill<16>(&shared.key[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
             }
 
@@ -332,7 +332,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
                 const int cols = stage * 64 + d_2;
                 // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_4;
+                const int places = cols * 64 + d_3;
                 cp_async_zero_fill<16>(&shared.value[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
             }
         }
@@ -374,7 +374,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
             const int cols = start + 128 + d_2;
             // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
-            const int places = cols * 64 + d_4;
+            const int places = cols * 64 + d_3;
             cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
 
@@ -386,7 +386,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
             const int cols = start + 128 + d_2;
             // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
-            const int places = cols * 64 + d_4;
+            const int places = cols * 64 + d_3;
             cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
         cp_async_commit();

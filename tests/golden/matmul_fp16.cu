@@ -184,10 +184,10 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     const int pid_n = pid % (8 * tiles_n) / group_m;
     // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:54
     const long long value = static_cast<long long>(32 * stride_bk);
+
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     long long a_ptrs_offset_ahead = 0ll;
     long long b_ptrs_offset_ahead = 0ll;
-    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:46
     const __half* a_ptrs[4];
 
     // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
@@ -200,7 +200,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         a_ptrs[run] = a + rows_2 * stride_am + k_;
     }
 
-    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:47
+    // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     const __half* b_ptrs[4];
 
     // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44

@@ -274,19 +274,19 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
     // for start in range(0, n, BLOCK_N):                                                 dot.py:117
     // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:112
-    const int d_4 = thread / 4;
-    const int d_5 = thread % 4 * 8;
+    const int d_2 = thread / 4;
+    const int d_3 = thread % 4 * 8;
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
-        const int cols = stage * 32 + d_4;
+        const int cols = stage * 32 + d_2;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
         if (stage * 32 < n) {
             // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
-            cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_3, cols < n ? 16 : 0);
             // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
-            cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_3, cols < n ? 16 : 0);
         }
         cp_async_commit();
     }
@@ -320,12 +320,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
-        const int cols = start + 64 + d_4;
+        const int cols = start + 64 + d_2;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
-        cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n && n - start > 64 ? 16 : 0);
+        cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_3, cols < n && n - start > 64 ? 16 : 0);
         // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:120
-        cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n && n - start > 64 ? 16 : 0);
+        cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_3, cols < n && n - start > 64 ? 16 : 0);
         cp_async_commit();
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:121
@@ -344,10 +344,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
             // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:112
-            const int d_6 = thread % 4 * 2 + run / 2 * 8;
+            const int d_4 = thread % 4 * 2 + run / 2 * 8;
 
             // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
-            const int cols_2 = start + d_6;
+            const int cols_2 = start + d_4;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const float score_2 = product[run][k] * scale;
@@ -444,8 +444,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
         // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:112
         const int rows = pid_x * 64 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
-        const int d_6 = thread % 4 * 2 + run / 2 * 8;
+        const int d_4 = thread % 4 * 2 + run / 2 * 8;
         // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
-        store_vector_if<uint2>(rows < n, out + rows * 32 + d_6, out_value);
+        store_vector_if<uint2>(rows < n, out + rows * 32 + d_4, out_value);
     }
 }

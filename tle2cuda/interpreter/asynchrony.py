@@ -270,17 +270,18 @@ def _reader_end(reader: str | None) -> str:
 def _warp_specialize(compiler: Compiler, op: Op) -> Steps:
     names = op.attrs["names"]
     blocks: list[tuple[str, Block]] = []
+    outer = compiler.partition
     for number, (name, warps, region) in enumerate(zip(names, op.attrs["warps"], op.regions, strict=True)):
         label = name if names.count(name) == 1 else f"{name} ({number})"
         compiler.partition = Partition(op, number, label, 32 * warps)
         blocks.append((label, compiler.region(region)))
-        compiler.partition = None
+        compiler.partition = outer
     move: Step = compiler.mover(op.regions[0].terminator.operands, op.results)
 
     def specialise(frame: Frame) -> Waiting:
         context = frame[0]
         tasks = [Task(name, _execution(block, frame)) for name, block in blocks]
-        yield from run_tasks(context, tasks, context.order)
+        yield from run_tasks(context, tasks, context.order, is_inner=outer is not None)
         move(frame)
 
     yield True, specialise

@@ -43,8 +43,14 @@ class Task:
         return f"partition `{self.name}`: can go on"
 
 
-def run_tasks(context: Context, tasks: Sequence[Task], order: random.Random | None) -> Waiting:
+def run_tasks(context: Context, tasks: Sequence[Task], order: random.Random | None, is_inner: bool = False) -> Waiting:
     """Runs partitions to their ends; asks the outside only when none of them can go on by itself.
+
+    Args:
+        context: The CTA.
+        tasks: The partitions.
+        order: Draws whose turn it is; None for that of the kernel.
+        is_inner: Whether they are parts of a partition, so that others beside it may end their waits.
 
     Raises:
         Deadlock: All of them wait for each other.
@@ -54,6 +60,9 @@ def run_tasks(context: Context, tasks: Sequence[Task], order: random.Random | No
         has_moved, is_quiet = False, True
         turns = order.sample(live, len(live)) if order is not None else list(live)
         turns = [task for task in turns if not isinstance(task.request, Blocked) or task.request.is_over()]
+        if not turns and is_inner:
+            yield _any_of([task.request for task in live if isinstance(task.request, Blocked)])
+            continue
         if not turns:
             raise deadlock(context, tasks)
         for task in turns:
@@ -76,6 +85,11 @@ def run_tasks(context: Context, tasks: Sequence[Task], order: random.Random | No
         if not has_moved:  # all that go on poll memory, which another CTA may change
             spinning = next(task.request for task in turns if isinstance(task.request, Spin))
             yield Spin(spinning.op, is_quiet)
+
+
+def _any_of(waits: Sequence[Blocked]) -> Blocked:
+    """The wait that is over when one of several is."""
+    return Blocked(waits[0].op, lambda: any(wait.is_over() for wait in waits), waits[0].describe)
 
 
 def deadlock(context: Context, tasks: Sequence[Task]) -> Deadlock:

@@ -428,7 +428,7 @@ def _arm(state: State, region: Region, op: Op) -> Block:
             if state.layout(value) == state.layout(result) and region.terminator.operands.count(value) == 1:
                 write_into(state, region, value, state.registers[result])
     # A guard of copies that go ahead stands in a loop: what does not change there may be computed in front of both.
-    with state.nested(is_loop=bool(op.attrs.get("is_guard"))) as body:
+    with state.nested(is_guard=bool(op.attrs.get("is_guard"))) as body:
         emit_ops(state, region.body)
         assign_all(state, list(op.results), list(region.terminator.operands))
     return body

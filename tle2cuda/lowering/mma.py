@@ -210,7 +210,7 @@ class Product:
         behind.is_taken = True
         from tle2cuda.lowering.control import emit_ops
 
-        with self.state.nested(is_loop=True) as block:
+        with self.state.nested(is_guard=True) as block:
             emit_ops(self.state, behind.ops)
         return block
 

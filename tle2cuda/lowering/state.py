@@ -124,12 +124,14 @@ class Scope:
         is_loop: Whether it is the body of a loop, or guards a part of one; what does not change in it may be computed in
             front of it.
         known: What was named in it, by the value and where it is read.
+        is_guard: It is no loop, and runs at most once each time.
     """
 
     block: Block
     names_depth: int
     is_loop: bool
     known: dict[object, Expr]
+    is_guard: bool = False
 
 
 @dataclass(slots=True)
@@ -279,10 +281,10 @@ class State:
         return any(scope.is_loop for scope in self.scopes)
 
     @contextlib.contextmanager
-    def nested(self, is_loop: bool = False) -> Iterator[Block]:
+    def nested(self, is_loop: bool = False, is_guard: bool = False) -> Iterator[Block]:
         """The body of a `{ ... }` scope: names and what is computed once are its own; yields its block."""
         with self.names.scope(), self.writing_to(Block(self.block.depth + 1, commented=self._last_comment)) as body:
-            self.scopes.append(Scope(body, self.names.depth, is_loop, {}))
+            self.scopes.append(Scope(body, self.names.depth, is_loop or is_guard, {}, is_guard))
             yield body
             self.scopes.pop()
 
