@@ -227,6 +227,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
     long long x_ptrs_offset_ahead = 0ll;
     long long weight_ptrs_offset_ahead = 0ll;
+    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]  fused_moe.py:84
     const __nv_bfloat16* x_ptrs[4];
 
     // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
@@ -236,7 +237,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         x_ptrs[run] = x + product[run] + k_;
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
+    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...   fused_moe.py:85
     const __nv_bfloat16* weight_ptrs[8];
 
     // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
