@@ -220,10 +220,10 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
     const int first_k = part * k_per_cta;
     // x, weights, M, N, first_k, tl.minimum(K, first_k + k_per_cta), pid_m ...  decode_matmul.py:97
     const int end_k = min(K, first_k + k_per_cta);
-
     // for first in range(first_k, end_k, BLOCK_K):                              decode_matmul.py:40
     long long x_ptrs_offset_ahead = 0ll;
     long long weight_ptrs_offset_ahead = 0ll;
+    // weight_ptrs = weights + tl.minimum(cols, N - 1).to(tl.int64)[:, None ...  decode_matmul.py:38
     const __half* weight_ptrs[8];
 
     // k = first_k + tl.arange(0, BLOCK_K)                                       decode_matmul.py:35
@@ -236,7 +236,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         weight_ptrs[run] = weights + static_cast<long long>(min(cols, N - 1)) * stride_wn + k_;
     }
 
-    // for first in range(first_k, end_k, BLOCK_K):                              decode_matmul.py:40
+    // x_ptrs = x + rows[:, None] * stride_xm + k[None, :]                       decode_matmul.py:37
     const __half* x_ptrs[2];
 
     // k = first_k + tl.arange(0, BLOCK_K)                                       decode_matmul.py:35
