@@ -30,6 +30,26 @@ def block_and_columns(tiles_m, N, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
 
 
 @tle2cuda.jit
+def product_of_rows(x_ptrs, is_real, weight_ptrs, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """[BLOCK_M, BLOCK_N]: rows times rows of weights, both given by pointers to their first BLOCK_K elements."""
+    k = tl.arange(0, BLOCK_K)
+    # Few rows go to the right side of the product: on the left tensor cores take no less than 64 at a time.
+    turned: tl.constexpr = BLOCK_M < 64
+    acc = tl.zeros([BLOCK_N, BLOCK_M] if turned else [BLOCK_M, BLOCK_N], tl.float32)
+    for first in range(0, K, BLOCK_K):
+        left = K - first
+        x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left), other=0.0)
+        weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)
+        if turned:
+            acc = tl.dot(weight_tile, tl.trans(x_tile), acc)
+        else:
+            acc = tl.dot(x_tile, tl.trans(weight_tile), acc)
+        x_ptrs += BLOCK_K
+        weight_ptrs += BLOCK_K
+    return tl.trans(acc) if turned else acc
+
+
+@tle2cuda.jit
 def moe_gate_up(
     x,
     weights,
@@ -63,14 +83,7 @@ def moe_gate_up(
     rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both // BLOCK_N * N
     x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]
     weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] * stride_wn + k[None, :]
-    acc = tl.zeros([BLOCK_M, 2 * BLOCK_N], tl.float32)
-    for first in range(0, K, BLOCK_K):
-        left = K - first
-        x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left), other=0.0)
-        weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)
-        acc = tl.dot(x_tile, tl.trans(weight_tile), acc)
-        x_ptrs += BLOCK_K
-        weight_ptrs += BLOCK_K
+    acc = product_of_rows(x_ptrs, is_real, weight_ptrs, K, BLOCK_M, 2 * BLOCK_N, BLOCK_K)
     gate, up = tl.split(tl.permute(tl.reshape(acc, [BLOCK_M, 2, BLOCK_N]), (0, 2, 1)))
     result = gate * tl.sigmoid(gate) * up
     cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -111,14 +124,7 @@ def moe_down(
     inner = tl.minimum(cols, N - 1)
     hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + k[None, :]
     weight_ptrs = weights + expert * stride_we + inner.to(tl.int64)[:, None] * stride_wn + k[None, :]
-    acc = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
-    for first in range(0, K, BLOCK_K):
-        left = K - first
-        hidden_tile = tl.load(hidden_ptrs, mask=is_real[:, None] & (k[None, :] < left), other=0.0)
-        weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)
-        acc = tl.dot(hidden_tile, tl.trans(weight_tile), acc)
-        hidden_ptrs += BLOCK_K
-        weight_ptrs += BLOCK_K
+    acc = product_of_rows(hidden_ptrs, is_real, weight_ptrs, K, BLOCK_M, BLOCK_N, BLOCK_K)
     acc *= tl.load(topk_weights + slots, mask=is_real, other=0.0)[:, None]
     partial_ptrs = partial + slots.to(tl.int64)[:, None] * stride_pm + cols[None, :]
     tl.store(partial_ptrs, acc.to(partial.dtype.element_ty), mask=is_real[:, None] & (cols[None, :] < N))

@@ -45,19 +45,19 @@ def grouped_matmul(
             pid_m, pid_n = (tile - first_tile) % tiles_m, (tile - first_tile) // tiles_m
             rows = first_row + pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
             cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-            # Rows and columns beyond the edge repeat the last one: they are computed and never stored.
-            a_rows, b_cols = tl.minimum(rows, end_row - 1).to(tl.int64), tl.minimum(cols, N - 1).to(tl.int64)
-            a_ptrs = a + a_rows[:, None] * stride_am + k[None, :] * stride_ak
-            b_ptrs = b + tl.cast(group, tl.int64) * stride_bg + k[:, None] * stride_bk + b_cols[None, :] * stride_bn
+            in_rows, in_cols = (rows < end_row)[:, None], (cols < N)[None, :]
+            a_ptrs = a + rows.to(tl.int64)[:, None] * stride_am + k[None, :] * stride_ak
+            b_first = b + tl.cast(group, tl.int64) * stride_bg
+            b_ptrs = b_first + k[:, None] * stride_bk + cols.to(tl.int64)[None, :] * stride_bn
             acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
             for first in range(0, K, BLOCK_K):
-                a_tile = tl.load(a_ptrs, mask=k[None, :] < K - first, other=0.0)
-                b_tile = tl.load(b_ptrs, mask=k[:, None] < K - first, other=0.0)
+                a_tile = tl.load(a_ptrs, mask=in_rows & (k[None, :] < K - first), other=0.0)
+                b_tile = tl.load(b_ptrs, mask=in_cols & (k[:, None] < K - first), other=0.0)
                 acc = tl.dot(a_tile, b_tile, acc)
                 a_ptrs += BLOCK_K * stride_ak
                 b_ptrs += BLOCK_K * stride_bk
             c_ptrs = c + rows.to(tl.int64)[:, None] * stride_cm + cols[None, :]
-            tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < end_row) & (cols[None, :] < N))
+            tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=in_rows & in_cols)
             tile += tl.num_programs(0)
         first_tile += tiles_m * tiles_n
         first_row = end_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools.bench.publish import bandwidths, machine
+from tools.bench.publish import machine, speeds
 from tools.bench.rowwise import Contestant, compete
 
 
@@ -15,7 +15,7 @@ def record(kernel, speed):
 def test_kernels_stand_by_speed_and_a_sweep_is_cut():
     swept = [record(f"ours stages={n}", 100.0 + n) for n in range(5)]
     broken = {"dtype": "float16", "cols": 64, "kernel": "triton", "error": "no"}
-    assert bandwidths([record("copy", 200.0), *swept, broken], "copy").splitlines() == [
+    assert speeds([record("copy", 200.0), *swept, broken], "copy").splitlines() == [
         "| dtype cols: kernel | µs | GB/s | share of copy |",
         "|---|--:|--:|--:|",
         "| float16 64: copy | 10.0 | 200 | 1.000 |",
@@ -28,7 +28,7 @@ def test_kernels_stand_by_speed_and_a_sweep_is_cut():
 
 
 def test_without_the_baseline_there_are_no_shares():
-    assert bandwidths([record("plain", 200.0)], "copy").splitlines()[2] == "| float16 64: plain | 10.0 | 200 |  |"
+    assert speeds([record("plain", 200.0)], "copy").splitlines()[2] == "| float16 64: plain | 10.0 | 200 |  |"
 
 
 def test_a_table_says_where_it_is_from():

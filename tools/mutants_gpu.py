@@ -381,8 +381,10 @@ def plan(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]) -> It
         yield f"REFUSED {title}: {text}"
 
 
-def run(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str], options: Any) -> dict[str, Theirs]:
-    """Launches everything under all tools."""
+def run(
+    chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str], ours: Mapping[str, Ours], options: Any
+) -> dict[str, Theirs]:
+    """Launches everything under all tools, what may hang behind all else, as each of these takes its time."""
     sanitizer = find_sanitizer()
     assert sanitizer is not None
     by_name = {one.kernel: one for one in chosen}
@@ -394,7 +396,7 @@ def run(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str], option
             dict(by_name[name].args),
             by_name[name].uninitialized,
         )  # type: ignore[union-attr]
-        for name, code in compiled.items()
+        for name, code in sorted(compiled.items(), key=lambda item: ours[item[0]].may_hang)
         if isinstance(code, bytes)
     }
     with tempfile.TemporaryDirectory(prefix="tle2cuda-mutants-") as folder:
@@ -461,8 +463,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         compiled = compile_all(chosen)
         print("\n".join(plan(chosen, compiled)))
         print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
-        theirs = run(chosen, compiled, options)
         ours = emulated.result()
+        theirs = run(chosen, compiled, ours, options)
     verdicts = []
     for one in chosen:
         told = theirs.get(one.kernel)

@@ -7,6 +7,7 @@ have it; one of theirs always asks for one of the detectors'.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,18 @@ _NO_TOOL = {
     "endless_loop": "the kernel hangs, which no tool reports",
     "endless_wait": "the kernel hangs, which no tool reports",
 }
+_ENGINE, _MBARRIERS, _WARPGROUPS = "copies", "mbarriers", "warpgroups"
+_INSTRUCTIONS = {
+    _ENGINE: re.compile(r"\bcp\.(?:async|reduce)"),
+    _MBARRIERS: re.compile(r"\bmbarrier\."),
+    _WARPGROUPS: re.compile(r"\b(?:wgmma|setmaxnreg)\."),
+}
+"""Instructions that the tools do not follow."""
+_NOT_FOLLOWED = {
+    ("race", _ENGINE): "racecheck does not follow copies that go on while the threads do",
+    ("deadlock", _MBARRIERS): "no tool reports waits at mbarriers",
+    ("collective", _WARPGROUPS): "no tool watches instructions of warpgroups",
+}
 _FOLLOWS = "only in orders in which what was read too early is wrong"
 
 
@@ -55,9 +68,16 @@ class Ours:
     Attributes:
         kinds: Kinds of findings with the memory they are about (``global``, ``shared``: of the same CTA, ``remote``, or
             nothing), and how many places each has.
+        uses: Instructions of the kernel that the tools do not follow.
     """
 
     kinds: Mapping[tuple[str, str], int]
+    uses: frozenset[str] = frozenset()
+
+    @property
+    def may_hang(self) -> bool:
+        """Whether some order of the threads comes to no end."""
+        return any(kind in ("deadlock", "endless_loop", "endless_wait") for kind, _ in self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +127,8 @@ def ours_of(emitted: EmittedKernel, ctas: Dim3, args: Mapping[str, Any], uniniti
         )
         here = Counter((finding.kind, memory_of(finding)) for finding in result.findings)
         kinds |= here
-    return Ours(dict(kinds))
+    uses = frozenset(name for name, pattern in _INSTRUCTIONS.items() if pattern.search(emitted.source))
+    return Ours(dict(kinds), uses)
 
 
 def memory_of(finding: Finding) -> str:
@@ -126,7 +147,10 @@ def expected(ours: Ours) -> tuple[set[str], list[str]]:
     tools, reasons = set(), []
     reads_too_early = any(kind in ("race", "uninitialized") for kind, _ in ours.kinds)
     for kind, memory in ours.kinds:
-        if kind in _NO_TOOL:
+        not_followed = [text for (about, use), text in _NOT_FOLLOWED.items() if about == kind and use in ours.uses]
+        if not_followed and memory != "global":
+            reasons += not_followed
+        elif kind in _NO_TOOL:
             reasons.append(_NO_TOOL[kind])
         elif (kind, memory) in _WHY_NOT:
             reasons.append(_WHY_NOT[kind, memory])

@@ -11,6 +11,7 @@ from kernels import (
     decode_matmul,
     flash_attention,
     flash_attention_backward,
+    flash_attention_tle,
     fused_moe,
     grouped_gemm,
     matmul,
@@ -78,6 +79,15 @@ def run_attention(cupy: Any) -> None:
                 close(actual, wanted)
 
 
+def run_attention_tle(cupy: Any) -> None:
+    for head in (64, 128, 256):
+        for causal in (False, True):
+            q, k, v = (numbers((1, 2, 300, head), seed) for seed in range(3))
+            out, lse = cupy.full(q.shape, 7, np.float16), cupy.full(q.shape[:3], 7, np.float32)
+            flash_attention_tle.attend_rows(*map(cupy.asarray, (q, k, v)), out, lse, causal=causal)
+            close(out, flash_attention.attention_reference(q, k, v, causal=causal)[0])
+
+
 def run_fused_moe(cupy: Any) -> None:
     for tokens in (3, 70, 300):  # one for each of the sizes that are chosen among
         x, weights = numbers((tokens, 72), 0), np.random.default_rng(1).random((tokens, 2), np.float32)
@@ -93,5 +103,6 @@ RUNNERS: dict[str, Callable[[Any], None]] = {
     "few_rows": run_few_rows,
     "groups": run_groups,
     "attention": run_attention,
+    "attention_tle": run_attention_tle,
     "fused_moe": run_fused_moe,
 }

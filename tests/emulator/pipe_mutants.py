@@ -105,7 +105,59 @@ def names() -> Iterator[Change]:
     )
 
 
+def told() -> Iterator[Change]:
+    """Partitions in a loop and a branch that data decide: workers are told how to go on, and handed what they need."""
+    know, tell = "all_warps_barrier();  // the workers know", "all_warps_barrier();  // the workers are told"
+    store = "if (thread == 0) shared.handed[0] = row_sum;"
+    yield _change(
+        "workers told anew before they have read",
+        (f"while (k_ < n) {{\n            {know}", "while (k_ < n) {\n            // know"),
+        (f"default_warps_barrier);\n        {know}", "default_warps_barrier);\n        // know"),
+    )
+    yield _change("workers told behind the meeting", (f"{store}\n        {tell}", f"{tell} {store}\n        // told"))
+    yield _change(
+        "one worker warp too few at the meetings", ("{ named_barrier_sync(0, 192); }", "{ named_barrier_sync(0, 160); }")
+    )
+    yield _change(
+        "condition of the round before", ("shared.handed[0] = row_sum;", "shared.handed[0] = k_ ? total : row_sum;")
+    )
+    yield _change(
+        "tile handed over behind the meeting",
+        ("shared.handed_row[thread] = row;", ""),
+        ("row_max = partition_all", "shared.handed_row[thread] = row; row_max = partition_all"),
+    )
+    yield _change(
+        "default warps do not wait for the workers' end", ("    }\n    all_warps_barrier();  // all", "    }\n    // all")
+    )
+
+
+def tiles() -> Iterator[Change]:
+    """A grid loop around a producer that tells the copy engine what to do, and two readers."""
+    yield _swap("meeting of the readers counts one of them", "{ named_barrier_sync(2, 256); }", "256", "128")
+    yield _swap("tiles begin at stage 0", "const int stage = start & 3;", "start & 3", "0")
+    yield _swap("tiles begin at lap 0", "const int lap = start >> 2;", "start >> 2", "0")
+    yield _swap("stage freed by one reader", "mbarrier_init(&shared.rows_empty[stage], 256);", "256", "128")
+    yield _swap("bytes of half a row", "mbarrier_expect_bytes(&shared.rows_full[cursor_stage], 256);", "256", "128")
+    yield _swap("rows counted by tile", "cursor_lap += static_cast<int>(cursor_stage + 1 == 4);", "== 4", "== count")
+    yield _change("barrier behind the initialisation removed", (SET_UP, ""))
+
+
+def divided() -> Iterator[Change]:
+    """The kernel's warps divided among three partitions."""
+    yield _change("partitions begin early", ("__syncthreads();  // the partitions see", "// the partitions see"))
+    yield _change("results read early", ("__syncthreads();  // all partitions are", "// all partitions are"))
+    yield _swap("threads of a partition counted from the CTA's", "const int thread = threadIdx.x - 64;", " - 64", "")
+    yield _swap("a warp in the wrong partition", "if (warp < 2) {", "2", "1")
+    yield _swap("partition meets the whole CTA", "__syncwarp();  // orders the loads of `buffer`", "warp()", "threads()")
+    yield _change(
+        "partition does not meet", ("__syncwarp();  // orders the loads of `buffer`", "// orders the loads of `buffer`")
+    )
+
+
 CHANGES = {
+    "op_accumulated_7": told,
+    "op_tiles_of_rows_tensor_2_7_3_4_60": tiles,
+    "op_divided_2_1_1_5": divided,
     "op_pipe_ring_2_9_4": ring,
     "op_pipe_row_sums_float16_496_2": row_sums,
     "op_partitions_collectives_4_2_1_4": collectives,

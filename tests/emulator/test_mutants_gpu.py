@@ -365,6 +365,15 @@ def test_what_a_race_leads_to_need_not_happen_on_a_gpu() -> None:
     assert expected(Ours({("out_of_bounds", "global"): 1})) == ({"memcheck"}, [])
 
 
+def test_what_the_tools_do_not_follow_is_not_asked_of_them() -> None:
+    kinds = {("race", "shared"): 1, ("deadlock", ""): 1, ("collective", ""): 1}
+    assert expected(Ours(kinds))[0] == {"racecheck", "synccheck"}
+    tools, reasons = expected(Ours(kinds, frozenset({"copies", "mbarriers", "warpgroups"})))
+    assert not tools
+    assert reasons[0] == "racecheck does not follow copies that go on while the threads do"
+    assert expected(Ours({("race", "global"): 1}, frozenset({"copies"})))[1] == ["racecheck watches shared memory only"]
+
+
 def test_launches_that_were_not_made_are_no_agreement() -> None:
     trouble = {"memcheck": "not run: no time left"}
     assert verdict({}, {}, trouble=trouble) == ("not run", "not run: no time left")

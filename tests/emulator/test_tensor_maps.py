@@ -281,3 +281,31 @@ def test_a_reduction_to_a_negative_coordinate() -> None:
         "out_of_bounds",
         "a tensor reduction to the negative coordinate -2 of dimension 1",
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "works"),
+    [
+        ("add", np.float32, True),
+        ("add", np.int64, False),
+        ("add", np.float64, False),
+        ("max", np.int64, True),
+        ("min", np.float32, False),
+        ("or", np.int64, False),
+        ("or", np.uint64, True),
+        ("xor", np.int32, True),
+        ("and", np.float32, False),
+    ],
+)
+def test_elements_that_reductions_have(kind: str, dtype: type, works: bool) -> None:
+    array = np.zeros((8, 8), dtype)
+    size = 16 * array.itemsize
+    args = {"map": tensor_map(array, (4, 4)), "x": np.zeros(size, np.uint8), "first": 0, "bytes": size, "c0": 0, "c1": 0}
+    body = store_kernel(2).replace("tma_store_2d", f"tma_reduce_{kind}_2d")
+    helpers = f"tma_reduce_{kind}_2d tma_store_commit tma_store_wait fence_async_proxy"
+    found = emulate(kernel(body, args, helpers, dynamic_shared=1024), 1, args).failed
+    assert (found is None) == works
+    assert found is None or (found.kind, found.message) == (
+        "tensor_map",
+        "a tensor reduction that its elements do not have",
+    )

@@ -451,7 +451,9 @@ class Writer:
             self.line(depth, f"while {name} > 0:")
         else:
             bounds = self.pick("3", "s & 3", "0, n & 7, 2", "s & 7, 1, -2", "1, (pid + 3)")
-            self.line(depth, f"for {name} in {self.pick('range', 'tl.range')}({bounds}):")
+            stages = self.pick("", ", num_stages=2", ", num_stages=3", ", num_stages=4")
+            loop = f"tl.range({bounds}{stages})" if self.chance(0.6) else f"range({bounds})"
+            self.line(depth, f"for {name} in {loop}:")
             self.names.append(Variable(name, "int32", ""))
         names = list(self.names)
         for _ in range(self.choose.randint(1, 3)):

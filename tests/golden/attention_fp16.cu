@@ -365,30 +365,29 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const int free_stage = (start / 64 + 2) % 3;
         fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
-        if (end - start > 128) {
-            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
-                const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
-                const int cols = start + 128 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_4;
-                cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
-            }
 
-            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
-                const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
-                const int cols = start + 128 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_4;
-                cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
-            }
+        // key = tl.load(k + head + places, mask=cols[:, None] < length, other=0.0)  attention.py:30
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // d = tl.arange(0, HEAD)                                                attention.py:20
+            const int d_2 = thread / 8 + 16 * run;
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            const int cols = start + 128 + d_2;
+            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
+            const int places = cols * 64 + d_4;
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end - start > 128 ? 16 : 0);
+        }
+
+        // value = tl.load(v + head + places, mask=cols[:, None] < length, othe ...  attention.py:40
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // d = tl.arange(0, HEAD)                                                attention.py:20
+            const int d_2 = thread / 8 + 16 * run;
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            const int cols = start + 128 + d_2;
+            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
+            const int places = cols * 64 + d_4;
+            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
         cp_async_commit();
 
@@ -507,6 +506,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 4; ++run)
             largest[run] = now[run];
     }
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> result[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
@@ -518,6 +518,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             result[run][k] = __float2half(result_2);
         }
     }
+    __syncthreads();  // orders the stores to the ring `key` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows[:, ...   attention.py:44
     #pragma unroll

@@ -318,16 +318,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
 
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
         const int cols = start + 64 + d_4;
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
         const int index = cols * 32;
-        if (n - start > 64) {
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
-            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n ? 16 : 0);
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
-            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n ? 16 : 0);
-        }
+        cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n && n - start > 64 ? 16 : 0);
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
+        cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n && n - start > 64 ? 16 : 0);
         cp_async_commit();
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
@@ -436,6 +434,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 2; ++run)
             largest[run] = now[run];
     }
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120

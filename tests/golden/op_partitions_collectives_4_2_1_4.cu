@@ -1,6 +1,6 @@
 // collectives.cu: emitted by tle2cuda from async_partitions.py:51 (collectives). Do not edit.
 //
-//   target    sm_90a, 384 threads per CTA, 7232 bytes of shared memory
+//   target    sm_90a, 384 threads per CTA, 7248 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   warps     statistics on warps 0 to 3, write_prefix on warps 4 to 7,
 //             write_counts on warps 8 to 9, write_sorted on warp 10
@@ -335,6 +335,7 @@ __device__ __forceinline__ void write_counts_barrier() { named_barrier_sync(3, 6
 // Shared memory of one CTA.
 struct Shared {
     alignas(16) int buffer[256];              // async_partitions.py:54
+    alignas(16) int handed[1];                // async_partitions.py:57
     union {  // never alive at the same time
         alignas(16) int sum_slots[2];             // scratch of async_partitions.py:20
         alignas(16) int exchange[256];            // scratch of async_partitions.py:20
@@ -349,7 +350,7 @@ struct Shared {
     alignas(16) int argmax_slots[2];          // scratch of async_partitions.py:39
     alignas(16) int argmax_slots_2[2];        // scratch of async_partitions.py:39
 };
-static_assert(sizeof(Shared) <= 7232, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 7248, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -418,9 +419,10 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
         } else if (warp < 10) {  // write_counts: warps 8 to 9
             const int thread = threadIdx.x - 256;
 
+            // total, row = tle.gpu.warp_specialize(                          async_partitions.py:57
+            const int handed_value = shared.handed[0];
             // factor = tl.load(x) + 1                                        async_partitions.py:56
-            const int x_value = *x;
-            const int factor = x_value + 1;
+            const int factor = handed_value + 1;
             // i = tl.arange(0, B)                                            async_partitions.py:53
             const int i_2 = 4 * thread;
             // row = tl.load(x + i)                                           async_partitions.py:37
@@ -490,10 +492,10 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
             const int i_2 = 8 * thread;
 
             // tl.store(out + i, tl.sort(tl.load(x + i), descending=True ...  async_partitions.py:47
-            const Vector<int, 8> x_value = load_vector<8>(x + i_2);
+            const Vector<int, 8> x_value_2 = load_vector<8>(x + i_2);
             int keys[1][8];
             #pragma unroll
-            for (int k = 0; k < 8; ++k) keys[0][k] = x_value[k];
+            for (int k = 0; k < 8; ++k) keys[0][k] = x_value_2[k];
             sort_rows<32, 1, 32, true>(keys, NoSlots{});
             Vector<int, 8> x_sorted;
             #pragma unroll
@@ -546,6 +548,10 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
 
     // tl.store(tle.gpu.local_ptr(buffer), i * n)                             async_partitions.py:55
     store_vector(&shared.buffer[2 * thread], packed);
+    // factor = tl.load(x) + 1                                                async_partitions.py:56
+    const int x_value = *x;
+    // total, row = tle.gpu.warp_specialize(                                  async_partitions.py:57
+    if (thread == 0) shared.handed[0] = x_value;
     all_warps_barrier();  // the workers see what was done so far
 
     // statistics: warps 0 to 3
@@ -554,10 +560,10 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
     const int i_2 = thread % 64 * 4;
 
     // row = tl.load(x + tl.arange(0, B)) + offset                            async_partitions.py:19
-    const Vector<int, 4> x_value = load_vector<4>(x + i_2);
+    const Vector<int, 4> x_value_2 = load_vector<4>(x + i_2);
     Vector<int, 4> row;
     #pragma unroll
-    for (int k = 0; k < 4; ++k) row[k] = x_value[k] + n;
+    for (int k = 0; k < 4; ++k) row[k] = x_value_2[k] + n;
 
     // return tl.sum(row), tl.sort(row)                                       async_partitions.py:20
     int row_sum = 0;

@@ -3,7 +3,7 @@
 //   target    sm_90a, 160 threads per CTA, 768 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   warps     sum_of on warps 0 to 3, add_to on warp 4
-//   args      x *i32 align 16, limits *i32 align 16, out *i32 align 16, n i32
+//   args      x *i32 align 16, limits *i64 align 16, out *i32 align 16, n i32
 //   constants B = 64
 
 namespace {
@@ -72,7 +72,7 @@ static_assert(sizeof(Shared) <= 768, "the launch contract gives the CTA this muc
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-returns_early(const int* x, const int* limits, int* out, const int n)
+returns_early(const int* x, const long long* limits, int* out, const int n)
 {
     __shared__ Shared shared;
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
@@ -84,8 +84,9 @@ returns_early(const int* x, const int* limits, int* out, const int n)
         // if row >= n:                                                      inner_partitions.py:187
         if (row_2 >= n) return;
 
-        // limit = tl.load(limits + row)                                     inner_partitions.py:189
-        const int limit = limits[row_2];
+        // limit = tl.load(limits + row).to(tl.int32)                        inner_partitions.py:189
+        const long long limits_value = limits[row_2];
+        const int limit = static_cast<int>(limits_value);
 
         // if limit == 0:                                                    inner_partitions.py:190
         if (limit == 0) return;
@@ -116,8 +117,9 @@ returns_early(const int* x, const int* limits, int* out, const int n)
     // if row >= n:                                                          inner_partitions.py:187
     if (row >= n) return;
 
-    // limit = tl.load(limits + row)                                         inner_partitions.py:189
-    const int limit = limits[row];
+    // limit = tl.load(limits + row).to(tl.int32)                            inner_partitions.py:189
+    const long long limits_value = limits[row];
+    const int limit = static_cast<int>(limits_value);
     // if limit == 0:                                                        inner_partitions.py:190
     if (limit == 0) {
         // i = tl.arange(0, B)                                               inner_partitions.py:185

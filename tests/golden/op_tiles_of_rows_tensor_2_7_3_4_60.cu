@@ -95,7 +95,7 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
 
 // Barrier of the 256 threads of `drain_tile`, wherever they come to it: hardware barrier 2.
-__device__ __forceinline__ void drain_tile_barrier_2() { named_barrier_sync(2, 256); }
+__device__ __forceinline__ void all_drain_tile_barrier() { named_barrier_sync(2, 256); }
 
 // Shared memory of one CTA.
 struct Shared {
@@ -154,7 +154,7 @@ tiles_of_rows(int* out, int* sums, const int tiles, const int count, const int c
                     // tl.store(out + ((first + k) * 2 + part) * columns ...  inner_partitions.py:67
                     if (thread < 64 && i < columns) *(out + ((first + k_) * 2 + 1) * columns + i) = row * 2;
                 }
-                drain_tile_barrier_2();  // `drain_tile` and `fill_tile` are done
+                all_drain_tile_barrier();  // `drain_tile` and `fill_tile` are done
             }
         } else if (warp < 9) {  // fill_tile: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
@@ -231,7 +231,7 @@ tiles_of_rows(int* out, int* sums, const int tiles, const int count, const int c
         #pragma unroll
         for (int part = 1; part < 2; ++part)
             total_sum += shared.sum_slots[part];
-        drain_tile_barrier_2();  // `drain_tile` and `fill_tile` are done
+        all_drain_tile_barrier();  // `drain_tile` and `fill_tile` are done
 
         // tl.store(sums + tile, total)                                       inner_partitions.py:39
         if (thread == 0) sums[tile] = total_sum;

@@ -1,7 +1,7 @@
 // split_k.cu: emitted by tle2cuda from decode_matmul.py:77 (split_k). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 81920 bytes of shared memory
-//   launch    grid of CTAs, one for each program; 81920 bytes of dynamic shared memory
+//   target    sm_90a, 128 threads per CTA, 61440 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 61440 bytes of dynamic shared memory
 //   args      x *fp16 align 16, weights *fp16 align 16, out *fp16 align 16,
 //             partial *fp32 align 16, tickets *i32 align 16, M i32, N i32 divisible by 16,
 //             K i32 divisible by 16, k_per_cta i32 divisible by 16,
@@ -190,15 +190,15 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(1024) __half weight_tile[4][2][64][64];  // 4 stages of decode_matmul.py:43, 128-byte swizzle
+        alignas(1024) __half weight_tile[3][2][64][64];  // 3 stages of decode_matmul.py:43, 128-byte swizzle
         alignas(16) __half result_exchange[1024];  // scratch of decode_matmul.py:112
     };
     union {  // never alive at the same time
-        alignas(1024) __half x_tile[4][2][16][64];  // 4 stages of decode_matmul.py:44, 128-byte swizzle
+        alignas(1024) __half x_tile[3][2][16][64];  // 3 stages of decode_matmul.py:44, 128-byte swizzle
         alignas(16) int arrived_broadcast[1];     // scratch of decode_matmul.py:106
     };
 };
-static_assert(sizeof(Shared) <= 81920, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 61440, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -282,11 +282,11 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
             acc[run][k] = 0.0f;
     int iteration = 0;
     for (int first = first_k; first < end_k; first += 128) {
-        const int stage = iteration % 4;
+        const int stage = iteration % 3;
         cp_async_wait<1>();
         const int left = end_k - first;
         const bool flag = static_cast<unsigned>(left) > 256u;
-        const int free_stage = (iteration + 2) % 4;
+        const int free_stage = (iteration + 2) % 3;
 
         // left = end_k - first                                                  decode_matmul.py:41
         const int left_2 = end_k - (first + 256);
@@ -320,12 +320,11 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int step = 0; step < 8; ++step)
             wgmma_m64n16k16_f32_f16(acc, weight_tile_first + step / 4 * 512 + step % 4 * 2, x_tile_first + step / 4 * 128 + step % 4 * 2, true);
         wgmma_commit();
-        wgmma_wait<1>();
+        wgmma_wait<0>();
 
         // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         iteration += 1;
     }
-    wgmma_wait<0>();
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
 
     // tile = pid_m * tl.num_programs(0) + pid_n                                decode_matmul.py:100

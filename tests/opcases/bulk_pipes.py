@@ -130,6 +130,56 @@ def ring_of_boxes(x, y, out, M, N, stride, FORM: tl.constexpr, BM: tl.constexpr,
     )
 
 
+@tle2cuda.jit
+def put_corners(w, x, cols, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Boxes at columns out of memory: the engine takes some of them."""
+    desc = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, BN])
+    for k in range(tl.cdiv(M, BM)):
+        slot = w.acquire(k)
+        tle.gpu.copy(desc, slot.data, [BM, BN], [k * BM, tl.load(cols + k)])
+        w.commit(k)
+
+
+@tle2cuda.jit
+def ring_of_corners(x, cols, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Stages that the engine fills, or the writer's threads."""
+    data = tle.gpu.alloc([2, BM, BN], dtype=tl.float32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    p = tle.pipe(capacity=2, name="corners", data=data)
+    tle.gpu.warp_specialize(
+        [(take_turned, (p.reader(), out, tl.cdiv(M, BM), BM, BN)), (put_corners, (p.writer(), x, cols, M, N, BM, BN))],
+        [2],
+        [24],
+    )
+
+
+def _register_corners() -> None:
+    cols = np.array([0, 5, -4, 8, -3, 21], np.int32)
+
+    def corners(inputs: Inputs) -> Mapping[str, Array]:
+        wide = np.zeros((48, 64), np.float32)
+        wide[:45, 20:44] = inputs["x"]
+        boxes = [wide[k * 8 : k * 8 + 8, 20 + col : 36 + col] for k, col in enumerate(cols)]
+        return {"out": np.vstack(boxes)[:, ::-1].copy()}
+
+    add_case(
+        OpCase(
+            "pipe_corners",
+            "bulk_pipes",
+            ring_of_corners,
+            (1,),
+            lambda rng: {
+                "x": rng.integers(-9, 9, (45, 24)).astype(np.float32),
+                "cols": cols,
+                "out": poison((48, 16), np.float32),
+                "M": 45,
+                "N": 24,
+            },
+            corners,
+            {"BM": 8, "BN": 16},
+        )
+    )
+
+
 def _register_boxes() -> None:
     def sums(inputs: Inputs, form: str) -> Mapping[str, Array]:
         x, y, n = inputs["x"], inputs["y"], inputs["N"]
@@ -218,3 +268,4 @@ def _register() -> None:
 
 _register()
 _register_boxes()
+_register_corners()

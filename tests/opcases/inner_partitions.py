@@ -186,7 +186,7 @@ def returns_early(x, limits, out, n, B: tl.constexpr):
     row = tl.program_id(0)
     if row >= n:
         return
-    limit = tl.load(limits + row)
+    limit = tl.load(limits + row).to(tl.int32)
     if limit == 0:
         tl.store(out + row * B + i, i)
         return
@@ -213,7 +213,7 @@ add_case(
         (5,),
         lambda rng: {
             "x": rng.integers(-9, 10, 5 * 64).astype(np.int32),
-            "limits": np.array([2, 0, 1, 3, 4], np.int32),
+            "limits": np.array([2, 0, 1, 3, 4], np.int64),
             "out": poison(5 * 64, np.int32),
             "n": 4,
         },

@@ -62,6 +62,20 @@ def ring_in_loop(a, b, out, tiles, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
 
 
 @tle2cuda.jit
+def ring_described(a, b, out, M, N, K, SIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """The product of two matrices by descriptors, whose edges are filled with zeros, at the kernel's number of stages."""
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [SIDE, BLOCK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BLOCK, SIDE])
+    row, col = tl.program_id(0) * SIDE, tl.program_id(1) * SIDE
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for k in range(0, K, BLOCK):
+        acc = tl.dot(left.load([row, k]), right.load([k, col]), acc)
+    i = tl.arange(0, SIDE)
+    inside = (row + i[:, None] < M) & (col + i[None, :] < N)
+    tl.store(out + (row + i[:, None]) * N + col + i[None, :], acc, mask=inside)
+
+
+@tle2cuda.jit
 def ring_read_twice(a, b, out, sums, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
     """Operands that are used otherwise, too: as they are, transposed, and summed; results written in the loop."""
     i = tl.arange(0, SIDE)
@@ -177,6 +191,22 @@ def _tiles_case(tiles: int, stages: int, side: int = 32) -> None:
 
 _tiles_case(5, 3)
 _tiles_case(3, 2)
+
+
+def _described_case(m: int, n: int, depth: int, side: int, block: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (m, depth), np.float16), _small(rng, (depth, n), np.float16)
+        return {"a": a, "b": b, "out": poison((m, n), np.float32), "M": m, "N": n, "K": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        return {"out": (inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)).astype(np.float32)}
+
+    grid = (-(-m // side), -(-n // side))
+    _case(f"ring_described_{m}x{n}x{depth}", ring_described, grid, make, want, SIDE=side, BLOCK=block)
+
+
+_described_case(50, 48, 80, 32, 32)
+_described_case(64, 128, 192, 64, 64)
 
 
 def _twice_case(depth: int, stages: int, side: int, warps: int) -> None:

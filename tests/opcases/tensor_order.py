@@ -262,6 +262,7 @@ def _register_reductions() -> None:
         ("max", np.float32),
         ("and", np.uint32),
         ("or", np.int64),
+        ("and", np.uint64),
         ("xor", np.int32),
     ):
 

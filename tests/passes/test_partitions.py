@@ -11,7 +11,7 @@ from tle2cuda.errors import NotSupported
 from tle2cuda.ir.legality import verify
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import captured_values, definitions
-from tle2cuda.ir.types import BOOL, I32, SHARED, PointerType, TileType
+from tle2cuda.ir.types import BOOL, GLOBAL, I32, I64, SHARED, PointerType, TileType
 from tle2cuda.passes import layouts, partitions, scratch, shared_map
 from tle2cuda.passes.barriers import run as with_barriers
 
@@ -72,9 +72,16 @@ def test_index_tiles_and_pointers_are_made_again() -> None:
 
 def test_scalars_that_the_kernel_never_writes_are_loaded_again() -> None:
     maker = TaskMaker(2)
-    kernel, site = closed(workers_use(maker, maker.row(maker.y, maker.load(maker.x))))
+    limit = maker.op("cast", (maker.load(maker.argument("limits", PointerType(I64, GLOBAL))),), I32)
+    kernel, site = closed(workers_use(maker, maker.row(maker.y, limit)))
     assert names(site.regions[1]).count("load") == 1
     assert captured(kernel, site.regions[1]) == {"argument"}
+
+
+def test_what_may_be_written_by_another_name_is_handed_over() -> None:
+    maker = TaskMaker(2)
+    kernel, site = closed(workers_use(maker, maker.row(maker.y, maker.load(maker.x))))
+    assert captured(kernel, site.regions[1]) == {"argument", "alloc"}
 
 
 def test_what_was_loaded_and_may_change_is_handed_over() -> None:

@@ -49,12 +49,17 @@ def test_the_products_loop_has_one_wait_and_one_barrier(stages: int, arch: str) 
 
 
 def test_products_of_warpgroups_overlap() -> None:
-    source = product("128,128,64", arch="sm_90a")
+    source = product("128,256,64", arch="sm_90a", num_warps=8)
     loop = main_loop(source)
     assert loop.rstrip().endswith("wgmma_wait<1>();")
     assert loop.index("fence_async_proxy()") < loop.index("__syncthreads()") < loop.index("cp_async_commit()")
     assert source[source.index(loop) + len(loop) :].lstrip(" }\n").startswith("wgmma_wait<0>();")
     assert "Descriptor a_tile_first = wgmma_descriptor<128>(shared.a_tile[stage]" in loop
+
+
+def test_two_ctas_beside_each_other_are_rather_kept() -> None:
+    loop = main_loop(product("128,128,64", arch="sm_90a"))
+    assert loop.rstrip().endswith("wgmma_wait<0>();")
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:

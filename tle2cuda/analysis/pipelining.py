@@ -3,7 +3,7 @@
 A loop asks for stages itself, `tl.range(..., num_stages=n)`; one that does not gets the kernel's number for the loads that
 feed its matrix products. A load qualifies when it may be made iterations earlier than it stands:
 
-- it reads a tile of global memory that nothing in the loop writes, and the loop has nothing that orders its accesses
+- it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
   that are themselves such arithmetic: not on what the loop loads or computes from tiles;
@@ -34,6 +34,8 @@ _WAITING = frozenset(
 )
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
+_ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
 
@@ -84,6 +86,7 @@ class Pipelined:
         carried: Numbers of the carried values that these need, in order.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
+        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
     """
 
     loop: Op
@@ -96,11 +99,7 @@ class Pipelined:
     carried: tuple[int, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
-
-    @property
-    def has_warpgroups(self) -> bool:
-        """Whether a product by `wgmma` overlaps the copies: a branch around them would only cost time."""
-        return self.overlapped is not None
+    has_warpgroups: bool
 
 
 def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
@@ -120,6 +119,7 @@ class _Finder:
         self.uses = uses_of(kernel.body)
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
+        self.written = self._written()
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -144,7 +144,7 @@ class _Finder:
         if min(stages, self.most_stages) < 2 or not self._step(loop) or not self._may_be_reordered(loop):
             return None
         fed = None if asked else self._feeding(loop)
-        written = self._written(loop)
+        written = self.written
         closure = _Closure(loop, self.definitions)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
@@ -156,7 +156,7 @@ class _Finder:
         if not loads:
             return None
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
-        if overlapped is not None and min(stages + 1, self.most_stages) < 3:
+        if overlapped is not None and not self._has_room(stages, sum(staged.size_bytes for staged in loads)):
             overlapped = None
         extra = int(overlapped is not None)
         capacity = min(stages + extra, self.most_stages)
@@ -172,7 +172,20 @@ class _Finder:
             closure.carried,
             bounds,
             self._step(loop),
+            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
         )
+
+    def _has_room(self, stages: int, stage_bytes: int) -> bool:
+        """Whether one stage more leaves a multiprocessor as many CTAs: another CTA hides more than overlapping products."""
+        limits = parse_target(self.kernel.target).limits
+        reserved, available = limits.reserved_shared_bytes_per_cta, limits.shared_bytes_per_sm
+        before, after = (available // (count * stage_bytes + reserved) for count in (stages, stages + 1))
+        has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
+        return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
+
+    def _is_of_warpgroups(self, product: Op) -> bool:
+        name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
+        return name is not None and name.startswith("wgmma")
 
     # ---- the loop ----
 
@@ -201,8 +214,9 @@ class _Finder:
                 return False
         return True
 
-    def _written(self, loop: Op) -> set[Value | None]:
-        found = (effect for op in walk(loop.regions[0]) for effect in effects(op, self.roots))
+    def _written(self) -> set[Value | None]:
+        """Arguments that are written somewhere: copies are ordered with earlier stores of their own thread by nothing."""
+        found = (effect for op in walk(self.kernel.body) for effect in effects(op, self.roots))
         return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
 
     def _feeding(self, loop: Op) -> set[Op]:
@@ -232,8 +246,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        target = parse_target(self.kernel.target)
-        if not (instruction_name(product, target, self.kernel.num_warps) or "").startswith("wgmma"):
+        if not self._is_of_warpgroups(product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:

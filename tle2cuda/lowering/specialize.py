@@ -138,7 +138,8 @@ def _name_meetings(state: State, number: int) -> int:
             state.meetings[known] = state.all_warps_barrier
             continue
         names = [ascii_identifier(name) for name in dict.fromkeys(op.attrs.get("names", ("partitions",)))]
-        function = state.meetings[known] = state.names.fresh(f"{'_and_'.join(names)}_barrier")
+        who = "_and_".join(names) if len(names) > 1 else f"all_{names[0]}"
+        function = state.meetings[known] = state.names.fresh(f"{who}_barrier")
         whose = f"{', '.join(f'`{name}`' for name in names)}" if "names" in op.attrs else "all partitions"
         state.partition_barriers[function] = (f"{whose}, wherever they come to it", number, threads)
         number += 1

@@ -48,6 +48,7 @@ class Repeats:
         ops = list(walk(kernel.body))
         found = [e for op in ops for e in effects(op, self._roots) if e.space == GLOBAL and e.kind != READ]
         self._written = {effect.root for effect in found}
+        self._written_elements = {element_of(root.type) for root in self._written if root is not None}
         self._learns = any(op.name in _LEARNS or op.attrs.get("volatile") for op in ops) or any(
             effect.kind == ATOMIC for effect in found
         )
@@ -57,13 +58,19 @@ class Repeats:
         return op.name in REPEATED or (op.name == "load" and not is_tile(op.result) and self._is_constant(op))
 
     def _is_constant(self, op: Op) -> bool:
-        """Whether a load reads what the kernel never writes, and what nobody can have told it to be written just now."""
+        """Whether a load reads what the kernel never writes, and what nobody can have told it to be written just now.
+
+        A worker may load it behind stores that the kernel makes behind its own load.
+        """
         if self._learns or None in self._written:
             return False
         return all(
-            e.space == GLOBAL and e.root in self._arguments and e.root not in self._written
-            for e in effects(op, self._roots)
+            e.space == GLOBAL and e.root is not None and self._never_written(e.root) for e in effects(op, self._roots)
         )
+
+    def _never_written(self, root: Value) -> bool:
+        """Whether an argument is no array that is written; one of the same type may be, as calls may be in place."""
+        return root in self._arguments and element_of(root.type) not in self._written_elements
 
 
 class Handed:

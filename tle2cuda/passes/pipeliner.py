@@ -151,7 +151,7 @@ class _Loop:
         """The buffer of one load's stages."""
         type_ = staged.load.result.type
         assert isinstance(type_, TileType) and isinstance(type_.element, DType)
-        name = staged.load.result.name or "stage"
+        name = staged.load.result.name or "tile"
         ring = BufferType((self.plan.capacity, *staged.shape), type_.element)
         span_bytes = swizzle_of(staged.shape, type_.element)
         attrs: dict[str, object] = {
@@ -170,7 +170,7 @@ class _Loop:
     def _pipe(self) -> Value:
         names: list[str] = []
         for staged in self.plan.loads:
-            name = staged.load.result.name or "stage"
+            name = staged.load.result.name or "tile"
             names.append(name if name not in names else f"{name}_{len(names)}")
         fields = tuple((name, v.type) for name, v in zip(names, self.fields, strict=True) if isinstance(v.type, BufferType))
         type_ = PipeType(self.plan.capacity, fields)

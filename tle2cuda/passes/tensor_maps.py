@@ -33,10 +33,10 @@ from tle2cuda.passes.pointer_copies import by_pointers
 from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
 from tle2cuda.targets import parse_target
 
-# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations of 64 bits: of `or` on a
-# map of int64 an H200 makes an illegal instruction.
+# Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations on int64: of these, unlike
+# those on uint64, an H200 makes an illegal instruction.
 _ORDERED = (I32, U32, I64, U64, F16, BF16)
-_BITS = (I32, U32)
+_BITS = (I32, U32, U64)
 _REDUCED = {
     "add": (I32, U32, U64, F16, BF16, F32),
     "min": _ORDERED,

@@ -3,9 +3,9 @@
 python -m tools.bench.publish FOLDER
 
 FOLDER holds what `--json` wrote: moe_align.json, vector_add.json, softmax.json, layer_norm.json, launch.json,
-compile_time.json and those of the asynchronous kernels (`BASELINES`) of the benchmarks, agreement.json and mutants_gpu.json
-of the tools of these names. Further files of one benchmark, as persistent_softmax.long.json, add tables to its part. A file
-that is missing leaves its part of a page as it is.
+compile_time.json, those of the asynchronous kernels (`BASELINES`) and of products (`PRODUCTS`, decode_matmul.json) of the
+benchmarks, agreement.json and mutants_gpu.json of the tools of these names. Further files of one benchmark, as
+persistent_softmax.long.json, add tables to its part. A file that is missing leaves its part of a page as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tools.bench.common import ROOT
+from tools.bench.rowwise import UNITS
 
 BENCHMARKS, EMULATOR = (ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "emulator"))
 Records = list[dict[str, Any]]
@@ -88,31 +89,39 @@ BASELINES = {
     "transpose": "copy",
     "piped_histogram": "plain",
 }
+PRODUCTS = {  # of those measured in TFLOP/s
+    "attention": "torch flash",
+    "fused_moe": "triton",
+    "fp8_matmul": "cuBLAS fp8",
+    "grouped_gemm": "torch one by one",
+    "matmul_persistent": "torch",
+}
 MOST_CONFIGURED = 3  # rows of a case for kernels whose name has options, as many as a run without a sweep has
 
 
-def bandwidths(records: Records, baseline: str) -> str:
+def speeds(records: Records, baseline: str, unit: str = "GB/s") -> str:
     """For each case the kernels by speed; of a sweep only the fastest."""
-    measures = ("kernel", "us", "gb_per_s", "error")
+    speed = UNITS[unit][0]
+    measures = ("kernel", "us", speed, "error")
     cases: dict[tuple[str, ...], Records] = {}
     for r in records:
         cases.setdefault(tuple(str(value) for key, value in r.items() if key not in measures), []).append(r)
     lines = []
     for case, mine in cases.items():
         label = " ".join(case)
-        measured = sorted((r for r in mine if "gb_per_s" in r), key=lambda r: -r["gb_per_s"])
-        base = next((r["gb_per_s"] for r in measured if r["kernel"] == baseline), None)
+        measured = sorted((r for r in mine if speed in r), key=lambda r: -r[speed])
+        base = next((r[speed] for r in measured if r["kernel"] == baseline), None)
         configured = [r for r in measured if "=" in r["kernel"]]
         hidden = configured[MOST_CONFIGURED:]
         for r in (r for r in measured if r not in hidden):
-            share = f"{r['gb_per_s'] / base:.3f}" if base else ""
-            lines.append([f"{label}: {r['kernel']}", f"{r['us']:.1f}", f"{r['gb_per_s']:.0f}", share])
+            share = f"{r[speed] / base:.3f}" if base else ""
+            lines.append([f"{label}: {r['kernel']}", f"{r['us']:.1f}", f"{r[speed]:.0f}", share])
         if hidden:
-            span = f"{hidden[-1]['gb_per_s']:.0f} to {hidden[0]['gb_per_s']:.0f}"
+            span = f"{hidden[-1][speed]:.0f} to {hidden[0][speed]:.0f}"
             lines.append([f"{label}: {len(hidden)} other choices of options", "", span, ""])
         lines += [[f"{label}: {r['kernel']}", "wrong", "", ""] for r in mine if "error" in r]
     keys = [key for key in records[0] if key not in measures]
-    return table([" ".join(keys) + ": kernel", "µs", "GB/s", f"share of {baseline}"], lines)
+    return table([" ".join(keys) + ": kernel", "µs", unit, f"share of {baseline}"], lines)
 
 
 def compile_times(records: Records) -> str:
@@ -163,7 +172,9 @@ PARTS = {
     "layer_norm": (BENCHMARKS, lambda records: rows(records, ["dtype", "rows", "cols"])),
     "compile_time": (BENCHMARKS, compile_times),
     "launch": (BENCHMARKS, launch),
-    **{name: (BENCHMARKS, functools.partial(bandwidths, baseline=base)) for name, base in BASELINES.items()},
+    **{name: (BENCHMARKS, functools.partial(speeds, baseline=base)) for name, base in BASELINES.items()},
+    "decode_matmul": (BENCHMARKS, functools.partial(speeds, baseline="torch")),
+    **{name: (BENCHMARKS, functools.partial(speeds, baseline=base, unit="TFLOP/s")) for name, base in PRODUCTS.items()},
     "agreement": (EMULATOR, agreement),
     "mutants_gpu": (EMULATOR, mutants_gpu),
 }

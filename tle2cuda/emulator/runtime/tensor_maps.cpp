@@ -143,6 +143,19 @@ void require_coordinates(const Box& box, const char* what, bool is_load, int lin
                 std::to_string(axis), line);
 }
 
+// Elements that a reduction combines (PTX ISA, cp.reduce.async.bulk.tensor); of bits of int64 an H200 raises an illegal instruction.
+bool is_reduced(unsigned operation, unsigned type)
+{
+    const bool is_wide_int = type == TYPE_I64, is_half = type == TYPE_F16 || type == TYPE_BF16;
+    const bool is_int = type == TYPE_I32 || type == TYPE_U32 || type == TYPE_U64;
+    switch (operation) {
+        case ATOMIC_ADD: return is_int || is_half || type == TYPE_F32;
+        case ATOMIC_MIN:
+        case ATOMIC_MAX: return is_int || is_wide_int || is_half;
+        default: return is_int;
+    }
+}
+
 }  // namespace
 
 extern "C" void tle2cuda_tensor_load(
@@ -190,6 +203,7 @@ extern "C" void tle2cuda_tensor_store(
     copy->operation = operation;
     copy->type = ELEMENT_TYPES[map.type];
     if (!is_copy && copy->type == NO_TYPE) fail("tensor_map", "a tensor reduction of 8 or 16-bit integers", line);
+    if (!is_copy && !is_reduced(operation, copy->type)) fail("tensor_map", "a tensor reduction that its elements do not have", line);
     auto* const source = static_cast<unsigned char*>(const_cast<void*>(from));
     for_each_row(box, [&](uint64_t offset, unsigned char* row, bool exists) {
         unsigned char* const to = row + box.first[0] * box.element_bytes;
