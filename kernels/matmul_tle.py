@@ -1,8 +1,9 @@
 """Matrix product written out in TLE: the copy engine brings and takes tiles, two warpgroups multiply.
 
 A grid of one CTA per multiprocessor goes through all tiles of the result, in groups of rows that share columns in the L2
-cache. One warp asks for tiles of both operands; eight warps multiply them by `tle.gpu.wgmma`, 64 rows each four, and hand a
-stage back while the next product is in flight. Accumulators leave as 16-bit floats through shared memory.
+cache. One warp asks for tiles of both operands; two partitions of four warps multiply them by `tle.gpu.wgmma`, half of the
+rows each, and hand a stage back while the next product is in flight. They meet nowhere, so one rounds its sums while the
+other multiplies. A fourth partition, of one warp, sends off what they round.
 """
 
 from __future__ import annotations
@@ -31,39 +32,64 @@ def fetch(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     """Ask for the tiles of every step, a ring ahead of those who multiply."""
+    HALF: tl.constexpr = BLOCK_M // 2
     turn = 0
     for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
         m, n = tile_of(tile, tiles_m, tiles_n, GROUP_M)
         for step in range(steps):
             slot = writer.acquire(turn + step)
-            tle.gpu.copy(a, slot.a, [BLOCK_M, BLOCK_K], [m * BLOCK_M, step * BLOCK_K])
+            tle.gpu.copy(a, slot.upper, [HALF, BLOCK_K], [m * BLOCK_M, step * BLOCK_K])
+            tle.gpu.copy(a, slot.lower, [HALF, BLOCK_K], [m * BLOCK_M + HALF, step * BLOCK_K])
             tle.gpu.copy(b, slot.b, [BLOCK_K, BLOCK_N], [step * BLOCK_K, n * BLOCK_N])
             writer.commit(turn + step)
         turn += steps
 
 
 @tle2cuda.jit
-def multiply_tiles(
-    reader, c, out, tiles_m, tiles_n, steps, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr
-):
-    """One product in flight while the stage of the last one is handed back."""
-    turn = 0
-    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        m, n = tile_of(tile, tiles_m, tiles_n, GROUP_M)
-        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+def multiply_half(
+    reader, writer, tiles, steps, IS_LOWER: tl.constexpr, HALF: tl.constexpr, BLOCK_N: tl.constexpr, OUT_N: tl.constexpr
+):  # fmt: skip
+    """Half of the rows of each tile: one product in flight while the stage of the last one is handed back."""
+    turn, parts = 0, 0
+    for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        acc = tl.zeros((HALF, BLOCK_N), tl.float32)
         for step in range(steps):
             slot = reader.wait(turn + step).slot
-            acc = tle.gpu.wgmma(slot.a, slot.b, acc)
+            if IS_LOWER:
+                acc = tle.gpu.wgmma(slot.lower, slot.b, acc)
+            else:
+                acc = tle.gpu.wgmma(slot.upper, slot.b, acc)
             acc = tle.gpu.wgmma_wait(1, acc)
             if step > 0:
                 reader.release(turn + step - 1)
         acc = tle.gpu.wgmma_wait(0, acc)
         turn += steps
         reader.release(turn - 1)
-        for half in tl.static_range(2):
-            part = tle.extract_tile(acc, (0, half), (BLOCK_M, BLOCK_N // 2))
-            tl.store(tle.gpu.local_ptr(out), part.to(out.dtype))
-            tle.gpu.copy(out, c, [BLOCK_M, BLOCK_N // 2], [m * BLOCK_M, n * BLOCK_N + half * (BLOCK_N // 2)])
+        for part in tl.static_range(BLOCK_N // OUT_N):
+            columns = tle.extract_tile(acc, (0, part), (HALF, OUT_N))
+            out = writer.acquire(parts).tile
+            tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))
+            writer.commit(parts)
+            parts += 1
+
+
+@tle2cuda.jit
+def store_tiles(
+    upper, lower, c, tiles_m, tiles_n,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr, OUT_N: tl.constexpr,
+):  # fmt: skip
+    """Send off what both halves have multiplied, some columns at a time."""
+    HALF: tl.constexpr = BLOCK_M // 2
+    parts = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        m, n = tile_of(tile, tiles_m, tiles_n, GROUP_M)
+        for part in tl.static_range(BLOCK_N // OUT_N):
+            column = n * BLOCK_N + part * OUT_N
+            tle.gpu.copy(upper.wait(parts).slot.tile, c, [HALF, OUT_N], [m * BLOCK_M, column])
+            upper.release(parts)
+            tle.gpu.copy(lower.wait(parts).slot.tile, c, [HALF, OUT_N], [m * BLOCK_M + HALF, column])
+            lower.release(parts)
+            parts += 1
 
 
 @tle2cuda.jit
@@ -72,45 +98,68 @@ def matmul_tle(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     dtype: tl.constexpr = a.dtype.element_ty
-    a_desc = tl.make_tensor_descriptor(a, [M, K], [stride_am, 1], [BLOCK_M, BLOCK_K])
+    HALF: tl.constexpr = BLOCK_M // 2
+    OUT_N: tl.constexpr = min(BLOCK_N, 128)
+    a_desc = tl.make_tensor_descriptor(a, [M, K], [stride_am, 1], [HALF, BLOCK_K])
     b_desc = tl.make_tensor_descriptor(b, [K, N], [stride_bk, 1], [BLOCK_K, BLOCK_N])
-    c_desc = tl.make_tensor_descriptor(c, [M, N], [stride_cm, 1], [BLOCK_M, BLOCK_N // 2])
-    a_ring = tle.gpu.alloc([STAGES, BLOCK_M, BLOCK_K], dtype=dtype)
+    c_desc = tl.make_tensor_descriptor(c, [M, N], [stride_cm, 1], [HALF, OUT_N])
+    upper = tle.gpu.alloc([STAGES, HALF, BLOCK_K], dtype=dtype)
+    lower = tle.gpu.alloc([STAGES, HALF, BLOCK_K], dtype=dtype)
     b_ring = tle.gpu.alloc([STAGES, BLOCK_K, BLOCK_N], dtype=dtype)
-    out = tle.gpu.alloc([BLOCK_M, BLOCK_N // 2], dtype=c.dtype.element_ty)
-    pipe = tle.pipe(capacity=STAGES, name="tiles", a=a_ring, b=b_ring)
+    upper_out = tle.gpu.alloc([1, HALF, OUT_N], dtype=c.dtype.element_ty)
+    lower_out = tle.gpu.alloc([1, HALF, OUT_N], dtype=c.dtype.element_ty)
+    pipe = tle.pipe(
+        capacity=STAGES, name="tiles", readers=("upper", "lower"), upper=upper, lower=lower, b=b_ring
+    )  # fmt: skip
+    above = tle.pipe(capacity=1, name="above", tile=upper_out)
+    below = tle.pipe(capacity=1, name="below", tile=lower_out)
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    tiles = tiles_m * tiles_n
+    first, second = pipe.reader("upper"), pipe.reader("lower")
     tle.gpu.warp_specialize(
         [
-            (multiply_tiles, (pipe.reader(), c_desc, out, tiles_m, tiles_n, steps, BLOCK_M, BLOCK_N, GROUP_M)),
+            (multiply_half, (first, above.writer(), tiles, steps, False, HALF, BLOCK_N, OUT_N)),
+            (multiply_half, (second, below.writer(), tiles, steps, True, HALF, BLOCK_N, OUT_N)),
             (fetch, (pipe.writer(), a_desc, b_desc, tiles_m, tiles_n, steps, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)),
+            (store_tiles, (above.reader(), below.reader(), c_desc, tiles_m, tiles_n, BLOCK_M, BLOCK_N, GROUP_M, OUT_N)),
         ],
-        [1],
-        [40],
+        [4, 1, 1],
+        [232, 40, 40],
     )
 
 
 TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 16}
-NUM_WARPS = 8
+NUM_WARPS = 4
+_MULTIPROCESSORS = 132  # of an H200
+_NARROWER = ({"BLOCK_N": 128, "STAGES": 6}, {"BLOCK_N": 64, "STAGES": 8})
 
 
-def multiply(a: Any, b: Any, c: Any, num_ctas: int | None = None, **tile: int) -> Any:
+def tile_for(m: int, n: int, num_ctas: int = _MULTIPROCESSORS) -> dict[str, int]:
+    """Block sizes for a result: the widest tile of which there are enough for most CTAs."""
+    for narrower in ({}, *_NARROWER):
+        tile = {**TILE, **narrower}
+        if 4 * -(-m // tile["BLOCK_M"]) * -(-n // tile["BLOCK_N"]) >= 3 * num_ctas:
+            break
+    return tile
+
+
+def multiply(a: Any, b: Any, c: Any, num_ctas: int = _MULTIPROCESSORS, **tile: int) -> Any:
     """Writes `a` [M, K] times `b` [K, N] to `c` [M, N]; rows contiguous, their strides multiples of 16 bytes.
 
     Args:
         a: Left operand, 16-bit floats.
         b: Right operand, of the same dtype.
         c: Result.
-        num_ctas: Size of the grid; as many as the device has multiprocessors unless given.
-        **tile: Block sizes and stages other than those of `TILE`.
+        num_ctas: Size of the grid, as many as the device has multiprocessors.
+        **tile: Block sizes and stages other than those of `tile_for`.
     """
     (m, k), (other_k, n) = a.shape, b.shape
     if k != other_k or c.shape != (m, n):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape}")
-    constants = {**TILE, **tile}
+    constants = {**tile_for(m, n, num_ctas), **tile}
     tiles = -(-m // constants["BLOCK_M"]) * -(-n // constants["BLOCK_N"])
-    grid = (min(num_ctas if num_ctas is not None else 132, tiles),)
-    matmul_tle[grid](a, b, c, m, n, k, *(_row_stride(matrix) for matrix in (a, b, c)), **constants, num_warps=NUM_WARPS)
+    strides = (_row_stride(matrix) for matrix in (a, b, c))
+    matmul_tle[(min(num_ctas, tiles),)](a, b, c, m, n, k, *strides, **constants, num_warps=NUM_WARPS)
     return c
 
 

@@ -49,7 +49,7 @@ def warpgroup_kernels() -> tuple[ShippedKernel, ...]:
     strides = dict.fromkeys(("stride_am", "stride_bk", "stride_cm"), _ALIGNED)
     tile = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 16}
     return (
-        ShippedKernel("matmul_tle_fp16", "kernels.matmul_tle", "matmul_tle", {**arguments, **strides}, tile, 8),
+        ShippedKernel("matmul_tle_fp16", "kernels.matmul_tle", "matmul_tle", {**arguments, **strides}, tile, 4),
         _attention_tle(),
     )
 

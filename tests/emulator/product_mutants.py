@@ -81,8 +81,15 @@ def warpgroups() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
     yield _change("warpgroup of the warp", ("threadIdx.x / 128, 0)", "threadIdx.x / 32, 0)"))
 
 
+def ring_of_products() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of a ring whose products are in flight when the next stage is filled."""
+    yield _change("wait in front of the refill removed", ("wgmma_wait<1>();", ""))
+    yield _change("wait in front of the refill one product too late", ("wgmma_wait<1>();", "wgmma_wait<3>();"))
+
+
 PRODUCT_CHANGES = {
     "op_dot_matmul_f16_70x90x75": product,
     "op_dot_wgmma_matmul_float16_70x90x75": warpgroup_product,
     "op_dot_wgmma_matmul_bfloat16_130x33x129": warpgroups,
+    "op_wgmma_ring_7_3": ring_of_products,
 }

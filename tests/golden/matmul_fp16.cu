@@ -187,46 +187,42 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     long long a_ptrs_offset_ahead = 0ll;
     long long b_ptrs_offset_ahead = 0ll;
-    // a_ptrs = a + rows[:, None] * stride_am + k[None, :] * stride_ak                  matmul.py:46
-    const __half* a_ptrs[4];
-
     // k = tl.arange(0, BLOCK_K)                                                        matmul.py:45
-    const int k_ = thread % 4 * 8;
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
-        const int rows = pid_m * 128 + thread / 4 + 32 * run;
-        const int rows_2 = rows % M;
-        a_ptrs[run] = a + rows_2 * stride_am + k_;
-    }
-
-    // b_ptrs = b + k[:, None] * stride_bk + cols[None, :] * stride_bn                  matmul.py:47
-    const __half* b_ptrs[4];
+    const int k_3 = thread % 4 * 8;
 
     // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
-    const int cols = pid_n * 128 + thread % 16 * 8;
-    const int cols_2 = cols % N;
-    #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // k = tl.arange(0, BLOCK_K)                                                    matmul.py:45
-        const int k_3 = thread / 16 + 8 * run;
-        b_ptrs[run] = b + k_3 * stride_bk + cols_2;
-    }
+    const int cols_3 = pid_n * 128 + thread % 16 * 8;
+    const int cols_4 = cols_3 % N;
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
+        const __half* a_ptrs[4];
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                     matmul.py:43
+            const int rows = pid_m * 128 + thread / 4 + 32 * run;
+            const int rows_2 = rows % M;
+            a_ptrs[run] = a + rows_2 * stride_am + k_3 + a_ptrs_offset_ahead;
+        }
+        const __half* b_ptrs[4];
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
+            const int k_4 = thread / 16 + 8 * run;
+            b_ptrs[run] = b + k_4 * stride_bk + cols_4 + b_ptrs_offset_ahead;
+        }
         if (stage < (K + 31) / 32) {
             // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                cp_async_zero_fill<16>(&shared.a_tile[stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - stage * 32 ? 16 : 0);
+                cp_async_zero_fill<16>(&shared.a_tile[stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run], k_3 < K - stage * 32 ? 16 : 0);
             }
 
             // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, othe ...  matmul.py:51
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                // k = tl.arange(0, BLOCK_K)                                            matmul.py:45
-                const int k_3 = thread / 16 + 8 * run;
-                cp_async_zero_fill<16>(&shared.b_tile[stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - stage * 32 ? 16 : 0);
+                const int k_4 = thread / 16 + 8 * run;
+                cp_async_zero_fill<16>(&shared.b_tile[stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run], k_4 < K - stage * 32 ? 16 : 0);
             }
         }
         cp_async_commit();
@@ -241,6 +237,21 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    const __half* a_ptrs[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        const int rows = pid_m * 128 + thread / 4 + 32 * run;
+
+        // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
+        const int rows_2 = rows % M;
+        a_ptrs[run] = a + rows_2 * stride_am + k_3;
+    }
+    const __half* b_ptrs[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run) {
+        const int k_4 = thread / 16 + 8 * run;
+        b_ptrs[run] = b + k_4 * stride_bk + cols_4;
+    }
     for (int step = 0; step < (K + 31) / 32; ++step) {
         const int stage = step % 4;
         cp_async_wait<1>();
@@ -251,15 +262,14 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
         }
 
         // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
-            const int k_3 = thread / 16 + 8 * run;
-            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+            const int k_4 = thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_4 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
         }
         cp_async_commit();
 
@@ -311,13 +321,13 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     }
 
     // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
-    const int cols_3 = pid_n * 128 + thread % 16 * 8;
+    const int cols_5 = pid_n * 128 + thread % 16 * 8;
     // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
         const int rows = pid_m * 128 + thread / 16 + 8 * run;
         // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
-        store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
+        store_vector_if<uint4>(rows < M && cols_5 < N, c + rows * stride_cm + cols_5, acc_converted[run]);
     }
 }

@@ -1,4 +1,4 @@
-// accumulated.cu: emitted by tle2cuda from dot.py:44 (accumulated). Do not edit.
+// accumulated.cu: emitted by tle2cuda from dot.py:54 (accumulated). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 10240 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -95,9 +95,9 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half x_tile[1024];         // operand of dot.py:51: [32, 32], rows in 16-byte chunks, swizzled
-    alignas(128) __half y_tile[2048];         // operand of dot.py:51: [32, 64], rows in 16-byte chunks, swizzled
-    alignas(16) __half exchange[2048];        // scratch of dot.py:53
+    alignas(128) __half x_tile[1024];         // operand of dot.py:61: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half y_tile[2048];         // operand of dot.py:61: [32, 64], rows in 16-byte chunks, swizzled
+    alignas(16) __half exchange[2048];        // scratch of dot.py:63
 };
 static_assert(sizeof(Shared) <= 10240, "the launch contract gives the CTA this much shared memory");
 
@@ -110,22 +110,22 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:46
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:56
     const int rows = thread / 4;
     const int rows_2 = thread % 4 * 8;
-    // x = tl.load(a + rows[:, None] * K + k[None, :])                                     dot.py:48
+    // x = tl.load(a + rows[:, None] * K + k[None, :])                                     dot.py:58
     const Vector<__half, 8> x = load_vector<8>(a + rows * 32 + rows_2);
     Vector<__half, 8> y[2];
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:46
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:56
     const int cols = thread % 8 * 8;
     // tile [32, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 2, k < 8
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int rows_3 = thread / 8 + 16 * run;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
         const int index = rows_3 * 64;
-        // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:49
+        // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:59
         y[run] = load_vector<8>(b + index + cols);
     }
     Vector<__half, 2> start[8];
@@ -133,16 +133,16 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     // tile [32, 64]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
         const int at = rows_3 * 64 + cols_2;
-        // start = tl.load(c + at)                                                         dot.py:50
+        // start = tl.load(c + at)                                                         dot.py:60
         start[run] = load_vector<2>(c + at);
     }
 
-    // once = tl.dot(x, y, start, out_dtype=OUT)                                           dot.py:51
+    // once = tl.dot(x, y, start, out_dtype=OUT)                                           dot.py:61
     store_vector(&shared.x_tile[(thread ^ (thread / 8 % 4)) * 8], x);
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -169,12 +169,12 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     Vector<__half, 2> product[8];
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                   dot.py:52
+        // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                   dot.py:62
         #pragma unroll
         for (int k = 0; k < 2; ++k) product[run][k] = once[run][k] * __float2half(2.0f);
     }
 
-    // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                       dot.py:52
+    // twice = tl.dot(x, y, once * 2, out_dtype=OUT)                                       dot.py:62
     #pragma unroll
     for (int step = 0; step < 2; ++step) {
         unsigned x_part[4];  // rows of this warp
@@ -190,12 +190,12 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     Vector<__half, 2> sum[8];
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // tl.store(out + at, start + twice)                                               dot.py:53
+        // tl.store(out + at, start + twice)                                               dot.py:63
         #pragma unroll
         for (int k = 0; k < 2; ++k) sum[run][k] = start[run][k] + product[run][k];
     }
 
-    // tl.store(out + at, start + twice)                                                   dot.py:53
+    // tl.store(out + at, start + twice)                                                   dot.py:63
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         Vector<__half, 2> packed;
@@ -213,12 +213,12 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:46
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int rows_3 = thread / 8 + 16 * run;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:47
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
         const int index = rows_3 * 64;
         const int at = index + cols;
-        // tl.store(out + at, start + twice)                                               dot.py:53
+        // tl.store(out + at, start + twice)                                               dot.py:63
         store_narrow<uint4>(out + at, converted[run]);
     }
 }

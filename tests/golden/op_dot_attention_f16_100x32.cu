@@ -1,4 +1,4 @@
-// attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from dot.py:110 (attention). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 17408 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -206,15 +206,15 @@ __device__ __forceinline__ unsigned swizzled(unsigned row, unsigned column)
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:109, 64-byte swizzle
-    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:110, 64-byte swizzle
+    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:119, 64-byte swizzle
+    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:120, 64-byte swizzle
     union {  // never alive at the same time
-        alignas(16) __half query_exchange[1024];  // scratch of dot.py:103
-        alignas(16) float max_slots[64];          // scratch of dot.py:113
-        alignas(128) __half weight_tile[1024];    // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
+        alignas(16) __half query_exchange[1024];  // scratch of dot.py:113
+        alignas(16) float max_slots[64];          // scratch of dot.py:123
+        alignas(128) __half weight_tile[1024];    // operand of dot.py:128: [32, 32], rows in 16-byte chunks, swizzled
     };
-    alignas(16) float sum_slots[64];          // scratch of dot.py:116
-    alignas(128) __half value_tile[1024];     // operand of dot.py:118: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(16) float sum_slots[64];          // scratch of dot.py:126
+    alignas(128) __half value_tile[1024];     // operand of dot.py:128: [32, 32], rows in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 17408, "the launch contract gives the CTA this much shared memory");
 
@@ -227,31 +227,31 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:112
     const int pid_x = blockIdx.x;
     const int d = thread / 4;
     const int rows = pid_x * 32 + d;
     const int d_2 = thread % 4 * 8;
 
-    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:113
     const Vector<__half, 8> query = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d_2, fill_vector<8>(__float2half(0.0f)));
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:117
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
         const int cols = stage * 32 + d;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
         if (stage * 32 < n) {
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
             cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
             cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
         }
         cp_async_commit();
     }
 
-    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:103
+    // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, o ...  dot.py:113
     Vector<__half, 8> packed;
     #pragma unroll
     for (int k = 0; k < 8; ++k) packed[k] = query[k];
@@ -265,7 +265,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int k = 0; k < 2; ++k) query_2[run][k] = unpacked[k];
     }
 
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:117
     float total[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -286,10 +286,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         const int free_stage = (start / 32 + 2) % 3;
         __syncthreads();  // orders the accesses to the ring `value` and the ring `key` before it and after it
 
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:120
         const Vector<__half, 8> value = load_vector<8>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)]);
 
-        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:121
         Vector<float, 2> product[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run)
@@ -297,10 +297,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             for (int k = 0; k < 2; ++k)
                 product[run][k] = 0.0f;
 
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
         const int cols = start + 64 + d;
 
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
         #pragma unroll
         for (int step = 0; step < 2; ++step) {
@@ -311,11 +311,11 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             unsigned key_part[4];  // columns of this warp, two fragments a time
             ldmatrix_x4(key_part, &shared.key[stage][thread / 16 % 4 * 8 + thread % 8][swizzled<64, 2>(thread % 8, 16 * step + thread / 8 % 2 * 8)]);
             if (step == 0) {
-                // for start in range(0, n, BLOCK_N):                                     dot.py:107
+                // for start in range(0, n, BLOCK_N):                                     dot.py:117
                 if (n - start > 64) {
-                    // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[: ...  dot.py:109
+                    // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[: ...  dot.py:119
                     cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_2, cols < n ? 16 : 0);
-                    // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols ...  dot.py:110
+                    // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols ...  dot.py:120
                     cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_2, cols < n ? 16 : 0);
                 }
                 cp_async_commit();
@@ -329,21 +329,21 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [32, 32]: row = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8 + k;  run < 4, k < 2
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:112
             const int d_3 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
 
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
             const int cols_2 = start + d_3;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // score = tl.dot(query, tl.trans(key)) * scale                           dot.py:111
+                // score = tl.dot(query, tl.trans(key)) * scale                           dot.py:121
                 const float score_2 = product[run][k] * scale;
-                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
+                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:122
                 score[run][k] = cols_2 + k < n ? score_2 : -infinity();
             }
         }
 
-        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:113
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:123
         float score_max[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -372,24 +372,24 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 2; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
 
-            // share = tl.exp(largest - now)                                              dot.py:114
+            // share = tl.exp(largest - now)                                              dot.py:124
             share[run] = __expf(largest[run] - now[run]);
         }
         Vector<float, 2> weight[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // weight = tl.exp(score - now[:, None])                                      dot.py:115
+            // weight = tl.exp(score - now[:, None])                                      dot.py:125
             #pragma unroll
             for (int k = 0; k < 2; ++k) weight[run][k] = __expf(score[run][k] - now[run % 2]);
         }
         float product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // total = total * share + tl.sum(weight, 1)                                  dot.py:116
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:126
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                      dot.py:116
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:126
         float weight_sum[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -418,14 +418,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 4; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // acc = acc * share[:, None]                                             dot.py:117
+                // acc = acc * share[:, None]                                             dot.py:127
                 acc[run][k] = acc[run][k] * share[run % 2];
-                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:118
+                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:128
                 weight_2[run][k] = __float2half(weight[run][k]);
             }
         }
 
-        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:128
         #pragma unroll
         for (int run = 0; run < 4; ++run)
             store_vector(&shared.weight_tile[thread / 64 * 512 + thread / 4 % 8 * 32 + ((thread / 32 % 2 * 2) ^ (thread / 8 % 4) ^ (run / 2)) * 8 + thread % 4 * 2 + run % 2 * 256], weight_2[run]);
@@ -447,17 +447,17 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
         Vector<float, 2> out_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) out_value[k] = divide_approx(acc[run][k], total[run % 2]);
 
-        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:112
         const int d_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int rows_2 = pid_x * 32 + d_3;
         const int d_4 = thread / 32 % 2 * 16 + thread % 4 * 2 + run / 2 * 8;
 
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
         store_vector_if<uint2>(rows_2 < n, out + rows_2 * 32 + d_4, out_value);
     }
 }

@@ -1,4 +1,4 @@
-// matmul.cu: emitted by tle2cuda from dot.py:79 (matmul). Do not edit.
+// matmul.cu: emitted by tle2cuda from dot.py:89 (matmul). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 14336 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -82,9 +82,9 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half a_tile[1024];         // operand of dot.py:93: [32, 32], rows in 16-byte chunks, swizzled
-    alignas(128) __half b_tile[2048];         // operand of dot.py:93: [32, 64], rows in 16-byte chunks, swizzled
-    alignas(16) float acc_exchange[2048];     // scratch of dot.py:90
+    alignas(128) __half a_tile[1024];         // operand of dot.py:103: [32, 32], rows in 16-byte chunks, swizzled
+    alignas(128) __half b_tile[2048];         // operand of dot.py:103: [32, 64], rows in 16-byte chunks, swizzled
+    alignas(16) float acc_exchange[2048];     // scratch of dot.py:100
 };
 static_assert(sizeof(Shared) <= 14336, "the launch contract gives the CTA this much shared memory");
 
@@ -97,12 +97,12 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:84
+    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:94
     const int pid_x = blockIdx.x;
-    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:85
+    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:95
     const int pid_y = blockIdx.y;
 
-    // for start in range(tl.cdiv(K, BLOCK_K)):                                            dot.py:90
+    // for start in range(tl.cdiv(K, BLOCK_K)):                                           dot.py:100
     Vector<float, 2> acc[8];
     #pragma unroll
     for (int run = 0; run < 8; ++run)
@@ -112,10 +112,10 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
     long long a_ptrs_offset = 0ll;
     long long b_ptrs_offset = 0ll;
 
-    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:84
+    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                           dot.py:94
     const int k_3 = thread % 32;
 
-    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:85
+    // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:95
     const int cols = pid_y * 64 + thread % 64;
     for (int start = 0; start < (K + 31) / 32; ++start) {
         __half a[8];
@@ -123,10 +123,10 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         // tile [32, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 8
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:84
+            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:94
             const int k_ = thread / 32 + 4 * run;
             const int rows = pid_x * 32 + k_;
-            // a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start ...  dot.py:91
+            // a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - star ...  dot.py:101
             a[run] = load_nc_if(rows < M && k_3 < K - start * 32, a_ptr + first * stride_am + rows * stride_am + k_3 + a_ptrs_offset, __float2half(0.0f));
         }
         __half b[16];
@@ -134,14 +134,14 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         // tile [32, 64]: row = thread / 64 + 2 * run, column = thread % 64;  run < 16
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:84
+            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                   dot.py:94
             const int k_ = thread / 64 + 2 * run;
-            // b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[No ...  dot.py:92
+            // b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[N ...  dot.py:102
             b[run] = load_nc_if(k_ < K - start * 32 && cols < N, b_ptr + k_ * stride_bk + cols + b_ptrs_offset, __float2half(0.0f));
         }
         __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
 
-        // acc += tl.dot(a, b, input_precision=PRECISION)                                  dot.py:93
+        // acc += tl.dot(a, b, input_precision=PRECISION)                                 dot.py:103
         #pragma unroll
         for (int run = 0; run < 8; ++run)
             shared.a_tile[((thread / 64 * 8) ^ thread ^ (run % 2 * 16)) + 128 * run] = a[run];
@@ -162,12 +162,12 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
                 mma_m16n8k16_f32_f16(&acc[2 * column], a_part, &b_part[column / 2][column % 2 * 2]);
         }
 
-        // for start in range(tl.cdiv(K, BLOCK_K)):                                        dot.py:90
+        // for start in range(tl.cdiv(K, BLOCK_K)):                                       dot.py:100
         a_ptrs_offset += 32ll;
         b_ptrs_offset += static_cast<long long>(32 * stride_bk);
     }
 
-    // for start in range(tl.cdiv(K, BLOCK_K)):                                            dot.py:90
+    // for start in range(tl.cdiv(K, BLOCK_K)):                                           dot.py:100
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         Vector<float, 2> packed;
@@ -185,10 +185,10 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
     }
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:84
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                       dot.py:94
         const int k_ = thread / 64 + 2 * run;
         const int rows = pid_x * 32 + k_;
-        // tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None] ...  dot.py:96
+        // tl.store(out + rows[:, None] * N + cols[None, :], acc, mask=(rows[:, None ...  dot.py:106
         if (rows < M && cols < N) *(out + rows * N + cols) = acc_2[run];
     }
 }

@@ -1,4 +1,4 @@
-// scaled_product.cu: emitted by tle2cuda from dot.py:150 (scaled_product). Do not edit.
+// scaled_product.cu: emitted by tle2cuda from dot.py:160 (scaled_product). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -104,8 +104,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __nv_bfloat16 a_tile[2048];  // operand of dot.py:168: [32, 64], rows in 16-byte chunks, swizzled
-    alignas(128) __nv_bfloat16 b_tile[1024];  // operand of dot.py:168: [64, 16], columns in 16-byte chunks, swizzled
+    alignas(128) __nv_bfloat16 a_tile[2048];  // operand of dot.py:178: [32, 64], rows in 16-byte chunks, swizzled
+    alignas(128) __nv_bfloat16 b_tile[1024];  // operand of dot.py:178: [64, 16], columns in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
@@ -119,28 +119,28 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:157
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:167
     const int rows = thread / 4;
     const int rows_2 = thread % 4 * 8;
     const Vector<unsigned char, 8> x = load_vector<8>(a + rows * 32 + rows_2);
     const int rows_3 = thread / 4;
 
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:158
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:168
     const int cols = thread % 4 * 4;
     const Vector<unsigned char, 4> y = load_vector<4>(b + rows_3 * 16 + cols);
     const int cols_2 = thread / 2 % 16;
 
-    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:159
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:169
     const int groups = thread % 2;
-    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:165
+    // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:175
     const unsigned char ys = *(b_scale + cols_2 * 2 + groups);
 
-    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:168
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:178
     Vector<__nv_bfloat16, 8> value_2;
     Vector<__nv_bfloat16, 8> value_4;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:168
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:178
         const unsigned short x_wide = static_cast<unsigned short>(x[k]);
         const unsigned short shifted = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 7) << 9);
         const unsigned short shifted_2 = static_cast<unsigned short>(static_cast<unsigned short>(x_wide & 8) << 12);
@@ -158,7 +158,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     for (int k = 0; k < 4; ++k) {
         const unsigned short y_wide = static_cast<unsigned short>(y[k]);
 
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:168
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:178
         const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
         const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
         const __half value_5 = bit_cast<__half>(static_cast<unsigned short>(shifted_6 | shifted_7));
@@ -170,14 +170,14 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         value_8[k] = __float2bfloat16(__half2float(value_7 * __float2half(16384.0f)));
     }
 
-    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:157
+    // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:167
     const int rows_4 = thread / 4;
-    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:159
+    // rows, cols, groups = tl.arange(0, M), tl.arange(0, N), tl.arange(0, GROUPS)        dot.py:169
     const int groups_2 = thread / 2 % 2;
-    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:162
+    // xs = tl.load(a_scale + rows[:, None] * GROUPS + groups[None, :])                   dot.py:172
     const unsigned char xs = *(a_scale + rows_4 * 2 + groups_2);
 
-    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:168
+    // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:178
     const unsigned short shifted_11 = static_cast<unsigned short>(static_cast<unsigned short>(xs) << 7);
     const __nv_bfloat16 value_9 = bit_cast<__nv_bfloat16>(shifted_11);
     Vector<__nv_bfloat16, 16> product;
@@ -250,16 +250,16 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         mma_m16n8k16_f32_bf16(product_3, a_part, b_part);
     }
 
-    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:158
+    // y = tl.load(b + tl.arange(0, BK)[:, None] * BN + tl.arange(0, BN)[None, :])        dot.py:168
     const int cols_3 = thread / 32 % 2 * 8 + thread % 4 * 2;
     // tile [32, 16]: row = thread / 64 * 16 + thread / 4 % 8 + 8 * run, column = thread / 32 % 2 * 8 + thread % 4 * 2 + k;  run < 2, k < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])    dot.py:157
+        // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])    dot.py:167
         const int rows_5 = thread / 64 * 16 + thread / 4 % 8 + 8 * run;
-        // at = rows[:, None] * N + cols[None, :]                                         dot.py:166
+        // at = rows[:, None] * N + cols[None, :]                                         dot.py:176
         const int at = rows_5 * 16 + cols_3;
-        // tl.store(out + at, product)                                                    dot.py:169
+        // tl.store(out + at, product)                                                    dot.py:179
         store_vector(out + at, product_3[run]);
     }
 }

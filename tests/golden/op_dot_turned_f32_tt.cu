@@ -1,4 +1,4 @@
-// turned_product.cu: emitted by tle2cuda from dot.py:29 (turned_product). Do not edit.
+// turned_product.cu: emitted by tle2cuda from dot.py:39 (turned_product). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 12288 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -65,8 +65,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float x_tile[2048];          // operand of dot.py:40: [64, 32], columns in 16-byte chunks, swizzled
-    alignas(128) float y_tile[1024];          // operand of dot.py:40: [32, 32], columns in 16-byte chunks, swizzled
+    alignas(128) float x_tile[2048];          // operand of dot.py:50: [64, 32], columns in 16-byte chunks, swizzled
+    alignas(128) float y_tile[1024];          // operand of dot.py:50: [32, 32], columns in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 12288, "the launch contract gives the CTA this much shared memory");
 
@@ -80,7 +80,7 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
 
     Vector<float, 4> x[4];
 
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:31
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:41
     const int rows = thread % 16 * 4;
 
     // tile [64, 32]: row = thread % 16 * 4 + k, column = thread / 16 + 8 * run;  run < 4, k < 4
@@ -88,7 +88,7 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
     for (int run = 0; run < 4; ++run) {
         const int cols = thread / 16 + 8 * run;
 
-        // x = tl.load(a + rows[:, None] + k[None, :] * M)                                 dot.py:33
+        // x = tl.load(a + rows[:, None] + k[None, :] * M)                                 dot.py:43
         x[run] = load_vector<4>(a + rows + cols * 64);
     }
     Vector<float, 4> b_value[2];
@@ -97,13 +97,13 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
     // tile [32, 32]: row = thread / 8 + 16 * run, column = thread % 8 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:31
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:41
         const int cols = thread / 8 + 16 * run;
-        // y = tl.trans(tl.load(b + cols[:, None] * K + k[None, :]))                       dot.py:37
+        // y = tl.trans(tl.load(b + cols[:, None] * K + k[None, :]))                       dot.py:47
         b_value[run] = load_vector<4>(b + cols * 32 + cols_2);
     }
 
-    // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                     dot.py:40
+    // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                     dot.py:50
     #pragma unroll
     for (int run = 0; run < 4; ++run)
         store_vector(&shared.x_tile[((thread / 16 % 4 * 2) ^ thread) * 4 + 512 * run], x[run]);
@@ -135,10 +135,10 @@ turned_product(const float* __restrict__ a, const float* __restrict__ b, float* 
     // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:31
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:41
         const int rows_2 = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int cols = thread % 4 * 2 + run / 2 * 8;
-        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                 dot.py:40
+        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                 dot.py:50
         store_vector(out + rows_2 * 32 + cols, product[run]);
     }
 }

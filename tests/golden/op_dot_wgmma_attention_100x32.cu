@@ -1,4 +1,4 @@
-// attention.cu: emitted by tle2cuda from dot.py:100 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from dot.py:110 (attention). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 16384 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -243,9 +243,9 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:109, 64-byte swizzle
-    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:110, 64-byte swizzle
-    alignas(512) __half query_tile[2048];     // operand of dot.py:111: [64, 32], rows in 16-byte chunks, swizzled
+    alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:119, 64-byte swizzle
+    alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:120, 64-byte swizzle
+    alignas(512) __half query_tile[2048];     // operand of dot.py:121: [64, 32], rows in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 16384, "the launch contract gives the CTA this much shared memory");
 
@@ -258,7 +258,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:112
     const int pid_x = blockIdx.x;
     Vector<__half, 8> query[2];
     const int d = thread % 4 * 8;
@@ -268,35 +268,35 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     for (int run = 0; run < 2; ++run) {
         const int rows = pid_x * 64 + thread / 4 + 32 * run;
 
-        // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < ...   dot.py:103
+        // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None] < ...   dot.py:113
         query[run] = load_vector_nc_if<uint4>(rows < n, q + rows * 32 + d, fill_vector<8>(__float2half(0.0f)));
     }
 
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:102
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:117
+    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:112
     const int d_4 = thread / 4;
     const int d_5 = thread % 4 * 8;
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
         const int cols = stage * 32 + d_4;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
         if (stage * 32 < n) {
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:109
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
             cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n ? 16 : 0);
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:110
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
             cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n ? 16 : 0);
         }
         cp_async_commit();
     }
 
-    // score = tl.dot(query, tl.trans(key)) * scale                                       dot.py:111
+    // score = tl.dot(query, tl.trans(key)) * scale                                       dot.py:121
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         store_vector(&shared.query_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], query[run]);
 
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:107
+    // for start in range(0, n, BLOCK_N):                                                 dot.py:117
     float total[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run)
@@ -318,17 +318,17 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
 
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:108
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
         const int cols = start + 64 + d_4;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:109
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         const int index = cols * 32;
         cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_5, cols < n && n - start > 64 ? 16 : 0);
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:110
+        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:120
         cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_5, cols < n && n - start > 64 ? 16 : 0);
         cp_async_commit();
 
-        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:111
+        // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:121
         Vector<float, 2> product[8];
         const Descriptor query_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
         const Descriptor key_first = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
@@ -343,21 +343,21 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:102
+            // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:112
             const int d_6 = thread % 4 * 2 + run / 2 * 8;
 
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:108
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
             const int cols_2 = start + d_6;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const float score_2 = product[run][k] * scale;
 
-                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:112
+                // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:122
                 score[run][k] = cols_2 + k < n ? score_2 : -infinity();
             }
         }
 
-        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:113
+        // now = tl.maximum(largest, tl.max(score, 1))                                    dot.py:123
         float score_max[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -375,24 +375,24 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 2; ++run) {
             now[run] = fmaxf(largest[run], score_max[run]);
 
-            // share = tl.exp(largest - now)                                              dot.py:114
+            // share = tl.exp(largest - now)                                              dot.py:124
             share[run] = __expf(largest[run] - now[run]);
         }
         Vector<float, 2> weight[8];
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            // weight = tl.exp(score - now[:, None])                                      dot.py:115
+            // weight = tl.exp(score - now[:, None])                                      dot.py:125
             #pragma unroll
             for (int k = 0; k < 2; ++k) weight[run][k] = __expf(score[run][k] - now[run % 2]);
         }
         float product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // total = total * share + tl.sum(weight, 1)                                  dot.py:116
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:126
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                      dot.py:116
+        // total = total * share + tl.sum(weight, 1)                                      dot.py:126
         float weight_sum[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -410,14 +410,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 8; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // acc = acc * share[:, None]                                             dot.py:117
+                // acc = acc * share[:, None]                                             dot.py:127
                 acc[run][k] = acc[run][k] * share[run % 2];
-                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:118
+                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:128
                 weight_2[run][k] = __float2half(weight[run][k]);
             }
         }
 
-        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:118
+        // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:128
         const Descriptor value_first = wgmma_descriptor<64>(shared.value[stage], 2048, 512);  // rows along N
         wgmma_fence();
         #pragma unroll
@@ -437,15 +437,15 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
         Vector<float, 2> out_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) out_value[k] = divide_approx(acc[run][k], total[run % 2]);
 
-        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:102
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:112
         const int rows = pid_x * 64 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int d_6 = thread % 4 * 2 + run / 2 * 8;
-        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:120
+        // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
         store_vector_if<uint2>(rows < n, out + rows * 32 + d_6, out_value);
     }
 }

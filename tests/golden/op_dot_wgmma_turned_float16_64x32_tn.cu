@@ -1,4 +1,4 @@
-// turned_product.cu: emitted by tle2cuda from dot.py:29 (turned_product). Do not edit.
+// turned_product.cu: emitted by tle2cuda from dot.py:39 (turned_product). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -89,8 +89,8 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half x_tile[2048];        // operand of dot.py:40: [64, 32], columns in 16-byte chunks, swizzled
-    alignas(512) __half y_tile[1024];         // operand of dot.py:40: [32, 32], columns in 16-byte chunks, swizzled
+    alignas(1024) __half x_tile[2048];        // operand of dot.py:50: [64, 32], columns in 16-byte chunks, swizzled
+    alignas(512) __half y_tile[1024];         // operand of dot.py:50: [32, 32], columns in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
@@ -104,7 +104,7 @@ turned_product(const __half* __restrict__ a, const __half* __restrict__ b, float
 
     Vector<__half, 8> x[2];
 
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:31
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:41
     const int rows = thread % 8 * 8;
 
     // tile [64, 32]: row = thread % 8 * 8 + k, column = thread / 8 + 16 * run;  run < 2, k < 8
@@ -112,16 +112,16 @@ turned_product(const __half* __restrict__ a, const __half* __restrict__ b, float
     for (int run = 0; run < 2; ++run) {
         const int cols = thread / 8 + 16 * run;
 
-        // x = tl.load(a + rows[:, None] + k[None, :] * M)                                 dot.py:33
+        // x = tl.load(a + rows[:, None] + k[None, :] * M)                                 dot.py:43
         x[run] = load_vector<8>(a + rows + cols * 64);
     }
     const int cols = thread % 4 * 8;
     const int cols_2 = thread / 4;
 
-    // y = tl.load(b + k[:, None] + cols[None, :] * K)                                     dot.py:39
+    // y = tl.load(b + k[:, None] + cols[None, :] * K)                                     dot.py:49
     const Vector<__half, 8> y = load_vector<8>(b + cols + cols_2 * 32);
 
-    // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                     dot.py:40
+    // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                     dot.py:50
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         store_vector(&shared.x_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], x[run]);
@@ -141,10 +141,10 @@ turned_product(const __half* __restrict__ a, const __half* __restrict__ b, float
     // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:31
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:41
         const int rows_2 = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int cols_3 = thread % 4 * 2 + run / 2 * 8;
-        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                 dot.py:40
+        // tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))                 dot.py:50
         store_vector(out + rows_2 * 32 + cols_3, product[run]);
     }
 }

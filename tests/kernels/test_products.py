@@ -88,7 +88,7 @@ def test_emitted_matmul(dtype: Any, num_warps: int, turned: str) -> None:
 @pytest.mark.parametrize("size", [(1, 8, 8), (65, 136, 200), (300, 520, 64)])
 def test_matmul_in_tle(where: str, dtype: Any, size: tuple[int, int, int]) -> None:
     a, b = operands(*size, dtype, "nn")
-    tile = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 16, "STAGES": 2} if where == "interpreter" else {}
+    tile = {"BLOCK_M": 128, "BLOCK_N": 32, "BLOCK_K": 16, "STAGES": 2} if where == "interpreter" else {}
     got = run(where, matmul_tle.multiply, [a, b], np.full(size[:2], 7, dtype), num_ctas=3, **tile)
     check(got, matmul_reference(a, b))
 
@@ -96,10 +96,10 @@ def test_matmul_in_tle(where: str, dtype: Any, size: tuple[int, int, int]) -> No
 @pytest.mark.parametrize(("schedule", "steps"), [("forward", 1), ("reverse", 2), ("random", 5)])
 def test_emitted_matmul_in_tle(schedule: str, steps: int) -> None:
     """Fewer steps than stages, as many, and more; a tile at the edge, and two tiles for a CTA."""
-    m, n, k = 65, 72, 32 * steps - 8
+    m, n, k = 133, 72, 32 * steps - 8
     a, b = operands(m, n, k, np.float16, "nn")
     strides = {"stride_am": k, "stride_bk": n, "stride_cm": n}
-    tile = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "STAGES": 2, "GROUP_M": 2}
+    tile = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "STAGES": 2, "GROUP_M": 2}
     args = {"a": a.reshape(-1), "b": b.reshape(-1), "c": np.full((m, n), 7, np.float16), "M": m, "N": n, "K": k}
     result = emulate(
         matmul_tle.matmul_tle, 2, {**args, **strides, **tile}, num_warps=4, schedule=schedule, seed=3, detect="all"

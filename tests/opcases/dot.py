@@ -26,6 +26,16 @@ def product(
 
 
 @tle2cuda.jit
+def limited_product(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LIMIT: tl.constexpr):
+    """A product of float8, sums of so many products of which are added in float32."""
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    at = rows[:, None] * N + cols[None, :]
+    x = tl.load(a + rows[:, None] * K + k[None, :])
+    y = tl.load(b + cols[None, :] * K + k[:, None])
+    tl.store(out + at, tl.dot(x, y, tl.load(c + at), max_num_imprecise_acc=LIMIT))
+
+
+@tle2cuda.jit
 def turned_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr):
     """Operands that lie in memory the other way round, and `tl.trans` of them."""
     rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)

@@ -93,6 +93,23 @@ def _register_accumulated() -> None:
         dot._case(f"dot_wgmma_accumulated_{name}", dot.accumulated, make, expect, constants, 4, loose)
 
 
+def _register_limited() -> None:
+    """Nearly as precise as float32 where one instruction at a time is added up; 96 counts as 64."""
+    for limit, warps in ((0, 4), (64, 4), (96, 8), (256, 4)):
+
+        def make(rng: np.random.Generator) -> Inputs:
+            a, b = (dot._operand(rng, shape, F8E4NV) for shape in ((128, 256), (32, 256)))
+            return {"a": a, "b": b, "c": dot._operand(rng, (128, 32), np.float32), "out": poison((128, 32), np.float32)}
+
+        def expect(inputs: Inputs) -> Mapping[str, Array]:
+            total = dot._wide(inputs["c"]) + dot._wide(inputs["a"]) @ dot._wide(inputs["b"]).T
+            return {"out": total.astype(np.float32)}
+
+        tolerance = dot._tolerance_of(F8E4NV, np.dtype(np.float32), max(limit, 32), False)
+        constants = {"M": 128, "N": 32, "K": 256, "LIMIT": limit}
+        dot._case(f"dot_wgmma_limited_{limit}", dot.limited_product, make, expect, constants, warps, tolerance)
+
+
 def _register_batched() -> None:
     for b, m, n, k, warps, dtype in ((2, 64, 32, 32, 4, _HALF), (2, 64, 16, 16, 8, BF16), (2, 128, 16, 32, 16, _HALF)):
 
@@ -179,6 +196,7 @@ def _register_chains() -> None:
 _register_products()
 _register_turned()
 _register_accumulated()
+_register_limited()
 _register_batched()
 _register_loops()
 _register_chains()

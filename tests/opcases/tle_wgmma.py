@@ -28,12 +28,12 @@ def filled(pointer, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 @tle2cuda.jit
 def product(
     a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANS_A: tl.constexpr, TRANS_B: tl.constexpr,
-    OUT: tl.constexpr, PRECISION: tl.constexpr,
+    OUT: tl.constexpr, PRECISION: tl.constexpr, LIMIT: tl.constexpr,
 ):  # fmt: skip
     """One product of two buffers, either of which may be stored the other way round."""
     x = filled(a, K if TRANS_A else M, M if TRANS_A else K)
     y = filled(b, N if TRANS_B else K, K if TRANS_B else N)
-    acc = tle.gpu.wgmma(x, y, None, PRECISION, None, OUT, TRANS_A, TRANS_B)
+    acc = tle.gpu.wgmma(x, y, None, PRECISION, LIMIT, OUT, TRANS_A, TRANS_B)
     acc = tle.gpu.wgmma_wait(acc)
     tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], acc)
 
@@ -109,6 +109,7 @@ def _register_products() -> None:
                 "TRANS_B": turns[1],
                 "OUT": tl.float32,
                 "PRECISION": precision,
+                "LIMIT": 32 if name == "f8" else None,
             },
             warps,
             dot._tolerance_of(first, result, k, precision == "tf32" and first == f32),

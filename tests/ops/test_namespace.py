@@ -157,3 +157,26 @@ def test_types_of_the_library() -> None:
     assert tl.random.N_ROUNDS_DEFAULT.value == 10
     with pytest.raises(NotSupported, match="builds Triton's own IR"):
         tl.semantic.TritonSemantic()
+
+
+@tle2cuda.jit
+def foremost(x, out, K: tl.constexpr, WIDE: tl.constexpr):
+    value = tl.load(x + tl.arange(0, 8))
+    found = tl.topk(value, K)
+    tl.static_assert(found.dtype == (WIDE if K < 8 else x.dtype.element_ty))
+    tl.store(out + tl.arange(0, K), found)
+
+
+# As Triton 3.6 found them: what is taken out by `tl.max` has 32 bits at least.
+_FOREMOST = {"uint8": tl.int32, "int16": tl.int32, "float16": tl.float32, "float32": tl.float32, "int64": tl.int64}
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+@pytest.mark.parametrize(("name", "wide"), _FOREMOST.items())
+def test_the_dtype_of_topk(name: str, wide: tl.dtype, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    given = np.array([3, 9, 1, 250, 7, 0, 2, 8], np.uint8).astype(name)
+    for count in (2, 8):
+        out = np.zeros(count, given.dtype)
+        foremost[(1,)](given, out, K=count, WIDE=wide)
+        assert out.tolist() == sorted(given.tolist(), reverse=True)[:count]

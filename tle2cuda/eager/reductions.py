@@ -396,7 +396,8 @@ def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> Tile:
     if not 1 <= count <= extent or count & (count - 1):
         raise InvalidArgument(f"tl.topk: k = {count} is no power of two from 1 to {extent}, the extent of axis {axis}")
     ordered = _in_order(value, axis, descending is None or descending)
-    return ordered.rearranged(lambda array: np.take(array, range(count), axis))
+    found = ordered.rearranged(lambda array: np.take(array, range(count), axis))
+    return found if count == extent else _widened(found)  # Triton takes them out by `tl.max`
 
 
 @method

@@ -215,7 +215,14 @@ _row(
     reads_memory=True,
     **_EFFECT,
 )
-_row("pipe_release", "pipe, i32 stage, i32 lap ->", _STAGE, rules.check_no_results, attrs=_READER, **_EFFECT)
+_row(
+    "pipe_release",
+    "pipe, i32 stage, i32 lap ->",
+    _STAGE,
+    rules.check_no_results,
+    attrs={**_READER, "arrivals": maybe(TEXTS)},
+    **_EFFECT,
+)
 _row(
     "warp_specialize",
     "-> what region 0 yields; a region per partition",

@@ -116,6 +116,13 @@ def _front(shape: Any, k: Any) -> tuple[int, ...]:
     return (*extents[:-1], k.value if isinstance(k, constexpr) else k)
 
 
+def _wide(dtype: Any) -> Any:
+    """The dtype of what is taken out by `max`."""
+    if dtype.primitive_bitwidth >= 32:
+        return dtype
+    return _tl.float32 if dtype.is_floating() else _tl.int32
+
+
 def _get_flip_dim(dim: Any, shape: Any) -> int:
     """The axis that `flip` reverses: the last one when none is named."""
     axis = dim.value if isinstance(dim, constexpr) else dim
@@ -179,7 +186,8 @@ def sort_impl(x, k=None, dim=None, descending=0):  # type: ignore[no-untyped-def
     ordered = _tl.sort(x, dim, descending != 0)
     if k is None:
         return ordered
-    return _tl.tle.extract_tile(ordered, 0, _front(x.shape, k))
+    found = _tl.tle.extract_tile(ordered, 0, _front(x.shape, k))
+    return _tl.cast(found, _wide(x.dtype)) if k < x.shape[-1] else found
 
 
 def __getattr__(name: str) -> Any:

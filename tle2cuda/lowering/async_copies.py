@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.span import Span
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import PRIMARY, RUN, Affine, C, all_of, ternary
 from tle2cuda.lowering.debug import over_registers
@@ -18,12 +20,26 @@ from tle2cuda.lowering.writer import Block, barrier_remark
 
 CHUNK_BYTES = (16, 8, 4)  # what one cp.async copies (PTX ISA, cp.async)
 TEMPLATE = "async_copies.cu.j2"
+_MOST_POINTERS = 16  # of one copy that a thread keeps over a loop, two registers each
 _POLICIES = {"evict_first": "evict_first_policy", "evict_last": "evict_last_policy"}
 
 
 def emit_copy(state: State, op: Op) -> None:
     """A buffer is filled by cp.async."""
     _Copy(state, op).emit()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Pointers that are kept over loops.
+
+    Attributes:
+        name: Their array.
+        moving: What the loops change, added to each of them.
+    """
+
+    name: str
+    moving: tuple[Value, ...]
 
 
 class _Copy:
@@ -35,7 +51,7 @@ class _Copy:
         self.mask = op.operands[2] if op.attrs.get("has_mask") else None
         self.layout = state.layout(self.pointer)
         self.element_bytes = pointee(self.pointer).bytes
-        self.held: tuple[str, Value | None] | None = None
+        self.held: Held | None = None
 
     def emit(self) -> None:
         """Write the loop over this thread's chunks."""
@@ -96,50 +112,80 @@ class _Copy:
         """Where a chunk comes from."""
         if self.held is None:
             return places.address(places.of(self.pointer, k_zero=first))
-        pointer = C(
-            f"{self.held[0]}[run]" if ev.runs > 1 else self.held[0], PRIMARY, frozenset({RUN} if ev.runs > 1 else ())
-        )
-        if self.held[1] is None:
-            return pointer
-        return places.address(Place(pointer).plus(ev.value(self.held[1], k_zero=True)))
+        runs = ev.runs > 1
+        pointer = C(f"{self.held.name}[run]" if runs else self.held.name, PRIMARY, frozenset({RUN} if runs else ()))
+        place = Place(pointer)
+        for offset in self.held.moving:
+            place = place.plus(ev.value(offset, k_zero=True))
+        return places.address(place)
 
     # ---- pointers that are computed once ----
 
-    def _hold(self, elems: int) -> tuple[str, Value | None] | None:
-        """Pointers to a thread's chunks that are kept over the loops around; the offset that is added to all of them.
+    def _hold(self, elems: int) -> Held | None:
+        """Pointers to a thread's chunks that are kept over the loops around, and what is added to all of them.
 
         None where nothing is kept: the pointers change in another way, or they differ by constants anyway.
         """
-        state, base, offset = self.state, self.pointer, None
-        made = state.definitions.get(base)
-        if made is not None and made.name == "ptr_add":
-            added = state.definitions.get(made.operands[1])
-            if added is not None and added.name == "splat":
-                base, offset = made.operands[0], made.operands[1]
-        home = self._home(base)
-        if home is None:
+        if self.layout.num_registers // elems > _MOST_POINTERS:
             return None
-        scope = state.scopes[home]
-        key = ("held pointers", base, self.layout, elems)
+        root, offsets, name = self._parts()
+        homes = {value: self._home(value) for value in (root, *offsets)}
+        moving = tuple(value for value in offsets if homes[value] is None)
+        if homes[root] is None or any(is_tile(v) and self._maker(v) != "splat" for v in moving):
+            return None
+        kept = tuple(value for value in offsets if homes[value] is not None)
+        home = max(level for level in homes.values() if level is not None)
+        scope = self.state.scopes[home]
+        key = ("held pointers", root, kept, self.layout, elems)
         if key not in scope.known:
-            name = self._write_pointers(base, home, elems)
-            if name is None:
+            written = self._write_pointers((root, kept), home, elems, name)
+            if written is None:
                 return None
-            scope.known[key] = C(name, PRIMARY)
+            scope.known[key] = C(written, PRIMARY)
         found = scope.known[key]
         assert isinstance(found, C)
-        return found.text, offset
+        return Held(found.text, moving)
 
-    def _home(self, base: Value) -> int | None:
-        """The scope in front of the loops in which a tile of pointers does not change; None when there are none."""
+    def _named(self, hint: str) -> Span:
+        """Where the pointers of that name were made."""
+        value: Value = self.pointer
+        while value.name != hint:
+            op = self.state.definitions.get(value)
+            if op is None or op.name not in ("ptr_add", "splat", "hint"):
+                return self.op.span
+            value = op.operands[0]
+        return value.span
+
+    def _maker(self, value: Value) -> str:
+        op = self.state.definitions.get(value)
+        return op.name if op is not None else ""
+
+    def _parts(self) -> tuple[Value, list[Value], str]:
+        """What the pointers start from, what is added to it, and a name for them."""
+        state, value = self.state, self.pointer
+        offsets: list[Value] = []
+        name = ""
+        while value not in state.scalars and value not in state.registers:
+            op = state.definitions.get(value)
+            if op is None or op.name not in ("ptr_add", "splat", "hint"):
+                break
+            if not name and is_tile(value) and self._home(value) is not None:
+                name = value.name
+            if op.name == "ptr_add":
+                offsets.insert(0, op.operands[1])
+            value = op.operands[0]
+        return value, offsets, name or self.pointer.name or "pointers"
+
+    def _home(self, value: Value) -> int | None:
+        """The scope in front of the loops in which a value does not change; None when there are none."""
         state = self.state
-        known_at = state.level_of(base)
+        known_at = state.level_of(value)
         level = state.level
         while level > known_at and state.scopes[level].is_loop:
             level -= 1
         return level if level < state.level else None
 
-    def _write_pointers(self, base: Value, home: int, elems: int) -> str | None:
+    def _write_pointers(self, parts: tuple[Value, tuple[Value, ...]], home: int, elems: int, hint: str) -> str | None:
         """Declare and set the pointers; None when they are not worth it."""
         state, scope = self.state, self.state.scopes[home]
         opened = state.scopes[home + 1 :]
@@ -148,32 +194,40 @@ class _Copy:
             with state.writing_to(scope.block):
                 ev = Evaluator(state, self.layout, elems)
                 ev.outer_depth = scope.names_depth
-                if not self._differ(ev, base, elems > 1):
+                if not self._differ(ev, parts, elems > 1):
                     return None
-                state.comment(base.span)
-                name = state.names.fresh(base.name or "pointers", scope.names_depth)
-                type_ = state.variable_type(base)
+                state.comment(self._named(hint))
+                name = state.names.fresh(hint, scope.names_depth)
+                type_ = state.variable_type(self.pointer)
                 extent = f"[{ev.runs}]" if ev.runs > 1 else ""
-                statements.variable(state.block, type_, f"{name}{extent}", base.span)
+                statements.variable(state.block, type_, f"{name}{extent}", self.pointer.span)
 
                 def one() -> None:
                     places = Places(state, ev)
-                    address = places.address(places.of(base, k_zero=elems > 1))
-                    statements.assign(state.block, f"{name}[run]" if ev.runs > 1 else name, address.text, base.span)
+                    address = places.address(self._place(places, ev, parts, elems > 1))
+                    statements.assign(state.block, f"{name}[run]" if ev.runs > 1 else name, address.text, self.pointer.span)
 
                 over_registers(state, ev, one)
                 return name
         finally:
             state.scopes += opened
 
-    def _differ(self, ev: Evaluator, base: Value, first: bool) -> bool:
+    def _place(self, places: Places, ev: Evaluator, parts: tuple[Value, tuple[Value, ...]], first: bool) -> Place:
+        """Where the pointers lead before anything that moves is added."""
+        root, kept = parts
+        place = places.of(root, k_zero=first)
+        for offset in kept:
+            place = place.plus(ev.value(offset, k_zero=first))
+        return place
+
+    def _differ(self, ev: Evaluator, parts: tuple[Value, tuple[Value, ...]], first: bool) -> bool:
         """Whether pointers differ from chunk to chunk by more than constants."""
         scratch = Block(0)
         with self.state.writing_to(scratch), self.state.names.scope():
             trial = Evaluator(self.state, self.layout, ev.vec)
             trial.run_block = scratch
             known = [dict(scope.known) for scope in self.state.scopes]
-            place = Places(self.state, trial).of(base, k_zero=first)
+            place = self._place(Places(self.state, trial), trial, parts, first)
             for scope, before in zip(self.state.scopes, known, strict=True):
                 scope.known.clear()
                 scope.known.update(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
 from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
@@ -14,7 +14,9 @@ from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
+from tle2cuda.passes.pipe_releases import WARPGROUPS
 from tle2cuda.passes.pipes import COPIES, ELECTED, GROUP, THREADS
+from tle2cuda.targets import WARP_THREADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def emit_wait(state: State, op: Op) -> None:
 
 
 def emit_release(state: State, op: Op) -> None:
-    """Each thread of the reader is done with a stage."""
+    """Each thread of the reader is done with a stage, or one for its warpgroup."""
     pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
     _may_go_unread(state, op)
@@ -153,7 +155,9 @@ def emit_release(state: State, op: Op) -> None:
         return
     state.comment(op.span)
     text = f"{state.helper('mbarrier_arrive')}({barrier_address(state, ref.empty, stage)})"
-    statements.evaluate(state.block, text, op.span)
+    by_warpgroups = op.attrs.get("arrivals") == (WARPGROUPS,)
+    condition = f"{state.thread().text} % {WARP_THREADS * WARPGROUP_WARPS} == 0" if by_warpgroups else ""
+    statements.evaluate(state.block, text, op.span, condition)
 
 
 def _bind_slots(state: State, ref: PipeRef, slots: tuple[Value, ...], stage: Value) -> None:

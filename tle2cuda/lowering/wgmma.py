@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.types import F32, BufferType
 from tle2cuda.layout import (
     DescriptorForm,
     Layout,
@@ -19,6 +20,7 @@ from tle2cuda.layout import (
 )
 from tle2cuda.layout.operands import UNIT_BYTES
 from tle2cuda.lowering import statements
+from tle2cuda.lowering.cexpr import RUN, K
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
@@ -30,6 +32,7 @@ from tle2cuda.passes.dot_plan import operand_name
 TEMPLATE = "wgmma.cu.j2"
 _WARP_BITS = 2  # of the warps of a warpgroup
 _FRAGMENT_COLUMNS = 8
+_BYTE_BITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,11 @@ class ProductView:
         blocks: (index, count) of the loops over blocks of rows and columns.
         multiply: One instruction.
         pending: How many products may be in flight afterwards; None when they are waited for elsewhere.
+        part: Index of the parts of K whose sums are added up by ordinary additions.
+        parts: How many parts there are.
+        declaration: The sums of one part.
+        added: (index, count) of the loops that add them up.
+        add: The addition; empty for a single part.
     """
 
     descriptors: tuple[DescriptorView, ...]
@@ -72,6 +80,11 @@ class ProductView:
     blocks: tuple[tuple[str, int], ...]
     multiply: str
     pending: int | None
+    part: str
+    parts: int
+    declaration: str
+    added: tuple[tuple[str, int], ...]
+    add: str
 
 
 def emit_product(state: State, op: Op) -> None:
@@ -109,31 +122,58 @@ class _Product(Product):
 
     def emit(self) -> None:
         state = self.state
-        starts_from_0 = self._is_zero(self.op.operands[2])
+        at_once = self._steps_at_once()
+        parts = self.steps // at_once
+        starts_from_0 = parts == 1 and self._is_zero(self.op.operands[2])
         registers, sums = self._storage(is_read=not starts_from_0)
+        target = self._part_of(sums) if parts > 1 else sums
         sources = [self._source(side, sums) for side in (0, 1)]
         names = [state.names.fresh(f"{self._operand_name(side)}_first") for side in (0, 1)]
         with state.names.scope():
-            index = {name: state.names.fresh(name) for name in ("batch", "step", "row", "column", "piece")}
+            index = {name: state.names.fresh(name) for name in ("part", "batch", "step", "row", "column", "piece")}
             within = (self.columns // _FRAGMENT_COLUMNS).bit_length() - 1
             blocks = self.sum_bits.step[within:]
             operands = [self._operand(side, sources[side], names[side], index) for side in (0, 1)]
-            accumulates = f"{index['step']} > 0" if self.steps > 1 else "false"
-            text = ", ".join((self._block(sums, index, blocks), *(each.text for each in operands)))
+            accumulates = f"{index['step']} > 0" if at_once > 1 else "false"
+            text = ", ".join((self._block(target, index, blocks), *(each.text for each in operands)))
             helper = state.helper(self._helper(operands))
             view = ProductView(
                 descriptors=tuple(each.descriptor for each in operands if each.descriptor is not None),
-                around=real_loops((index["batch"], 1 << len(self.sum_bits.batch)), (index["step"], self.steps)),
+                around=real_loops((index["batch"], 1 << len(self.sum_bits.batch)), (index["step"], at_once)),
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
-                multiply=f"{helper}({text}, {accumulates if starts_from_0 else 'true'});",
-                pending=self._pending(sums is registers) if self.is_awaited else None,
+                multiply=f"{helper}({text}, {accumulates if starts_from_0 or parts > 1 else 'true'});",
+                pending=0 if parts > 1 else self._pending(sums is registers) if self.is_awaited else None,
+                part=index["part"],
+                parts=parts,
+                declaration=f"Vector<{self.dtype.cuda}, 2> {target.name}[{target.runs}]",
+                added=((RUN, target.runs), (K, 2)),
+                add=f"{sums.element(RUN, K)} += {target.element(RUN, K)};" if parts > 1 else "",
             )
-        for used in ("wgmma_descriptor", "wgmma_fence", "wgmma_commit", *(("wgmma_wait",) if self.is_awaited else ())):
+        for used in (
+            "wgmma_descriptor",
+            "wgmma_fence",
+            "wgmma_commit",
+            *(("wgmma_wait",) if view.pending is not None else ()),
+        ):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         self._finish(registers, sums)
         state.registers[self.result] = registers
+
+    def _steps_at_once(self) -> int:
+        """Steps along K whose products of float8 may be summed as the instruction does, in less than float32."""
+        limit = self.op.attrs.get("max_num_imprecise_acc")
+        is_held = not isinstance(self.op.operands[0].type, BufferType)
+        if limit is None or is_held or self.instruction.element_bits != _BYTE_BITS or self.dtype is not F32:
+            return self.steps
+        at_once = max(1, min(int(limit) // self.instruction.k_extent, self.steps))
+        return 1 << at_once.bit_length() - 1
+
+    def _part_of(self, sums: Registers) -> Registers:
+        """Registers for the sums of a part of K."""
+        self.state.helper("vector")
+        return Registers(self.state.names.fresh(f"{sums.name}_part"), self.whole, sums.vec)
 
     def _pending(self, is_in_place: bool) -> int:
         """Products that may be in flight behind this one: itself, where it adds to what the loop carries."""
@@ -199,7 +239,14 @@ class _Product(Product):
         size = offsets.element_bytes
         flat = whole.flat_registers
         own = bits.own if side == 0 else bits.own[(self.columns // _FRAGMENT_COLUMNS).bit_length() - 1 :]
-        counted = ((index["batch"], bits.batch), (index[("row", "column")[side]], own), (index["step"], bits.step))
+        once = self._steps_at_once().bit_length() - 1
+        steps, parts = bits.step[:once], bits.step[once:]
+        counted = (
+            (index["batch"], bits.batch),
+            (index[("row", "column")[side]], own),
+            (index["part"], parts),
+            (index["step"], steps),
+        )
 
         def elements(images: Sequence[int]) -> list[int]:
             return list(f2.compose(offsets.flat_images, images))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tle2cuda.errors import InvalidArgument, InvalidType
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BOOL, dtype_of, shape_of
+from tle2cuda.ir.types import BOOL, F32, I32, dtype_of, shape_of
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -75,6 +75,10 @@ def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> tensor:
         dim: Axis, the last when None.
         descending: False gives the `k` least elements, least first. Only by the rules of Triton 3.9.
 
+    Returns:
+        A tile of `k` along the axis. As those of `tl.max`, elements of fewer than 32 bits become float32 or int32, unless
+        `k` is the extent.
+
     Raises:
         InvalidType: A scalar or a tile of pointers.
         InvalidArgument: No such axis, or `k` does not fit.
@@ -97,7 +101,11 @@ def topk(x: Any, k: Any, dim: Any = None, descending: Any = None) -> tensor:
             facts=(fact("x", value),),
             help="take the next power of two and mask what is too much" if 1 <= count <= extent else "",
         )
-    return _emit(value, axis, count, {"descending": static_bool(descending, f"{what}: descending")})
+    found = _emit(value, axis, count, {"descending": static_bool(descending, f"{what}: descending")})
+    dtype = dtype_of(value.value.type)
+    if count == extent or dtype.bits >= 32:
+        return found
+    return core.cast(found, F32 if dtype.is_floating() else I32)  # Triton takes them out by `tl.max`
 
 
 @builtin

@@ -87,7 +87,8 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     assert isinstance(type_, TileType)
     k_axis = len(type_.shape) - 1 - side
     wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
-    may_be_held = side == 0 or not instruction.is_wgmma
+    is_limited = op.attrs.get("max_num_imprecise_acc") is not None  # products of parts of K, which registers have none of
+    may_be_held = not instruction.is_wgmma or (side == 0 and not is_limited)
     if may_be_held and _lies_so(assign, value, wanted):
         return assign.want(value, wanted)
     placed = assign.want(value, assign.pick([value]))

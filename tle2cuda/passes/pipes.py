@@ -26,11 +26,12 @@ from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.errors import InternalError, NotSupported, SynchronizationError
 from tle2cuda.ir.effects import Effect, Roots, effects
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
 from tle2cuda.passes.async_copies import with_async_copies
+from tle2cuda.passes.pipe_releases import WARPGROUPS, released_by_warpgroups
 from tle2cuda.targets import WARP_THREADS
 
 PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
@@ -71,6 +72,7 @@ class Plan:
         pending: For each wait for groups of `cp.async`, how many may be in flight; None for a pipe with barriers.
         copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
             which is the arrival; or None, to announce the bytes of this copy alone.
+        by_warpgroups: Readers of whose warpgroups one thread each releases.
     """
 
     transports: tuple[str, ...]
@@ -81,6 +83,7 @@ class Plan:
     close: tuple[str, ...]
     copies: MappingProxyType[Op, tuple[Value, int | None]]
     pending: MappingProxyType[Op, int] | None = None
+    by_warpgroups: frozenset[str | None] = frozenset()
 
 
 @dataclass(slots=True)
@@ -162,6 +165,9 @@ class _Planner:
             announced = False
         if not announced:
             copies = {copy: (stage, None) for copy, (stage, _) in copies.items()}
+        by_warpgroups: frozenset[str | None] = frozenset()
+        if not is_closed:
+            by_warpgroups = released_by_warpgroups(self.roots, self._fields(pipe), writer, side.reading)
         threads = WARP_THREADS * (writer.warps if writer is not None else 1)
         full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
         commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
@@ -169,21 +175,28 @@ class _Planner:
         return Plan(
             transports=transports,
             full=full,
-            empty=0 if op.attrs["one_shot"] else self._empty(op, side),
+            empty=0 if op.attrs["one_shot"] else self._empty(op, side, by_warpgroups),
             is_closed=is_closed,
             commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
             close=tuple(close),
             copies=MappingProxyType(copies),
+            by_warpgroups=by_warpgroups,
         )
 
-    def _empty(self, op: Op, side: _Sides) -> int:
-        """Each thread of each reader arrives once; a reader that is declared and never used leaves one arrival out."""
+    def _empty(self, op: Op, side: _Sides, by_warpgroups: frozenset[str | None]) -> int:
+        """Each thread of each reader arrives once; a reader that is declared and never used leaves one arrival out.
+
+        Of readers in `by_warpgroups` one thread of each warpgroup does.
+        """
         total = 0
         for reader in op.attrs["readers"] or (None,):
             who = _label(op) if reader is None else f"reader `{reader}` of {_label(op)}"
             help_ = "name a reader for each task, tle.pipe(..., readers=(...)), and make endpoints by r.reader(name)"
             task = _one_task(side.reading.get(reader, []), f"{who} is used", help_)
-            total += WARP_THREADS * task.warps if task is not None else 1
+            if task is None:
+                total += 1
+            else:
+                total += task.warps // WARPGROUP_WARPS if reader in by_warpgroups else WARP_THREADS * task.warps
         return total
 
     # ---- transports -------------------------------------------------------------------------------------------------
@@ -345,6 +358,8 @@ class _Apply(Rewriter):
             plan = self.plans[op.operands[0]]
             arrivals = plan.commit if op.name == "pipe_commit" else plan.close
             self.copy(_with(op, arrivals=arrivals))
+        elif op.name == "pipe_release" and op.attrs.get("reader") in self.plans[op.operands[0]].by_warpgroups:
+            self.copy(_with(op, arrivals=(WARPGROUPS,)))
         elif op in self.pending:
             self.copy(_with(op, pending=self.pending[op]))
         elif op in self.pipe_of_copy:
