@@ -11,6 +11,8 @@ import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import power_of_two, row_stride
 from kernels.persistent_rows import (
+    PACKED_BYTES,
+    PANEL,
     RING_ROW_BYTES,
     claimed_number,
     claims_for,
@@ -60,22 +62,50 @@ def rms_norm_of_claimed(reader, weight, out, rows, cols, out_stride, eps, PART: 
 
 
 @tle2cuda.jit
-def rms_norm_packed(reader, weight, out, rows, cols, out_stride, eps, PART: tl.constexpr):
-    """Long rows of one part, held as they arrived: as float32 they would not fit into the registers.
+def rms_norm_packed(
+    reader,
+    scales,
+    weight,
+    out,
+    rows,
+    cols,
+    out_stride,
+    eps,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+):
+    """Long rows, held as they arrived, and the weights in shared memory, from where all rows of the CTA have them.
 
-    The squares are those of the negated row: widened alike twice, the compiler would do it once and keep the result.
+    Each thread sums its squares of a part as soon as they arrive. They are those of the negated row: widened alike twice,
+    the compiler would do it once and keep the result.
     """
     col = tl.arange(0, PART)
+    for part in range(PARTS):
+        at = part * PART + col
+        tl.store(tle.gpu.local_ptr(scales.slot(part)), tl.load(weight + at, mask=at < cols, other=0.0))
     place = reader.cursor(0)
-    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
-        # What lies behind the row's end has arrived as zeros.
-        arrived = load_part(reader.wait(place).slot, PART)
-        reader.release(place)
-        place = place.advance()
-        negated = (-arrived).to(tl.float32)
-        rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + eps)
-        scale = tl.load(weight + col, mask=col < cols, other=0.0).to(tl.float32)
-        tl.store(out + row.to(tl.int64) * out_stride + col, arrived.to(tl.float32) * rstd * scale, mask=col < cols)
+    row = claimed_number(reader.wait(place).slot)
+    while row < rows:
+        held = ()
+        squares = tl.zeros([THREADS], tl.float32)
+        for _ in tl.static_range(PARTS):
+            # What lies behind the row's end has arrived as zeros.
+            arrived = load_part(reader.wait(place).slot, PART)
+            reader.release(place)
+            place = place.advance()
+            negated = (-arrived).to(tl.float32).reshape([PART // (THREADS * VECTOR), THREADS, VECTOR])
+            squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)
+            held = held + (arrived,)
+        rstd = tl.rsqrt(tl.sum(squares, axis=0) / cols + eps)
+
+        target = out + row.to(tl.int64) * out_stride
+        for part in tl.static_range(PARTS):
+            scale = tl.load(tle.gpu.local_ptr(scales.slot(part))).to(tl.float32)
+            result = held[part].to(tl.float32) * rstd * scale
+            tl.store(target + part * PART + col, result, mask=part * PART + col < cols)
+        row = claimed_number(reader.wait(place).slot)
 
 
 @tle2cuda.jit
@@ -124,13 +154,51 @@ def persistent_rms_norm(
     )
     numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
     pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
-    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, WIDTH, CLAIM))
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, 1, WIDTH, CLAIM))
     reduce = (rms_norm_of_claimed, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
     tle.gpu.warp_specialize([reduce, fetch], [1])
 
 
 @tle2cuda.jit
-def rms_norm_of_long_rows(
+def rms_norm_of_packed_rows(
+    x,
+    weight,
+    out,
+    claims,
+    rows,
+    cols,
+    x_stride,
+    out_stride,
+    eps,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    STAGES: tl.constexpr,
+    CLAIM: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+    REGISTERS: tl.constexpr,
+):
+    """Rows are claimed and held in registers in their own type."""
+    ring = tle.gpu.alloc(
+        [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
+    )
+    numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    scales = tle.gpu.alloc([PARTS, PART], dtype=weight.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, PARTS, WIDTH, CLAIM))
+    reduce = (
+        rms_norm_packed,
+        (pipe.reader(), scales, weight, out, rows, cols, out_stride, eps, PART, PARTS, THREADS, VECTOR),
+    )
+    if REGISTERS:
+        tle.gpu.warp_specialize([reduce, fetch], [1], [REGISTERS])
+    else:
+        tle.gpu.warp_specialize([reduce, fetch], [1])
+
+
+@tle2cuda.jit
+def rms_norm_of_parts(
     x,
     weight,
     out,
@@ -143,32 +211,37 @@ def rms_norm_of_long_rows(
     PARTS: tl.constexpr,
     WIDTH: tl.constexpr,
     STAGES: tl.constexpr,
-    PACKED: tl.constexpr,
 ):
+    """Rows stay in shared memory until they are reduced."""
     ring = tle.gpu.alloc(
         [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
     )
     pipe = tle.pipe(capacity=STAGES, name="parts", part=ring)
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
-    if PACKED:
-        reduce_packed = (rms_norm_packed, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART))
-        tle.gpu.warp_specialize([reduce_packed, fetch], [1])
-    else:
-        reduce_parts = (rms_norm_in_parts, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART, PARTS))
-        tle.gpu.warp_specialize([reduce_parts, fetch], [1])
+    reduce = (rms_norm_in_parts, (pipe.reader(), weight, out, rows, cols, out_stride, eps, PART, PARTS))
+    tle.gpu.warp_specialize([reduce, fetch], [1])
 
 
 KERNELS = {
     "ring": persistent_rms_norm,
-    "packed": rms_norm_of_long_rows,
-    "parts": rms_norm_of_long_rows,
+    "packed": rms_norm_of_packed_rows,
+    "parts": rms_norm_of_parts,
     "ahead": rms_norm_ahead,
 }
 
 
-def default_form(cols: int, itemsize: int) -> str:
-    """The form for rows of `cols` elements, as measured on an H200: "ring" up to 32 KiB, "parts" beyond."""
-    return "ring" if power_of_two(cols) * itemsize <= RING_ROW_BYTES else "parts"
+def default_form(cols: int, itemsize: int, weight_itemsize: int | None = None) -> str:
+    """The form for rows of `cols` elements, as measured on an H200.
+
+    "ring" up to 32 KiB, then "packed" up to 128 KiB, and "parts" for what "packed" does not suit: rows that are no whole
+    panels, which take a request for every 256 elements there, and weights that do not fit beside a row.
+    """
+    row_bytes = power_of_two(cols) * itemsize
+    if row_bytes <= RING_ROW_BYTES:
+        return "ring"
+    weights_bytes = power_of_two(cols) * (weight_itemsize or itemsize)
+    fits = row_bytes <= PACKED_BYTES and weights_bytes <= PACKED_BYTES
+    return "packed" if fits and cols % PANEL == 0 else "parts"
 
 
 def persistent_rms_norm_rows(
@@ -197,15 +270,17 @@ def persistent_rms_norm_rows(
     Raises:
         ValueError: The arrays do not fit each other, TMA or shared memory.
     """
-    form = form or default_form(x.shape[1], x.itemsize)
-    plan, grid = prepare(x, out, {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas})
+    form = form or default_form(x.shape[1], x.itemsize, weight.itemsize)
+    weights_bytes = power_of_two(x.shape[1]) * weight.itemsize
+    options = {"form": form, "stages": stages, "num_warps": num_warps, "ctas": ctas, "beside_bytes": weights_bytes}
+    plan, grid = prepare(x, out, options)
     rows, cols = x.shape
     if tuple(weight.shape) != (cols,):
         raise ValueError(f"expected {cols} weights, got shape {tuple(weight.shape)}")
     strides = row_stride(x), row_stride(out)
     if rows == 0:
         return out
-    claims = (claims_for(x),) if plan.form == "ring" else ()
+    claims = (claims_for(x),) if plan.claim else ()
     kernel = KERNELS[plan.form]
     kernel[(grid,)](x, weight, out, *claims, rows, cols, *strides, eps, **plan.constants(), **plan.options())
     return out

@@ -5,7 +5,7 @@ A CTA stays on its multiprocessor. The next rows are on their way in one of four
 - "ring": one warp claims rows and asks the copy engine for them as far ahead as the ring has room, the others hold a row as
   float32. Which CTA takes which rows is decided while they run: rows are accessed nearly in their order, and all CTAs end
   together, where CTAs that take every so many-th row drift apart (on an H200: 68 in place of 74 µs, 16384 x 4096 float16);
-- "packed": every so many-th row, held as it arrived, in half the registers, and widened each time it is used;
+- "packed": the same for long rows, which arrive in parts and are held in registers in their own type, half the size;
 - "parts": rows arrive in parts of 16 KiB and stay in shared memory until they are reduced;
 - "ahead": no ring and no worker, each thread loads its share of the next row before it reduces this one.
 """
@@ -25,8 +25,12 @@ FORMS = ("ring", "packed", "parts", "ahead")
 PART_BYTES = 16384
 RING_ROW_BYTES = 32768  # the longest row that a ring's warps hold as float32
 AHEAD_ROW_BYTES = 16384  # the longest one that is loaded into registers beside the one before
-PACKED_BYTES = 128 * 1024  # the longest row that 16 warps hold as it arrived, beside the next one in shared memory
-PACKED_THREAD_BYTES = 256  # 64 registers of the 96 that 17 warps can have
+PACKED_BYTES = 128 * 1024  # the longest row that 16 warps hold packed
+PACKED_THREAD_BYTES = 256  # 64 registers
+PACKED_WARP_BYTES = 1024  # of a part: two vectors for each thread
+WORKER_REGISTERS = 24  # of a packed row's worker, the rest of its 96 go to those who hold the row
+MOST_WARPS = 16  # that share a row
+VECTOR_BYTES = 16  # neighbours that a thread reads at once
 CLAIMED_BYTES = 8192  # of rows that are claimed together: an H200 takes 1.6 ns for a claim, as long as for 6 KiB
 RING_WARPS = 34  # of all rings of a multiprocessor
 MULTIPROCESSOR_WARPS = 64
@@ -63,28 +67,41 @@ def fetch_rows(writer, x, rows, cols, x_stride, PART: tl.constexpr, PARTS: tl.co
 
 @tle2cuda.jit
 def fetch_claimed_rows(
-    writer, x, claims, rows, cols, x_stride, PART: tl.constexpr, WIDTH: tl.constexpr, CLAIM: tl.constexpr
+    writer,
+    x,
+    claims,
+    rows,
+    cols,
+    x_stride,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLAIM: tl.constexpr,
 ):
     """The worker of a ring: claims CLAIM rows at a time and passes on each row with its number, `rows` behind the last one.
 
     The first claim of a CTA is its own number. `claims` counts the others, and is zero again in the end: whoever makes the
     last claim knows that no other will come, as each claim that is worked on is followed by one more.
     """
-    shape, strides = [rows, cols // WIDTH, WIDTH], [x_stride, WIDTH, 1]
     if WIDTH == PART:
         desc = tl.make_tensor_descriptor(x, [rows, 1, cols], [x_stride, x_stride, 1], [1, 1, PART])
     else:
+        shape, strides = [rows, cols // WIDTH, WIDTH], [x_stride, WIDTH, 1]
         desc = tl.make_tensor_descriptor(x, shape, strides, [1, PART // WIDTH, WIDTH])
     place = writer.cursor(0)
     last = tl.cdiv(rows, CLAIM) - 1
     claim = tl.program_id(0)
     while claim <= last:
         for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + CLAIM, rows)):
-            slot = writer.acquire(place)
-            tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)
-            tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row, 0, 0])
-            writer.commit(place)
-            place = place.advance()
+            for part in range(PARTS):
+                slot = writer.acquire(place)
+                tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)
+                if WIDTH == PART:
+                    tle.gpu.copy(desc, slot.part, [1, PART], [row, 0, part * PART])
+                else:
+                    tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], [row, part * (PART // WIDTH), 0])
+                writer.commit(place)
+                place = place.advance()
         following = tl.atomic_add(claims, 1, sem="relaxed")  # while the ring is full
         if following == last:
             tl.store(claims, 0)
@@ -117,6 +134,8 @@ class Plan:
         num_warps: Warps that reduce.
         ctas_per_multiprocessor: How many the grid has for each.
         claim: Rows that are claimed together; 0 where a CTA takes every so many-th.
+        threads: Those that share the vectors of a part.
+        vector: Neighbours of a part in one thread.
         max_registers: Of a thread, so that all are resident; None leaves them to the compiler.
     """
 
@@ -128,16 +147,22 @@ class Plan:
     num_warps: int
     ctas_per_multiprocessor: int
     claim: int
+    threads: int
+    vector: int
     max_registers: int | None
 
     def constants(self) -> dict[str, int]:
         """The kernels' constexpr parameters."""
         if self.form == "ahead":
             return {"BLOCK": self.part}
+        ring = {"PART": self.part, "WIDTH": self.width, "STAGES": self.stages}
         if self.form == "ring":
-            return {"PART": self.part, "WIDTH": self.width, "STAGES": self.stages, "CLAIM": self.claim}
-        packed = self.form == "packed"
-        return {"PART": self.part, "PARTS": self.parts, "WIDTH": self.width, "STAGES": self.stages, "PACKED": packed}
+            return ring | {"CLAIM": self.claim}
+        if self.form == "parts":
+            return ring | {"PARTS": self.parts}
+        registers = WORKER_REGISTERS if self.num_warps == MOST_WARPS else 0
+        shares = {"THREADS": self.threads, "VECTOR": self.vector}
+        return ring | {"PARTS": self.parts, "CLAIM": self.claim, "REGISTERS": registers} | shares
 
     def options(self) -> dict[str, int | None]:
         """How they are launched."""
@@ -157,6 +182,7 @@ def plan_rows(
     stages: int | None = None,
     num_warps: int | None = None,
     ctas: int | None = None,
+    beside_bytes: int = 0,
 ) -> Plan:
     """A plan for rows of `cols` elements; what is given stays as given.
 
@@ -164,10 +190,11 @@ def plan_rows(
         cols: Elements of a row.
         itemsize: Bytes of one.
         form: One of `FORMS`.
-        stages: Parts that the ring holds. Left out: twice a row, as far as there is room, and one packed row.
+        stages: Parts that the ring holds. Left out: twice a row, as far as there is room.
         num_warps: Warps that reduce, 16 at most. Left out: 64 bytes of a row for each thread, 32 in a ring, 256 of a packed
             row.
         ctas: CTAs of a multiprocessor. Left out: as many as have room.
+        beside_bytes: Of shared memory that a packed row's CTA needs for something else.
 
     Raises:
         ValueError: There is no such form, or a row does not fit into it.
@@ -178,39 +205,46 @@ def plan_rows(
     longest = {"ring": RING_ROW_BYTES, "ahead": AHEAD_ROW_BYTES, "packed": PACKED_BYTES}.get(form, row_bytes)
     if row_bytes > longest:
         raise ValueError(f"rows of {cols * itemsize} bytes are too long for {form!r}, {longest} bytes")
-    part = (min(row_bytes, PART_BYTES) if form == "parts" else row_bytes) // itemsize
+    warps = num_warps or _ring_warps(form, row_bytes)
+    longest_part = {"parts": PART_BYTES, "packed": PACKED_WARP_BYTES * warps}.get(form, row_bytes)
+    part = min(row_bytes, longest_part) // itemsize
     if form == "ahead":
         warps = num_warps or max(1, row_bytes // (64 * 32))
         resident = ctas or max(1, min(AHEAD_WARPS // warps, 32))
-        return Plan(form, part, 1, part, 0, warps, resident, 0, registers_beside(warps * resident))
+        return Plan(form, part, 1, part, 0, warps, resident, 0, 0, 0, registers_beside(warps * resident))
     parts = -(-cols // part)
-    room = RING_BYTES // (part * itemsize)
-    if form == "parts" and parts >= room:
+    room = RING_BYTES
+    if form == "packed":
+        resident = ctas or max(1, PACKED_WARPS // (warps + 1))
+        room = RING_BYTES // resident - beside_bytes
+    room //= part * itemsize
+    if room < 1 or (form == "parts" and parts >= room):
         raise ValueError(f"rows of {cols * itemsize} bytes do not fit into shared memory, {RING_BYTES} bytes")
-    stages = stages or (1 if form == "packed" else min(2 * parts, room))
-    if stages < parts:
+    stages = stages or min(2 * parts, room)
+    if form == "parts" and stages < parts:
         raise ValueError(f"a row has {parts} parts, a ring of {stages} stages cannot hold it")
-    warps = num_warps or _ring_warps(form, row_bytes)
-    resident = ctas or _ring_ctas(form, stages * part * itemsize, warps + 1)
+    if form != "packed":
+        resident = ctas or _ring_ctas(form, stages * part * itemsize, warps + 1)
     width = PANEL if cols % PANEL == 0 and part > PANEL else part
     registers = None if form == "ring" else registers_beside((warps + 1) * resident)
-    claim = max(1, CLAIMED_BYTES // row_bytes) if form == "ring" else 0
-    return Plan(form, part, parts, width, stages, warps, resident, claim, registers)
+    claim = 0 if form == "parts" else max(1, CLAIMED_BYTES // row_bytes)
+    vector = min(part, VECTOR_BYTES // itemsize)
+    threads = min(32 * warps, part // vector)
+    return Plan(form, part, parts, width, stages, warps, resident, claim, threads, vector, registers)
 
 
 def _ring_warps(form: str, row_bytes: int) -> int:
     """Warps that reduce what arrives by the copy engine."""
     if form == "packed":
-        return max(1, min(row_bytes // (PACKED_THREAD_BYTES * 32), 16))
-    return max(4, min(row_bytes // ((32 if form == "ring" else 64) * 32), 16))
+        return max(1, min(row_bytes // (PACKED_THREAD_BYTES * 32), MOST_WARPS))
+    return max(4, min(row_bytes // ((32 if form == "ring" else 64) * 32), MOST_WARPS))
 
 
 def _ring_ctas(form: str, ring_bytes: int, warps: int) -> int:
     """CTAs of a multiprocessor, each with a ring and so many warps."""
-    most = {"parts": 4}.get(form, 32)
-    ring_room = PACKED_BYTES if form != "ring" else RING_BYTES
-    fitting_warps = {"ring": RING_WARPS, "packed": PACKED_WARPS}.get(form, MULTIPROCESSOR_WARPS)
-    return max(1, min(most, ring_room // ring_bytes, fitting_warps // warps))
+    if form == "ring":
+        return max(1, min(RING_BYTES // ring_bytes, RING_WARPS // warps))
+    return max(1, min(4, PACKED_BYTES // ring_bytes, MULTIPROCESSOR_WARPS // warps))
 
 
 def prepare(x: Any, out: Any, options: dict[str, Any]) -> tuple[Plan, int]:

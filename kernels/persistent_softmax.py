@@ -71,26 +71,52 @@ def larger(a, b):
 
 
 @tle2cuda.jit
-def softmax_packed(reader, out, rows, cols, out_stride, PART: tl.constexpr):
-    """Long rows of one part, held as they arrived (float16, float32): as float32 they would not fit into the registers.
+def softmax_packed(
+    reader,
+    out,
+    rows,
+    cols,
+    out_stride,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+):
+    """Long rows: each thread takes the exponentials of a part as soon as it arrives, relative to its own highest so far.
 
-    So nothing wide may live from one pass to the next. The highest is found without widening, and the output widens the
-    negated row: widened alike twice, the compiler would do it once and keep the result. The output's exponent takes the
-    logarithm of the total with it, which saves the multiplication by 1 / total.
+    What it then holds are weights of at most 1 in the row's type (float16, float32), so in float16 they are rounded once
+    more than in the end. When the whole row has arrived, weights are brought to the highest of all by a factor for each
+    thread and part: half of the exponentials of two passes.
     """
     col = tl.arange(0, PART)
     place = reader.cursor(0)
-    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
-        arrived = load_part(reader.wait(place).slot, PART)
-        reader.release(place)
-        place = place.advance()
-        logits = tl.where(col < cols, arrived, -float("inf"))
-        peak = tl.reduce(logits, 0, larger).to(tl.float32)
-        relative = logits.to(tl.float32) - peak
-        total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axis=0))
-        negated = peak + (-logits).to(tl.float32)
-        weight = tl.exp2(negated * -LOG2_E - total_log2)
-        tl.store(out + row.to(tl.int64) * out_stride + col, weight, mask=col < cols)
+    row = claimed_number(reader.wait(place).slot)
+    while row < rows:
+        held, peaks = (), ()
+        peak = tl.full([THREADS], -float("inf"), tl.float32)  # each thread's own, so far
+        total = tl.zeros([THREADS], tl.float32)
+        for part in tl.static_range(PARTS):
+            arrived = load_part(reader.wait(place).slot, PART)
+            reader.release(place)
+            place = place.advance()
+            arrived = tl.where(part * PART + col < cols, arrived, -float("inf"))
+            logits = arrived.reshape([PART // (THREADS * VECTOR), THREADS, VECTOR])
+            before = peak
+            peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, larger), 0, larger).to(tl.float32))
+            base = tl.where(peak == -float("inf"), 0.0, peak)
+            weight = tl.exp2((logits.to(tl.float32) - base[None, :, None]) * LOG2_E)
+            total = total * tl.exp2((before - base) * LOG2_E) + tl.sum(tl.sum(weight, axis=2), axis=0)
+            peaks = peaks + (peak,)
+            held = held + (weight.to(arrived.dtype),)
+        row_peak = tl.max(peak, axis=0)
+        scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * LOG2_E), axis=0)
+
+        target = out + row.to(tl.int64) * out_stride
+        for part in tl.static_range(PARTS):
+            factor = tl.exp2((peaks[part] - row_peak) * LOG2_E) * scale
+            result = held[part].to(tl.float32) * factor[None, :, None]
+            tl.store(target + part * PART + col, result.reshape([PART]), mask=part * PART + col < cols)
+        row = claimed_number(reader.wait(place).slot)
 
 
 @tle2cuda.jit
@@ -143,13 +169,45 @@ def persistent_softmax(
     )
     numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
     pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
-    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, WIDTH, CLAIM))
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, 1, WIDTH, CLAIM))
     reduce = (softmax_of_claimed, (pipe.reader(), out, rows, cols, out_stride, PART))
     tle.gpu.warp_specialize([reduce, fetch], [1])
 
 
 @tle2cuda.jit
-def softmax_of_long_rows(
+def softmax_of_packed_rows(
+    out,
+    x,
+    claims,
+    rows,
+    cols,
+    out_stride,
+    x_stride,
+    PART: tl.constexpr,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    STAGES: tl.constexpr,
+    CLAIM: tl.constexpr,
+    THREADS: tl.constexpr,
+    VECTOR: tl.constexpr,
+    REGISTERS: tl.constexpr,
+):
+    """Rows are claimed and held in registers in their own type."""
+    ring = tle.gpu.alloc(
+        [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
+    )
+    numbers = tle.gpu.alloc([STAGES, 1], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    pipe = tle.pipe(capacity=STAGES, name="claimed", part=ring, number=numbers)
+    fetch = (fetch_claimed_rows, (pipe.writer(), x, claims, rows, cols, x_stride, PART, PARTS, WIDTH, CLAIM))
+    reduce = (softmax_packed, (pipe.reader(), out, rows, cols, out_stride, PART, PARTS, THREADS, VECTOR))
+    if REGISTERS:
+        tle.gpu.warp_specialize([reduce, fetch], [1], [REGISTERS])
+    else:
+        tle.gpu.warp_specialize([reduce, fetch], [1])
+
+
+@tle2cuda.jit
+def softmax_of_parts(
     out,
     x,
     rows,
@@ -160,25 +218,21 @@ def softmax_of_long_rows(
     PARTS: tl.constexpr,
     WIDTH: tl.constexpr,
     STAGES: tl.constexpr,
-    PACKED: tl.constexpr,
 ):
+    """Rows stay in shared memory until they are reduced."""
     ring = tle.gpu.alloc(
         [STAGES, PART // WIDTH, WIDTH], dtype=x.dtype.element_ty, scope=tle.gpu.smem, nv_mma_shared_layout=False
     )
     pipe = tle.pipe(capacity=STAGES, name="parts", part=ring)
     fetch = (fetch_rows, (pipe.writer(), x, rows, cols, x_stride, PART, PARTS, WIDTH))
-    if PACKED:
-        reduce_packed = (softmax_packed, (pipe.reader(), out, rows, cols, out_stride, PART))
-        tle.gpu.warp_specialize([reduce_packed, fetch], [1])
-    else:
-        reduce_parts = (softmax_in_parts, (pipe.reader(), out, rows, cols, out_stride, PART, PARTS))
-        tle.gpu.warp_specialize([reduce_parts, fetch], [1])
+    reduce = (softmax_in_parts, (pipe.reader(), out, rows, cols, out_stride, PART, PARTS))
+    tle.gpu.warp_specialize([reduce, fetch], [1])
 
 
 KERNELS = {
     "ring": persistent_softmax,
-    "packed": softmax_of_long_rows,
-    "parts": softmax_of_long_rows,
+    "packed": softmax_of_packed_rows,
+    "parts": softmax_of_parts,
     "ahead": softmax_ahead,
 }
 
@@ -224,6 +278,6 @@ def persistent_softmax_rows(
     strides = row_stride(out), row_stride(x)
     if rows == 0:
         return out
-    claims = (claims_for(x),) if plan.form == "ring" else ()
+    claims = (claims_for(x),) if plan.claim else ()
     KERNELS[plan.form][(grid,)](out, x, *claims, rows, cols, *strides, **plan.constants(), **plan.options())
     return out

@@ -53,9 +53,10 @@ def _persistent_rows() -> Iterator[ShippedKernel]:
         ("rms_norm", norm, 4096, "ring"),
         ("rms_norm", norm, 16384, "packed"),
     ):
-        plan = plan_rows(cols, 2, form=form)
+        beside = 2 * cols if (name, form) == ("rms_norm", "packed") else 0
+        plan = plan_rows(cols, 2, form=form, beside_bytes=beside)
         title = {"parts": f"persistent_{name}_parts_{cols}", "ahead": f"{name}_ahead_{cols}"}.get(form)
-        claims = {"claims": _INTS} if form == "ring" else {}
+        claims = {"claims": _INTS} if plan.claim else {}
         yield ShippedKernel(
             title or f"persistent_{name}_{cols}",
             f"kernels.persistent_{name}",

@@ -1,13 +1,14 @@
-// rms_norm_of_long_rows.cu: emitted by tle2cuda from persistent_rms_norm.py:133 (rms_norm_of_long_rows). Do not edit.
+// rms_norm_of_packed_rows.cu: emitted by tle2cuda from persistent_rms_norm.py:163 (rms_norm_of_packed_rows). Do not edit.
 //
-//   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
-//   launch    grid of CTAs, one for each program
-//   warps     rms_norm_packed on warps 0 to 3, fetch_rows on warp 4
-//   args      weight *fp16 align 16, out *fp16 align 16, rows i32, cols i32 divisible by 16,
-//             out_stride i32 divisible by 16, eps fp32
+//   target    sm_90a, 160 threads per CTA, 53504 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 53504 bytes of dynamic shared memory
+//   warps     rms_norm_packed on warps 0 to 3, fetch_claimed_rows on warp 4
+//   args      weight *fp16 align 16, out *fp16 align 16, claims *i32 align 16, rows i32,
+//             cols i32 divisible by 16, out_stride i32 divisible by 16, eps fp32
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
-//             box (1, 64, 256)
-//   constants PART = 16384, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
+//             box (1, 8, 256)
+//   constants PART = 2048, PARTS = 8, WIDTH = 256, STAGES = 5, CLAIM = 1, THREADS = 128,
+//             VECTOR = 8, REGISTERS = 0
 
 #include <cuda_fp16.h>
 
@@ -93,17 +94,16 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// The phase also waits for `bytes` that copies bring; no arrival. Called by one thread (PTX ISA, mbarrier.expect_tx; sm_90).
+__device__ __forceinline__ void mbarrier_add_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
-// sm_90).
-__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -168,6 +168,13 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
 template <typename Bits, int N, typename T>
 __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
@@ -194,111 +201,609 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[1][64][256];     // persistent_rms_norm.py:148
-    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:76
-    alignas(8) Barrier parts_full;            // persistent_rms_norm.py:151
-    alignas(8) Barrier parts_empty;           // persistent_rms_norm.py:151
+    alignas(128) __half ring[5][8][256];      // persistent_rms_norm.py:183
+    alignas(16) int numbers[5][1];            // persistent_rms_norm.py:186
+    alignas(16) __half scales[8][2048];       // persistent_rms_norm.py:187
+    alignas(16) float sum_slots[4];           // scratch of persistent_rms_norm.py:101
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
+    alignas(8) Barrier claimed_full[5];       // persistent_rms_norm.py:188
+    alignas(8) Barrier claimed_empty[5];      // persistent_rms_norm.py:188
 };
-static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 53504, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-rms_norm_of_long_rows(const __half* weight, __half* out, const int rows, const int cols,
-                      const int out_stride, const float eps,
-                      const __grid_constant__ TensorMap x_map)
+rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const int rows,
+                        const int cols, const int out_stride, const float eps,
+                        const __grid_constant__ TensorMap x_map)
 {
-    __shared__ Shared shared;
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        mbarrier_init(&shared.parts_full, 1);
-        mbarrier_init(&shared.parts_empty, 128);
+        for (int stage = 0; stage < 5; ++stage) {
+            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_empty[stage], 128);
+        }
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 4) {  // fetch_rows: warp 4
-        if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:53
-            const int pid_x = blockIdx.x;
-            const int num_programs_x = gridDim.x;
-            int place_lap = 0;
-            for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:55
-                mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:59
-                mbarrier_expect_bytes(&shared.parts_full, 32768);
-                tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
-                // place = place.advance()                                     persistent_rows.py:61
-                place_lap += 1;
+    if (warp >= 4) {  // fetch_claimed_rows: warp 4
+        const int thread = threadIdx.x - 128;
+
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
+        const int last = rows - 1;
+        // claim = tl.program_id(0)                                            persistent_rows.py:93
+        const int claim = blockIdx.x;
+        // claim = tl.num_programs(0) + following                             persistent_rows.py:108
+        const int num_programs_x = gridDim.x;
+
+        // while claim <= last:                                                persistent_rows.py:94
+        int place_stage = 0;
+        int place_lap = 0;
+        int claim_2 = claim;
+        while (claim_2 <= last) {
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:95
+            int place_stage_2 = place_stage;
+            int place_lap_2 = place_lap;
+            for (int row = claim_2; row < min(claim_2 + 1, rows); ++row) {
+                // for part in range(PARTS):                                   persistent_rows.py:96
+                int place_stage_3 = place_stage_2;
+                int place_lap_3 = place_lap_2;
+                for (int part = 0; part < 8; ++part) {
+                    // slot = writer.acquire(place)                            persistent_rows.py:97
+                    mbarrier_wait(&shared.claimed_empty[place_stage_3], (place_lap_3 + 1) & 1);
+                    // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)     persistent_rows.py:98
+                    if (thread == 0) shared.numbers[place_stage_3][0] = row;
+
+                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WID ...  persistent_rows.py:102
+                    if (thread == 0) {
+                        mbarrier_add_bytes(&shared.claimed_full[place_stage_3], 4096);
+                        tma_load_3d(shared.ring[place_stage_3], &x_map, &shared.claimed_full[place_stage_3], 0, part * 8, row);
+                    }
+
+                    // writer.commit(place)                                   persistent_rows.py:103
+                    mbarrier_arrive(&shared.claimed_full[place_stage_3]);
+                    if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_3]);
+                    // place = place.advance()                                persistent_rows.py:104
+                    place_lap_3 += static_cast<int>(place_stage_3 + 1 == 5);
+                    place_stage_3 = place_stage_3 + 1 == 5 ? 0 : place_stage_3 + 1;
+                }
+                place_stage_2 = place_stage_3;
+                place_lap_2 = place_lap_3;
             }
+            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
+
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # wh ...  persistent_rows.py:105
+            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
+            __syncwarp();  // every thread reads the value that one thread obtained
+            const int following = shared.following_broadcast[0];
+
+            // if following == last:                                          persistent_rows.py:106
+            if (following == last) {
+                // tl.store(claims, 0)                                        persistent_rows.py:107
+                if (thread == 0) *claims = 0;
+            }
+
+            // claim = tl.num_programs(0) + following                         persistent_rows.py:108
+            claim_2 = num_programs_x + following;
+            place_stage = place_stage_2;
+            place_lap = place_lap_2;
         }
+
+        // slot = writer.acquire(place)                                       persistent_rows.py:109
+        mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
+        if (thread == 0) shared.numbers[place_stage][0] = rows;
+
+        // writer.commit(place)                                               persistent_rows.py:111
+        mbarrier_arrive(&shared.claimed_full[place_stage]);
+        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
     }
 
     const int thread = threadIdx.x;
 
     // rms_norm_packed: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_rms_norm.py:70
-    const int pid_x = blockIdx.x;
-    const int num_programs_x = gridDim.x;
-    int place_lap = 0;
-    for (int row = pid_x; row < rows; row += num_programs_x) {
-        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:72
-        mbarrier_wait(&shared.parts_full, place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
-        __half* const view = &shared.ring[0][0][0];
-        Vector<__half, 8> arrived[16];
-
-        // tile [16384]: element = 8 * thread + 1024 * run + k;  run < 16, k < 8
+    // for part in range(PARTS):                                           persistent_rms_norm.py:85
+    for (int part = 0; part < 8; ++part) {
+        // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:84
+            const int col = 8 * thread + 1024 * run;
+            // at = part * PART + col                                      persistent_rms_norm.py:86
+            const int at = part * 2048 + col;
+            // tl.store(tle.gpu.local_ptr(scales.slot(part)), tl.load ...  persistent_rms_norm.py:87
+            const Vector<__half, 8> weight_value = load_vector_if<uint4>(at < cols, weight + at, fill_vector<8>(__float2half(0.0f)));
+            store_vector(&shared.scales[part][8 * thread + 1024 * run], weight_value);
+        }
+    }
+
+    // row = claimed_number(reader.wait(place).slot)                       persistent_rms_norm.py:89
+    mbarrier_wait(&shared.claimed_full[0], 0);
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
+    const int row = shared.numbers[0][0];
+
+    // while row < rows:                                                   persistent_rms_norm.py:90
+    int place_stage = 0;
+    int place_lap = 0;
+    int row_2 = row;
+    while (row_2 < rows) {
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view = &shared.ring[place_stage][0][0];
+        Vector<__half, 8> arrived[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
             arrived[run] = load_vector<8>(&view[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_rms_norm.py:73
-        mbarrier_arrive(&shared.parts_empty);
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
-        // place = place.advance()                                         persistent_rms_norm.py:74
-        place_lap += 1;
-        Vector<float, 8> negated[16];
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen = place_stage + 1 == 5 ? 0 : place_stage + 1;
+        const int sum = place_lap + static_cast<int>(place_stage + 1 == 5);
+        Vector<float, 8> value[2];
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // negated = (-arrived).to(tl.float32)                     persistent_rms_norm.py:75
-                negated[run][k] = __half2float(__float2half(0.0f) - arrived[run][k]);
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value[run][k] = __half2float(__float2half(0.0f) - arrived[run][k]);
             }
         }
-        default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
-        // rstd = tl.rsqrt(tl.sum(negated * negated, axis=0) / cols + ...  persistent_rms_norm.py:76
-        float sum = 0.0f;
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_2;
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
+        for (int run = 0; run < 2; ++run) {
+            sum_2[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum += negated[run][k] * negated[run][k];
+            for (int k = 0; k < 8; ++k) sum_2[run] += value[run][k] * value[run][k];
         }
-        sum = partition_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
-        const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
+        float sum_3 = 0.0f;
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
-            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:68
-            const int col = 8 * thread + 1024 * run;
-            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:77
-            const bool inside = col < cols;
-            const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
+        for (int k = 0; k < 2; ++k) sum_3 += sum_2[k];
 
-            // tl.store(out + row.to(tl.int64) * out_stride + col, ar ...  persistent_rms_norm.py:78
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_2 = &shared.ring[chosen][0][0];
+        Vector<__half, 8> arrived_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_2[run] = load_vector<8>(&view_2[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_2 = chosen + 1 == 5 ? 0 : chosen + 1;
+        const int sum_4 = sum + static_cast<int>(chosen + 1 == 5);
+        Vector<float, 8> value_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_2[run][k] = __half2float(__float2half(0.0f) - arrived_2[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_5;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_5[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_5[run] += value_2[run][k] * value_2[run][k];
+        }
+        float sum_6 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_6 += sum_5[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_2], sum_4 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_3 = &shared.ring[chosen_2][0][0];
+        Vector<__half, 8> arrived_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_3[run] = load_vector<8>(&view_3[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_2]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_3 = chosen_2 + 1 == 5 ? 0 : chosen_2 + 1;
+        const int sum_7 = sum_4 + static_cast<int>(chosen_2 + 1 == 5);
+        Vector<float, 8> value_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_3[run][k] = __half2float(__float2half(0.0f) - arrived_3[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_8;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_8[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_8[run] += value_3[run][k] * value_3[run][k];
+        }
+        float sum_9 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_9 += sum_8[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_3], sum_7 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_4 = &shared.ring[chosen_3][0][0];
+        Vector<__half, 8> arrived_4[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_4[run] = load_vector<8>(&view_4[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_3]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_4 = chosen_3 + 1 == 5 ? 0 : chosen_3 + 1;
+        const int sum_10 = sum_7 + static_cast<int>(chosen_3 + 1 == 5);
+        Vector<float, 8> value_4[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_4[run][k] = __half2float(__float2half(0.0f) - arrived_4[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_11;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_11[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_11[run] += value_4[run][k] * value_4[run][k];
+        }
+        float sum_12 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_12 += sum_11[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_4], sum_10 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_5 = &shared.ring[chosen_4][0][0];
+        Vector<__half, 8> arrived_5[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_5[run] = load_vector<8>(&view_5[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_4]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_5 = chosen_4 + 1 == 5 ? 0 : chosen_4 + 1;
+        const int sum_13 = sum_10 + static_cast<int>(chosen_4 + 1 == 5);
+        Vector<float, 8> value_5[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_5[run][k] = __half2float(__float2half(0.0f) - arrived_5[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_14;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_14[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_14[run] += value_5[run][k] * value_5[run][k];
+        }
+        float sum_15 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_15 += sum_14[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_5], sum_13 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_6 = &shared.ring[chosen_5][0][0];
+        Vector<__half, 8> arrived_6[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_6[run] = load_vector<8>(&view_6[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_5]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_6 = chosen_5 + 1 == 5 ? 0 : chosen_5 + 1;
+        const int sum_16 = sum_13 + static_cast<int>(chosen_5 + 1 == 5);
+        Vector<float, 8> value_6[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_6[run][k] = __half2float(__float2half(0.0f) - arrived_6[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_17;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_17[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_17[run] += value_6[run][k] * value_6[run][k];
+        }
+        float sum_18 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_18 += sum_17[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_6], sum_16 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_7 = &shared.ring[chosen_6][0][0];
+        Vector<__half, 8> arrived_7[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_7[run] = load_vector<8>(&view_7[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_6]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_7 = chosen_6 + 1 == 5 ? 0 : chosen_6 + 1;
+        const int sum_19 = sum_16 + static_cast<int>(chosen_6 + 1 == 5);
+        Vector<float, 8> value_7[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_7[run][k] = __half2float(__float2half(0.0f) - arrived_7[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_20;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_20[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_20[run] += value_7[run][k] * value_7[run][k];
+        }
+        float sum_21 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_21 += sum_20[k];
+
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
+        mbarrier_wait(&shared.claimed_full[chosen_7], sum_19 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_8 = &shared.ring[chosen_7][0][0];
+        Vector<__half, 8> arrived_8[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_8[run] = load_vector<8>(&view_8[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_rms_norm.py:96
+        mbarrier_arrive(&shared.claimed_empty[chosen_7]);
+
+        // place = place.advance()                                         persistent_rms_norm.py:97
+        const int chosen_8 = chosen_7 + 1 == 5 ? 0 : chosen_7 + 1;
+        place_lap = sum_19 + static_cast<int>(chosen_7 + 1 == 5);
+        Vector<float, 8> value_8[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // negated = (-arrived).to(tl.float32).reshape([PART ...   persistent_rms_norm.py:98
+                value_8[run][k] = __half2float(__float2half(0.0f) - arrived_8[run][k]);
+            }
+        }
+
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        Vector<float, 2> sum_22;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            sum_22[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) sum_22[run] += value_8[run][k] * value_8[run][k];
+        }
+        float sum_23 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_23 += sum_22[k];
+
+        // rstd = tl.rsqrt(tl.sum(squares, axis=0) / cols + eps)          persistent_rms_norm.py:101
+        // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
+        const float squares = 0.0f + sum_3;
+        const float squares_2 = squares + sum_6;
+        const float squares_3 = squares_2 + sum_9;
+        const float squares_4 = squares_3 + sum_12;
+        const float squares_5 = squares_4 + sum_15;
+        const float squares_6 = squares_5 + sum_18;
+        const float squares_7 = squares_6 + sum_21;
+        const float squares_8 = squares_7 + sum_23;
+        float squares_sum = squares_8;
+        squares_sum = partition_all_reduce(squares_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+
+        // rstd = tl.rsqrt(tl.sum(squares, axis=0) / cols + eps)          persistent_rms_norm.py:101
+        const float rstd = rsqrtf(divide_approx(squares_sum, static_cast<float>(cols)) + eps);
+
+        // target = out + row.to(tl.int64) * out_stride                   persistent_rms_norm.py:103
+        __half* const target = out + static_cast<long long>(row_2) * out_stride;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value = load_vector<8>(&shared.scales[0][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                const float scale = __half2float(weight_value[k]);
-                out_value[k] = __float2half(__half2float(arrived[run][k]) * rstd * scale);
+                const float scale = __half2float(scales_value[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result = __half2float(arrived[run][k]) * rstd * scale;
+                out_value[k] = __float2half(result);
             }
-            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:84
+            const int col = 8 * thread + 1024 * run;
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            store_vector_if<uint4>(col < cols, target + col, out_value);
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_2 = load_vector<8>(&shared.scales[1][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_2;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_2 = __half2float(scales_value_2[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_2 = __half2float(arrived_2[run][k]) * rstd * scale_2;
+                out_value_2[k] = __float2half(result_2);
+            }
+            store_vector_if<uint4>(col + 2048 < cols, target + 2048 + col, out_value_2);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_3 = load_vector<8>(&shared.scales[2][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_3;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_3 = __half2float(scales_value_3[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_3 = __half2float(arrived_3[run][k]) * rstd * scale_3;
+                out_value_3[k] = __float2half(result_3);
+            }
+            store_vector_if<uint4>(col + 4096 < cols, target + 4096 + col, out_value_3);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_4 = load_vector<8>(&shared.scales[3][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_4;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_4 = __half2float(scales_value_4[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_4 = __half2float(arrived_4[run][k]) * rstd * scale_4;
+                out_value_4[k] = __float2half(result_4);
+            }
+            store_vector_if<uint4>(col + 6144 < cols, target + 6144 + col, out_value_4);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_5 = load_vector<8>(&shared.scales[4][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_5;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_5 = __half2float(scales_value_5[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_5 = __half2float(arrived_5[run][k]) * rstd * scale_5;
+                out_value_5[k] = __float2half(result_5);
+            }
+            store_vector_if<uint4>(col + 8192 < cols, target + 8192 + col, out_value_5);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_6 = load_vector<8>(&shared.scales[5][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_6;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_6 = __half2float(scales_value_6[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_6 = __half2float(arrived_6[run][k]) * rstd * scale_6;
+                out_value_6[k] = __float2half(result_6);
+            }
+            store_vector_if<uint4>(col + 10240 < cols, target + 10240 + col, out_value_6);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_7 = load_vector<8>(&shared.scales[6][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_7;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_7 = __half2float(scales_value_7[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_7 = __half2float(arrived_7[run][k]) * rstd * scale_7;
+                out_value_7[k] = __float2half(result_7);
+            }
+            store_vector_if<uint4>(col + 12288 < cols, target + 12288 + col, out_value_7);
+
+            // scale = tl.load(tle.gpu.local_ptr(scales.slot(part))) ...  persistent_rms_norm.py:105
+            const Vector<__half, 8> scales_value_8 = load_vector<8>(&shared.scales[7][8 * thread + 1024 * run]);
+
+            // tl.store(target + part * PART + col, result, mask=par ...  persistent_rms_norm.py:107
+            Vector<__half, 8> out_value_8;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                const float scale_8 = __half2float(scales_value_8[k]);
+
+                // result = held[part].to(tl.float32) * rstd * scale      persistent_rms_norm.py:106
+                const float result_8 = __half2float(arrived_8[run][k]) * rstd * scale_8;
+                out_value_8[k] = __float2half(result_8);
+            }
+            store_vector_if<uint4>(col + 14336 < cols, target + 14336 + col, out_value_8);
         }
+
+        // row = claimed_number(reader.wait(place).slot)                  persistent_rms_norm.py:108
+        mbarrier_wait(&shared.claimed_full[chosen_8], place_lap & 1);
+        default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
+
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
+        const int row_3 = shared.numbers[chosen_8][0];
+        place_stage = chosen_8;
+        row_2 = row_3;
     }
 }

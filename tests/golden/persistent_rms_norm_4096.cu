@@ -1,4 +1,4 @@
-// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:106 (persistent_rms_norm). Do not edit.
+// persistent_rms_norm.cu: emitted by tle2cuda from persistent_rms_norm.py:136 (persistent_rms_norm). Do not edit.
 //
 //   target    sm_90a, 288 threads per CTA, 16512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -193,12 +193,12 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:122
-    alignas(16) int numbers[2][1];            // persistent_rms_norm.py:125
-    alignas(16) float sum_slots[8];           // scratch of persistent_rms_norm.py:55
-    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:88
-    alignas(8) Barrier claimed_full[2];       // persistent_rms_norm.py:126
-    alignas(8) Barrier claimed_empty[2];      // persistent_rms_norm.py:126
+    alignas(128) __half ring[2][16][256];     // persistent_rms_norm.py:152
+    alignas(16) int numbers[2][1];            // persistent_rms_norm.py:155
+    alignas(16) float sum_slots[8];           // scratch of persistent_rms_norm.py:57
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
+    alignas(8) Barrier claimed_full[2];       // persistent_rms_norm.py:156
+    alignas(8) Barrier claimed_empty[2];      // persistent_rms_norm.py:156
 };
 static_assert(sizeof(Shared) <= 16512, "the launch contract gives the CTA this much shared memory");
 
@@ -223,65 +223,67 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
     if (warp >= 8) {  // fetch_claimed_rows: warp 8
         const int thread = threadIdx.x - 256;
 
-        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:79
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
         const int last = rows - 1;
-        // claim = tl.program_id(0)                                            persistent_rows.py:80
+        // claim = tl.program_id(0)                                            persistent_rows.py:93
         const int claim = blockIdx.x;
-        // claim = tl.num_programs(0) + following                              persistent_rows.py:91
+        // claim = tl.num_programs(0) + following                             persistent_rows.py:108
         const int num_programs_x = gridDim.x;
 
-        // while claim <= last:                                                persistent_rows.py:81
+        // while claim <= last:                                                persistent_rows.py:94
         int place_stage = 0;
         int place_lap = 0;
         int claim_2 = claim;
         while (claim_2 <= last) {
-            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:82
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:95
             int place_stage_2 = place_stage;
             int place_lap_2 = place_lap;
             for (int row = claim_2; row < min(claim_2 + 1, rows); ++row) {
-                // slot = writer.acquire(place)                                persistent_rows.py:83
+                // slot = writer.acquire(place)                                persistent_rows.py:97
                 mbarrier_wait(&shared.claimed_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:84
+                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:98
                 if (thread == 0) shared.numbers[place_stage_2][0] = row;
 
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:85
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...  persistent_rows.py:102
                 if (thread == 0) {
                     mbarrier_add_bytes(&shared.claimed_full[place_stage_2], 8192);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.claimed_full[place_stage_2], 0, 0, row);
                 }
 
-                // writer.commit(place)                                        persistent_rows.py:86
+                // writer.commit(place)                                       persistent_rows.py:103
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
                 if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-                // place = place.advance()                                     persistent_rows.py:87
+
+                // place = place.advance()                                    persistent_rows.py:104
+                const int place_stage_3 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
                 place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
-                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
+                place_stage_2 = place_stage_3;
             }
             __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
 
-            // following = tl.atomic_add(claims, 1, sem="relaxed")  # whi ...  persistent_rows.py:88
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # wh ...  persistent_rows.py:105
             if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
             __syncwarp();  // every thread reads the value that one thread obtained
             const int following = shared.following_broadcast[0];
 
-            // if following == last:                                           persistent_rows.py:89
+            // if following == last:                                          persistent_rows.py:106
             if (following == last) {
-                // tl.store(claims, 0)                                         persistent_rows.py:90
+                // tl.store(claims, 0)                                        persistent_rows.py:107
                 if (thread == 0) *claims = 0;
             }
 
-            // claim = tl.num_programs(0) + following                          persistent_rows.py:91
+            // claim = tl.num_programs(0) + following                         persistent_rows.py:108
             claim_2 = num_programs_x + following;
             place_stage = place_stage_2;
             place_lap = place_lap_2;
         }
 
-        // slot = writer.acquire(place)                                        persistent_rows.py:92
+        // slot = writer.acquire(place)                                       persistent_rows.py:109
         mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
-        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)                persistent_rows.py:93
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
         if (thread == 0) shared.numbers[place_stage][0] = rows;
 
-        // writer.commit(place)                                                persistent_rows.py:94
+        // writer.commit(place)                                               persistent_rows.py:111
         mbarrier_arrive(&shared.claimed_full[place_stage]);
         if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
@@ -290,19 +292,19 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
     const int thread = threadIdx.x;
 
     // rms_norm_of_claimed: warps 0 to 7
-    // row = claimed_number(reader.wait(place).slot)                       persistent_rms_norm.py:49
+    // row = claimed_number(reader.wait(place).slot)                       persistent_rms_norm.py:51
     mbarrier_wait(&shared.claimed_full[0], 0);
-    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                    persistent_rows.py:99
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
     const int row = shared.numbers[0][0];
 
-    // while row < rows:                                                   persistent_rms_norm.py:50
+    // while row < rows:                                                   persistent_rms_norm.py:52
     int place_stage = 0;
     int place_lap = 0;
     int row_2 = row;
     while (row_2 < rows) {
-        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:52
+        // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:54
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> value[2];
 
@@ -311,19 +313,19 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         for (int run = 0; run < 2; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 2048 * run]);
 
-            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:52
+            // value = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_rms_norm.py:54
             #pragma unroll
             for (int k = 0; k < 8; ++k) value[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_rms_norm.py:53
+        // reader.release(place)                                           persistent_rms_norm.py:55
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
-        // place = place.advance()                                         persistent_rms_norm.py:54
+        // place = place.advance()                                         persistent_rms_norm.py:56
         const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
 
-        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:55
+        // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:57
         float sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -334,13 +336,13 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         const float rstd = rsqrtf(divide_approx(sum, static_cast<float>(cols)) + eps);
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:47
+            // col = tl.arange(0, PART)                                    persistent_rms_norm.py:49
             const int col = 8 * thread + 2048 * run;
-            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:57
+            // scale = tl.load(weight + col, mask=col < cols, other=0 ...  persistent_rms_norm.py:59
             const bool inside = col < cols;
             const Vector<__half, 8> weight_value = load_vector_if<uint4>(inside, weight + col, fill_vector<8>(__float2half(0.0f)));
 
-            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:58
+            // tl.store(out + row.to(tl.int64) * out_stride + col, va ...  persistent_rms_norm.py:60
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
@@ -350,11 +352,11 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
             store_vector_if<uint4>(inside, out + static_cast<long long>(row_2) * out_stride + col, out_value);
         }
 
-        // row = claimed_number(reader.wait(place).slot)                   persistent_rms_norm.py:59
+        // row = claimed_number(reader.wait(place).slot)                   persistent_rms_norm.py:61
         mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
         default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
-        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                persistent_rows.py:99
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
         const int row_3 = shared.numbers[chosen][0];
         place_stage = chosen;
         row_2 = row_3;

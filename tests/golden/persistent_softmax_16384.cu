@@ -1,13 +1,14 @@
-// softmax_of_long_rows.cu: emitted by tle2cuda from persistent_softmax.py:152 (softmax_of_long_rows). Do not edit.
+// softmax_of_packed_rows.cu: emitted by tle2cuda from persistent_softmax.py:178 (softmax_of_packed_rows). Do not edit.
 //
-//   target    sm_90a, 160 threads per CTA, 32896 bytes of shared memory
-//   launch    grid of CTAs, one for each program
-//   warps     softmax_packed on warps 0 to 3, fetch_rows on warp 4
-//   args      out *fp16 align 16, rows i32, cols i32 divisible by 16,
+//   target    sm_90a, 160 threads per CTA, 53632 bytes of shared memory
+//   launch    grid of CTAs, one for each program; 53632 bytes of dynamic shared memory
+//   warps     softmax_packed on warps 0 to 3, fetch_claimed_rows on warp 4
+//   args      out *fp16 align 16, claims *i32 align 16, rows i32, cols i32 divisible by 16,
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
-//             box (1, 64, 256)
-//   constants PART = 16384, PARTS = 1, WIDTH = 256, STAGES = 1, PACKED = True
+//             box (1, 8, 256)
+//   constants PART = 2048, PARTS = 8, WIDTH = 256, STAGES = 13, CLAIM = 1, THREADS = 128,
+//             VECTOR = 8, REGISTERS = 0
 
 #include <cuda_fp16.h>
 
@@ -17,6 +18,14 @@ using Barrier = unsigned long long;                      // one mbarrier object
 
 // What the host encodes with cuTensorMapEncodeTiled; laid out as CUtensorMap, whose header NVRTC cannot read.
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+
+// Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
+__device__ __forceinline__ float divide_approx(float a, float b)
+{
+    float quotient;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+    return quotient;
+}
 
 // 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
 __device__ __forceinline__ float exp2_approx(float x)
@@ -42,42 +51,6 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
-// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
-template <typename T, typename Exchange>
-__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
-{
-    constexpr int COUNT = (sizeof(T) + 3) / 4;
-    unsigned words[COUNT] = {};
-    memcpy(words, &value, sizeof(T));
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
-    T result;
-    memcpy(&result, words, sizeof(T));
-    return result;
-}
-
-// The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.
-template <int MASK, typename T>
-__device__ __forceinline__ T shuffle_xor(T value)
-{
-    return shuffle_words(value, [](unsigned word) { return __shfl_xor_sync(0xffffffffu, word, MASK); });
-}
-
-// Reduce across the lanes of a warp that differ in the bits of MASK; all of them receive the result. The value of the
-// lower lane is always the first operand, so that every lane computes the same. Called by whole warps.
-template <int MASK, typename T, typename Combine>
-__device__ __forceinline__ T lanes_all_reduce_in_order(T value, Combine combine)
-{
-    if constexpr (MASK != 0) {
-        constexpr int LOWEST = MASK & -MASK;
-        const T other = shuffle_xor<LOWEST>(value);
-        const bool is_upper = threadIdx.x & LOWEST;
-        value = combine(is_upper ? other : value, is_upper ? value : other);
-        value = lanes_all_reduce_in_order<MASK & (MASK - 1)>(value, combine);
-    }
-    return value;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -100,17 +73,16 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer)
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
+// The phase also waits for `bytes` that copies bring; no arrival. Called by one thread (PTX ISA, mbarrier.expect_tx; sm_90).
+__device__ __forceinline__ void mbarrier_add_bytes(Barrier* barrier, unsigned bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+
 // One arrival of the calling thread; what it did before is in front of what waits for the phase (PTX ISA, mbarrier.arrive; sm_80).
 __device__ __forceinline__ void mbarrier_arrive(Barrier* barrier)
 {
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0]; }" ::"r"(shared_address(barrier)) : "memory");
-}
-
-// Arrives, and the phase then also waits for `bytes` that copies bring. Called by one thread (PTX ISA, mbarrier.arrive.expect_tx;
-// sm_90).
-__device__ __forceinline__ void mbarrier_expect_bytes(Barrier* barrier, unsigned bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
 
 // A fresh mbarrier whose phases take `arrivals` arrivals. Called by one thread; fence_mbarrier_init and a barrier follow before
@@ -201,138 +173,1009 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[1][64][256];     // persistent_softmax.py:165
-    alignas(16) __half custom_slots[4];       // scratch of persistent_softmax.py:88
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:90
-    alignas(8) Barrier parts_full;            // persistent_softmax.py:168
-    alignas(8) Barrier parts_empty;           // persistent_softmax.py:168
+    alignas(128) __half ring[13][8][256];     // persistent_softmax.py:196
+    alignas(16) int numbers[13][1];           // persistent_softmax.py:199
+    alignas(16) float row_peak_slots[4];      // scratch of persistent_softmax.py:111
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:112
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
+    alignas(8) Barrier claimed_full[13];      // persistent_softmax.py:200
+    alignas(8) Barrier claimed_empty[13];     // persistent_softmax.py:200
 };
-static_assert(sizeof(Shared) <= 32896, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 53632, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(160)
-softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_stride,
-                     const __grid_constant__ TensorMap x_map)
+softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
+                       const int out_stride, const __grid_constant__ TensorMap x_map)
 {
-    __shared__ Shared shared;
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        mbarrier_init(&shared.parts_full, 1);
-        mbarrier_init(&shared.parts_empty, 128);
+        for (int stage = 0; stage < 13; ++stage) {
+            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_empty[stage], 128);
+        }
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
 
-    if (warp >= 4) {  // fetch_rows: warp 4
-        if (threadIdx.x == 128) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:53
-            const int pid_x = blockIdx.x;
-            const int num_programs_x = gridDim.x;
-            int place_lap = 0;
-            for (int row = pid_x; row < rows; row += num_programs_x) {
-                // slot = writer.acquire(place)                                persistent_rows.py:55
-                mbarrier_wait(&shared.parts_empty, (place_lap + 1) & 1);
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:59
-                mbarrier_expect_bytes(&shared.parts_full, 32768);
-                tma_load_3d(shared.ring[0], &x_map, &shared.parts_full, 0, 0, row);
-                // place = place.advance()                                     persistent_rows.py:61
-                place_lap += 1;
+    if (warp >= 4) {  // fetch_claimed_rows: warp 4
+        const int thread = threadIdx.x - 128;
+
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
+        const int last = rows - 1;
+        // claim = tl.program_id(0)                                            persistent_rows.py:93
+        const int claim = blockIdx.x;
+        // claim = tl.num_programs(0) + following                             persistent_rows.py:108
+        const int num_programs_x = gridDim.x;
+
+        // while claim <= last:                                                persistent_rows.py:94
+        int place_stage = 0;
+        int place_lap = 0;
+        int claim_2 = claim;
+        while (claim_2 <= last) {
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:95
+            int place_stage_2 = place_stage;
+            int place_lap_2 = place_lap;
+            for (int row = claim_2; row < min(claim_2 + 1, rows); ++row) {
+                // for part in range(PARTS):                                   persistent_rows.py:96
+                int place_stage_3 = place_stage_2;
+                int place_lap_3 = place_lap_2;
+                for (int part = 0; part < 8; ++part) {
+                    // slot = writer.acquire(place)                            persistent_rows.py:97
+                    mbarrier_wait(&shared.claimed_empty[place_stage_3], (place_lap_3 + 1) & 1);
+                    // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)     persistent_rows.py:98
+                    if (thread == 0) shared.numbers[place_stage_3][0] = row;
+
+                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WID ...  persistent_rows.py:102
+                    if (thread == 0) {
+                        mbarrier_add_bytes(&shared.claimed_full[place_stage_3], 4096);
+                        tma_load_3d(shared.ring[place_stage_3], &x_map, &shared.claimed_full[place_stage_3], 0, part * 8, row);
+                    }
+
+                    // writer.commit(place)                                   persistent_rows.py:103
+                    mbarrier_arrive(&shared.claimed_full[place_stage_3]);
+                    if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_3]);
+                    // place = place.advance()                                persistent_rows.py:104
+                    place_lap_3 += static_cast<int>(place_stage_3 + 1 == 13);
+                    place_stage_3 = place_stage_3 + 1 == 13 ? 0 : place_stage_3 + 1;
+                }
+                place_stage_2 = place_stage_3;
+                place_lap_2 = place_lap_3;
             }
+            __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
+
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # wh ...  persistent_rows.py:105
+            if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
+            __syncwarp();  // every thread reads the value that one thread obtained
+            const int following = shared.following_broadcast[0];
+
+            // if following == last:                                          persistent_rows.py:106
+            if (following == last) {
+                // tl.store(claims, 0)                                        persistent_rows.py:107
+                if (thread == 0) *claims = 0;
+            }
+
+            // claim = tl.num_programs(0) + following                         persistent_rows.py:108
+            claim_2 = num_programs_x + following;
+            place_stage = place_stage_2;
+            place_lap = place_lap_2;
         }
+
+        // slot = writer.acquire(place)                                       persistent_rows.py:109
+        mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
+        if (thread == 0) shared.numbers[place_stage][0] = rows;
+
+        // writer.commit(place)                                               persistent_rows.py:111
+        mbarrier_arrive(&shared.claimed_full[place_stage]);
+        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
     }
 
     const int thread = threadIdx.x;
 
     // softmax_packed: warps 0 to 3
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):        persistent_softmax.py:83
-    const int pid_x = blockIdx.x;
-    const int num_programs_x = gridDim.x;
-    int place_lap = 0;
-    for (int row = pid_x; row < rows; row += num_programs_x) {
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:84
-        mbarrier_wait(&shared.parts_full, place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
-        __half* const view = &shared.ring[0][0][0];
-        Vector<__half, 8> arrived[16];
+    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:93
+    mbarrier_wait(&shared.claimed_full[0], 0);
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
+    const int row = shared.numbers[0][0];
 
-        // tile [16384]: element = 8 * thread + 1024 * run + k;  run < 16, k < 8
+    // while row < rows:                                                    persistent_softmax.py:94
+    int place_stage = 0;
+    int place_lap = 0;
+    int row_2 = row;
+    while (row_2 < rows) {
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view = &shared.ring[place_stage][0][0];
+        Vector<__half, 8> arrived[2];
+
+        // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
+        for (int run = 0; run < 2; ++run) {
             arrived[run] = load_vector<8>(&view[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:85
-        mbarrier_arrive(&shared.parts_empty);
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
-        // place = place.advance()                                          persistent_softmax.py:86
-        place_lap += 1;
-        Vector<__half, 8> logits[16];
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen = place_stage + 1 == 13 ? 0 : place_stage + 1;
+        const int sum = place_lap + static_cast<int>(place_stage + 1 == 13);
+        Vector<__half, 8> arrived_2[2];
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:81
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:87
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
             const bool inside = col < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                logits[run][k] = inside ? arrived[run][k] : __float2half(-infinity());
+                arrived_2[run][k] = inside ? arrived[run][k] : __float2half(-infinity());
             }
         }
 
-        // peak = tl.reduce(logits, 0, larger).to(tl.float32)               persistent_softmax.py:88
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
         const auto combine = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
-        __half logits_combined = logits[0][0];
+        Vector<__half, 2> logits_combined;
         #pragma unroll
-        for (int k = 1; k < 128; ++k)
-            logits_combined = combine(logits_combined, logits[k / 8][k % 8]);
-        logits_combined = lanes_all_reduce_in_order<31>(logits_combined, combine);
-        if (thread % 32 == 0) shared.custom_slots[thread / 32] = logits_combined;
-        default_warps_barrier();  // the partial results of all warps are in their slots
-        logits_combined = shared.custom_slots[0];
+        for (int run = 0; run < 2; ++run) {
+            logits_combined[run] = arrived_2[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined[run] = combine(logits_combined[run], arrived_2[run][k]);
+        }
+        const auto combine_2 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined = logits_combined[0];
         #pragma unroll
-        for (int part = 1; part < 4; ++part)
-            logits_combined = combine(logits_combined, shared.custom_slots[part]);
-        const float peak = __half2float(logits_combined);
+        for (int k = 1; k < 2; ++k) combined = combine_2(combined, logits_combined[k]);
+        const float peak = fmaxf(-infinity(), __half2float(combined));
 
-        // total_log2 = tl.log2(tl.sum(tl.exp2(relative * LOG2_E), axi ...  persistent_softmax.py:90
-        float sum = 0.0f;
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base = peak == -infinity() ? 0.0f : peak;
+        Vector<float, 8> weight[2];
+
+        // tile [2, 128, 8]: index 0 = run, index 1 = thread, index 2 = k;  run < 2, k < 8
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
+        for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // relative = logits.to(tl.float32) - peak                                  persistent_softmax.py:89
-                const float relative = __half2float(logits[run][k]) - peak;
-                sum += exp2_approx(relative * 1.442695f);
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight[run][k] = exp2_approx((__half2float(arrived_2[run][k]) - base) * 1.442695f);
             }
         }
-        sum = partition_all_reduce(sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
-        const float total_log2 = log2f(sum);
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum;
         #pragma unroll
-        for (int run = 0; run < 16; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:93
+        for (int run = 0; run < 2; ++run) {
+            weight_sum[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum[run] += weight[run][k];
+        }
+        float sum_2 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_2 += weight_sum[k];
+        Vector<__half, 8> weight_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_2[run][k] = __float2half(weight[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_2 = &shared.ring[chosen][0][0];
+        Vector<__half, 8> arrived_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_3[run] = load_vector<8>(&view_2[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_2 = chosen + 1 == 13 ? 0 : chosen + 1;
+        const int sum_3 = sum + static_cast<int>(chosen + 1 == 13);
+        Vector<__half, 8> arrived_4[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 2048 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_4[run][k] = inside ? arrived_3[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_3 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_2;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_2[run] = arrived_4[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_2[run] = combine_3(logits_combined_2[run], arrived_4[run][k]);
+        }
+        const auto combine_4 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_2 = logits_combined_2[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_2 = combine_4(combined_2, logits_combined_2[k]);
+        const float peak_2 = fmaxf(peak, __half2float(combined_2));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_2 = peak_2 == -infinity() ? 0.0f : peak_2;
+        Vector<float, 8> weight_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_3[run][k] = exp2_approx((__half2float(arrived_4[run][k]) - base_2) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_2;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_2[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_2[run] += weight_3[run][k];
+        }
+        float sum_4 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_4 += weight_sum_2[k];
+        Vector<__half, 8> weight_4[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_4[run][k] = __float2half(weight_3[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_2], sum_3 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_3 = &shared.ring[chosen_2][0][0];
+        Vector<__half, 8> arrived_5[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_5[run] = load_vector<8>(&view_3[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_2]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_3 = chosen_2 + 1 == 13 ? 0 : chosen_2 + 1;
+        const int sum_5 = sum_3 + static_cast<int>(chosen_2 + 1 == 13);
+        Vector<__half, 8> arrived_6[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 4096 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_6[run][k] = inside ? arrived_5[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_5 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_3;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_3[run] = arrived_6[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_3[run] = combine_5(logits_combined_3[run], arrived_6[run][k]);
+        }
+        const auto combine_6 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_3 = logits_combined_3[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_3 = combine_6(combined_3, logits_combined_3[k]);
+        const float peak_3 = fmaxf(peak_2, __half2float(combined_3));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_3 = peak_3 == -infinity() ? 0.0f : peak_3;
+        Vector<float, 8> weight_5[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_5[run][k] = exp2_approx((__half2float(arrived_6[run][k]) - base_3) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_3;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_3[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_3[run] += weight_5[run][k];
+        }
+        float sum_6 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_6 += weight_sum_3[k];
+        Vector<__half, 8> weight_6[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_6[run][k] = __float2half(weight_5[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_3], sum_5 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_4 = &shared.ring[chosen_3][0][0];
+        Vector<__half, 8> arrived_7[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_7[run] = load_vector<8>(&view_4[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_3]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_4 = chosen_3 + 1 == 13 ? 0 : chosen_3 + 1;
+        const int sum_7 = sum_5 + static_cast<int>(chosen_3 + 1 == 13);
+        Vector<__half, 8> arrived_8[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 6144 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_8[run][k] = inside ? arrived_7[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_7 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_4;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_4[run] = arrived_8[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_4[run] = combine_7(logits_combined_4[run], arrived_8[run][k]);
+        }
+        const auto combine_8 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_4 = logits_combined_4[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_4 = combine_8(combined_4, logits_combined_4[k]);
+        const float peak_4 = fmaxf(peak_3, __half2float(combined_4));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_4 = peak_4 == -infinity() ? 0.0f : peak_4;
+        Vector<float, 8> weight_7[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_7[run][k] = exp2_approx((__half2float(arrived_8[run][k]) - base_4) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_4;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_4[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_4[run] += weight_7[run][k];
+        }
+        float sum_8 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_8 += weight_sum_4[k];
+        Vector<__half, 8> weight_8[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_8[run][k] = __float2half(weight_7[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_4], sum_7 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_5 = &shared.ring[chosen_4][0][0];
+        Vector<__half, 8> arrived_9[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_9[run] = load_vector<8>(&view_5[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_4]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_5 = chosen_4 + 1 == 13 ? 0 : chosen_4 + 1;
+        const int sum_9 = sum_7 + static_cast<int>(chosen_4 + 1 == 13);
+        Vector<__half, 8> arrived_10[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 8192 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_10[run][k] = inside ? arrived_9[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_9 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_5;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_5[run] = arrived_10[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_5[run] = combine_9(logits_combined_5[run], arrived_10[run][k]);
+        }
+        const auto combine_10 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_5 = logits_combined_5[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_5 = combine_10(combined_5, logits_combined_5[k]);
+        const float peak_5 = fmaxf(peak_4, __half2float(combined_5));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_5 = peak_5 == -infinity() ? 0.0f : peak_5;
+        Vector<float, 8> weight_9[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_9[run][k] = exp2_approx((__half2float(arrived_10[run][k]) - base_5) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_5;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_5[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_5[run] += weight_9[run][k];
+        }
+        float sum_10 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_10 += weight_sum_5[k];
+        Vector<__half, 8> weight_10[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_10[run][k] = __float2half(weight_9[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_5], sum_9 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_6 = &shared.ring[chosen_5][0][0];
+        Vector<__half, 8> arrived_11[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_11[run] = load_vector<8>(&view_6[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_5]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_6 = chosen_5 + 1 == 13 ? 0 : chosen_5 + 1;
+        const int sum_11 = sum_9 + static_cast<int>(chosen_5 + 1 == 13);
+        Vector<__half, 8> arrived_12[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 10240 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_12[run][k] = inside ? arrived_11[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_11 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_6;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_6[run] = arrived_12[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_6[run] = combine_11(logits_combined_6[run], arrived_12[run][k]);
+        }
+        const auto combine_12 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_6 = logits_combined_6[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_6 = combine_12(combined_6, logits_combined_6[k]);
+        const float peak_6 = fmaxf(peak_5, __half2float(combined_6));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_6 = peak_6 == -infinity() ? 0.0f : peak_6;
+        Vector<float, 8> weight_11[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_11[run][k] = exp2_approx((__half2float(arrived_12[run][k]) - base_6) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_6;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_6[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_6[run] += weight_11[run][k];
+        }
+        float sum_12 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_12 += weight_sum_6[k];
+        Vector<__half, 8> weight_12[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_12[run][k] = __float2half(weight_11[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_6], sum_11 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_7 = &shared.ring[chosen_6][0][0];
+        Vector<__half, 8> arrived_13[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_13[run] = load_vector<8>(&view_7[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_6]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_7 = chosen_6 + 1 == 13 ? 0 : chosen_6 + 1;
+        const int sum_13 = sum_11 + static_cast<int>(chosen_6 + 1 == 13);
+        Vector<__half, 8> arrived_14[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 12288 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_14[run][k] = inside ? arrived_13[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_13 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_7;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_7[run] = arrived_14[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_7[run] = combine_13(logits_combined_7[run], arrived_14[run][k]);
+        }
+        const auto combine_14 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_7 = logits_combined_7[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_7 = combine_14(combined_7, logits_combined_7[k]);
+        const float peak_7 = fmaxf(peak_6, __half2float(combined_7));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_7 = peak_7 == -infinity() ? 0.0f : peak_7;
+        Vector<float, 8> weight_13[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_13[run][k] = exp2_approx((__half2float(arrived_14[run][k]) - base_7) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_7;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_7[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_7[run] += weight_13[run][k];
+        }
+        float sum_14 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_14 += weight_sum_7[k];
+        Vector<__half, 8> weight_14[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_14[run][k] = __float2half(weight_13[run][k]);
+        }
+
+        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        mbarrier_wait(&shared.claimed_full[chosen_7], sum_13 & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
+        __half* const view_8 = &shared.ring[chosen_7][0][0];
+        Vector<__half, 8> arrived_15[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            arrived_15[run] = load_vector<8>(&view_8[8 * thread + 1024 * run]);
+        }
+        fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
+
+        // reader.release(place)                                           persistent_softmax.py:100
+        mbarrier_arrive(&shared.claimed_empty[chosen_7]);
+
+        // place = place.advance()                                         persistent_softmax.py:101
+        const int chosen_8 = chosen_7 + 1 == 13 ? 0 : chosen_7 + 1;
+        place_lap = sum_13 + static_cast<int>(chosen_7 + 1 == 13);
+        Vector<__half, 8> arrived_16[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 14336 < cols;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                arrived_16[run][k] = inside ? arrived_15[run][k] : __float2half(-infinity());
+            }
+        }
+
+        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        const auto combine_15 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        Vector<__half, 2> logits_combined_8;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            logits_combined_8[run] = arrived_16[run][0];
+            #pragma unroll
+            for (int k = 1; k < 8; ++k)
+                logits_combined_8[run] = combine_15(logits_combined_8[run], arrived_16[run][k]);
+        }
+        const auto combine_16 = [&](__half a, __half b) -> __half {
+            return __hmax(a, b);
+        };
+        __half combined_8 = logits_combined_8[0];
+        #pragma unroll
+        for (int k = 1; k < 2; ++k) combined_8 = combine_16(combined_8, logits_combined_8[k]);
+        const float peak_8 = fmaxf(peak_7, __half2float(combined_8));
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        const float base_8 = peak_8 == -infinity() ? 0.0f : peak_8;
+        Vector<float, 8> weight_15[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
+                weight_15[run][k] = exp2_approx((__half2float(arrived_16[run][k]) - base_8) * 1.442695f);
+            }
+        }
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        Vector<float, 2> weight_sum_8;
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            weight_sum_8[run] = 0.0f;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_sum_8[run] += weight_15[run][k];
+        }
+        float sum_15 = 0.0f;
+        #pragma unroll
+        for (int k = 0; k < 2; ++k) sum_15 += weight_sum_8[k];
+        Vector<__half, 8> weight_16[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) weight_16[run][k] = __float2half(weight_15[run][k]);
+        }
+
+        // row_peak = tl.max(peak, axis=0)                                 persistent_softmax.py:111
+        float row_peak = peak_8;
+        row_peak = partition_all_reduce(row_peak, shared.row_peak_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
+        // scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * L ...  persistent_softmax.py:112
+        const float value = exp2_approx((peak_8 - row_peak) * 1.442695f);
+
+        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        const float total = 0.0f * exp2_approx((-infinity() - base) * 1.442695f) + sum_2;
+        const float total_2 = total * exp2_approx((peak - base_2) * 1.442695f) + sum_4;
+        const float total_3 = total_2 * exp2_approx((peak_2 - base_3) * 1.442695f) + sum_6;
+        const float total_4 = total_3 * exp2_approx((peak_3 - base_4) * 1.442695f) + sum_8;
+        const float total_5 = total_4 * exp2_approx((peak_4 - base_5) * 1.442695f) + sum_10;
+        const float total_6 = total_5 * exp2_approx((peak_5 - base_6) * 1.442695f) + sum_12;
+        const float total_7 = total_6 * exp2_approx((peak_6 - base_7) * 1.442695f) + sum_14;
+        const float total_8 = total_7 * exp2_approx((peak_7 - base_8) * 1.442695f) + sum_15;
+        float sum_16 = total_8 * value;
+        sum_16 = partition_all_reduce(sum_16, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+
+        // scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * L ...  persistent_softmax.py:112
+        const float scale = divide_approx(1.0f, sum_16);
+        // target = out + row.to(tl.int64) * out_stride                    persistent_softmax.py:114
+        __half* const target = out + static_cast<long long>(row_2) * out_stride;
+
+        // factor = tl.exp2((peaks[part] - row_peak) * LOG2_E) * scale     persistent_softmax.py:116
+        const float factor = exp2_approx((peak - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // result = held[part].to(tl.float32) * factor[None, :, None]  persistent_softmax.py:117
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) result[run][k] = __half2float(weight_2[run][k]) * factor;
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // negated = peak + (-logits).to(tl.float32)                persistent_softmax.py:91
-                const float negated = peak + __half2float(__float2half(0.0f) - logits[run][k]);
-                // weight = tl.exp2(negated * -LOG2_E - total_log2)         persistent_softmax.py:92
-                const float weight = exp2_approx(negated * -1.442695f - total_log2);
-                out_value[k] = __float2half(weight);
-            }
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:81
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, arrived, -float("inf"))        persistent_softmax.py:87
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:93
-            store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + col, out_value);
         }
+        const float factor_2 = exp2_approx((peak_2 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_2[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_2[run][k] = __half2float(weight_4[run][k]) * factor_2;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_2[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 2048 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 2048 + col, out_value);
+        }
+        const float factor_3 = exp2_approx((peak_3 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_3[run][k] = __half2float(weight_6[run][k]) * factor_3;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_3[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 4096 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 4096 + col, out_value);
+        }
+        const float factor_4 = exp2_approx((peak_4 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_4[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_4[run][k] = __half2float(weight_8[run][k]) * factor_4;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_4[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 6144 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 6144 + col, out_value);
+        }
+        const float factor_5 = exp2_approx((peak_5 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_5[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_5[run][k] = __half2float(weight_10[run][k]) * factor_5;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_5[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 8192 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 8192 + col, out_value);
+        }
+        const float factor_6 = exp2_approx((peak_6 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_6[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_6[run][k] = __half2float(weight_12[run][k]) * factor_6;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_6[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 10240 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 10240 + col, out_value);
+        }
+        const float factor_7 = exp2_approx((peak_7 - row_peak) * 1.442695f) * scale;
+        Vector<float, 8> result_7[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_7[run][k] = __half2float(weight_14[run][k]) * factor_7;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_7[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 12288 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 12288 + col, out_value);
+        }
+        const float factor_8 = value * scale;
+        Vector<float, 8> result_8[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) {
+                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
+                result_8[run][k] = __half2float(weight_16[run][k]) * factor_8;
+            }
+        }
+        #pragma unroll
+        for (int run = 0; run < 2; ++run) {
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            Vector<__half, 8> out_value;
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_8[run][k]);
+
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            const int col = 8 * thread + 1024 * run;
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            const bool inside = col + 14336 < cols;
+            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            store_vector_if<uint4>(inside, target + 14336 + col, out_value);
+        }
+        // row = claimed_number(reader.wait(place).slot)                   persistent_softmax.py:119
+        mbarrier_wait(&shared.claimed_full[chosen_8], place_lap & 1);
+
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
+        const int row_3 = shared.numbers[chosen_8][0];
+        place_stage = chosen_8;
+        row_2 = row_3;
     }
 }

@@ -1,4 +1,4 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:127 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:153 (persistent_softmax). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -172,13 +172,13 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:141
-    alignas(16) int numbers[2][1];            // persistent_softmax.py:144
+    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:167
+    alignas(16) int numbers[2][1];            // persistent_softmax.py:170
     alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:62
     alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:63
-    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:88
-    alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:145
-    alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:145
+    alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
+    alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:171
+    alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:171
 };
 static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
@@ -203,65 +203,67 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
     if (warp >= 4) {  // fetch_claimed_rows: warp 4
         const int thread = threadIdx.x - 128;
 
-        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:79
+        // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
         const int last = (rows + 1) / 2 - 1;
-        // claim = tl.program_id(0)                                            persistent_rows.py:80
+        // claim = tl.program_id(0)                                            persistent_rows.py:93
         const int claim = blockIdx.x;
-        // claim = tl.num_programs(0) + following                              persistent_rows.py:91
+        // claim = tl.num_programs(0) + following                             persistent_rows.py:108
         const int num_programs_x = gridDim.x;
 
-        // while claim <= last:                                                persistent_rows.py:81
+        // while claim <= last:                                                persistent_rows.py:94
         int place_stage = 0;
         int place_lap = 0;
         int claim_2 = claim;
         while (claim_2 <= last) {
-            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:82
+            // for row in range(claim * CLAIM, tl.minimum(claim * CLAIM + ...  persistent_rows.py:95
             int place_stage_2 = place_stage;
             int place_lap_2 = place_lap;
             for (int row = claim_2 * 2; row < min(claim_2 * 2 + 2, rows); ++row) {
-                // slot = writer.acquire(place)                                persistent_rows.py:83
+                // slot = writer.acquire(place)                                persistent_rows.py:97
                 mbarrier_wait(&shared.claimed_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:84
+                // tl.store(tle.gpu.local_ptr(slot.number, (0,)), row)         persistent_rows.py:98
                 if (thread == 0) shared.numbers[place_stage_2][0] = row;
 
-                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...   persistent_rows.py:85
+                // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDTH], ...  persistent_rows.py:102
                 if (thread == 0) {
                     mbarrier_add_bytes(&shared.claimed_full[place_stage_2], 4096);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.claimed_full[place_stage_2], 0, 0, row);
                 }
 
-                // writer.commit(place)                                        persistent_rows.py:86
+                // writer.commit(place)                                       persistent_rows.py:103
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
                 if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-                // place = place.advance()                                     persistent_rows.py:87
+
+                // place = place.advance()                                    persistent_rows.py:104
+                const int place_stage_3 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
                 place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
-                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
+                place_stage_2 = place_stage_3;
             }
             __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
 
-            // following = tl.atomic_add(claims, 1, sem="relaxed")  # whi ...  persistent_rows.py:88
+            // following = tl.atomic_add(claims, 1, sem="relaxed")  # wh ...  persistent_rows.py:105
             if (thread == 0) shared.following_broadcast[0] = atomicAdd(claims, 1);
             __syncwarp();  // every thread reads the value that one thread obtained
             const int following = shared.following_broadcast[0];
 
-            // if following == last:                                           persistent_rows.py:89
+            // if following == last:                                          persistent_rows.py:106
             if (following == last) {
-                // tl.store(claims, 0)                                         persistent_rows.py:90
+                // tl.store(claims, 0)                                        persistent_rows.py:107
                 if (thread == 0) *claims = 0;
             }
 
-            // claim = tl.num_programs(0) + following                          persistent_rows.py:91
+            // claim = tl.num_programs(0) + following                         persistent_rows.py:108
             claim_2 = num_programs_x + following;
             place_stage = place_stage_2;
             place_lap = place_lap_2;
         }
 
-        // slot = writer.acquire(place)                                        persistent_rows.py:92
+        // slot = writer.acquire(place)                                       persistent_rows.py:109
         mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
-        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)                persistent_rows.py:93
+        // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
         if (thread == 0) shared.numbers[place_stage][0] = rows;
 
-        // writer.commit(place)                                                persistent_rows.py:94
+        // writer.commit(place)                                               persistent_rows.py:111
         mbarrier_arrive(&shared.claimed_full[place_stage]);
         if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
         return;
@@ -272,7 +274,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
     // softmax_of_claimed: warps 0 to 3
     // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:54
     mbarrier_wait(&shared.claimed_full[0], 0);
-    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                    persistent_rows.py:99
+    // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
     const int row = shared.numbers[0][0];
 
     // while row < rows:                                                    persistent_softmax.py:55
@@ -282,7 +284,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
     while (row_2 < rows) {
         // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:56
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
-        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:104
+        // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view = &shared.ring[place_stage][0][0];
         Vector<float, 8> logits[2];
 
@@ -358,7 +360,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         // row = claimed_number(reader.wait(place).slot)                    persistent_softmax.py:65
         mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
 
-        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                persistent_rows.py:99
+        // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
         const int row_3 = shared.numbers[chosen][0];
         place_stage = chosen;
         row_2 = row_3;

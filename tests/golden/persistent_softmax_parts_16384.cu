@@ -1,4 +1,4 @@
-// softmax_of_long_rows.cu: emitted by tle2cuda from persistent_softmax.py:152 (softmax_of_long_rows). Do not edit.
+// softmax_of_parts.cu: emitted by tle2cuda from persistent_softmax.py:210 (softmax_of_parts). Do not edit.
 //
 //   target    sm_90a, 544 threads per CTA, 65792 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 65792 bytes of dynamic shared memory
@@ -7,7 +7,7 @@
 //             out_stride i32 divisible by 16
 //   maps      x_map of x: fp16, shape (rows, cols / 256, 256), strides (x_stride, 256, 1),
 //             box (1, 32, 256)
-//   constants PART = 8192, PARTS = 2, WIDTH = 256, STAGES = 4, PACKED = False
+//   constants PART = 8192, PARTS = 2, WIDTH = 256, STAGES = 4
 
 #include <cuda_fp16.h>
 
@@ -165,19 +165,19 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[4][32][256];     // persistent_softmax.py:165
-    alignas(16) float peak_slots[16];         // scratch of persistent_softmax.py:108
-    alignas(16) float sum_slots[16];          // scratch of persistent_softmax.py:116
-    alignas(8) Barrier parts_full[4];         // persistent_softmax.py:168
-    alignas(8) Barrier parts_empty[4];        // persistent_softmax.py:168
+    alignas(128) __half ring[4][32][256];     // persistent_softmax.py:223
+    alignas(16) float peak_slots[16];         // scratch of persistent_softmax.py:134
+    alignas(16) float sum_slots[16];          // scratch of persistent_softmax.py:142
+    alignas(8) Barrier parts_full[4];         // persistent_softmax.py:226
+    alignas(8) Barrier parts_empty[4];        // persistent_softmax.py:226
 };
 static_assert(sizeof(Shared) <= 65792, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(544)
-softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_stride,
-                     const __grid_constant__ TensorMap x_map)
+softmax_of_parts(__half* out, const int rows, const int cols, const int out_stride,
+                 const __grid_constant__ TensorMap x_map)
 {
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
@@ -194,22 +194,22 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
 
     if (warp >= 16) {  // fetch_rows: warp 16
         if (threadIdx.x == 512) {  // the others have nothing to do
-            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:53
+            // for row in range(tl.program_id(0), rows, tl.num_programs(0)):   persistent_rows.py:57
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int place_stage = 0;
             int place_lap = 0;
             for (int row = pid_x; row < rows; row += num_programs_x) {
-                // for part in range(PARTS):                                   persistent_rows.py:54
+                // for part in range(PARTS):                                   persistent_rows.py:58
                 int place_stage_2 = place_stage;
                 int place_lap_2 = place_lap;
                 for (int part = 0; part < 2; ++part) {
-                    // slot = writer.acquire(place)                            persistent_rows.py:55
+                    // slot = writer.acquire(place)                            persistent_rows.py:59
                     mbarrier_wait(&shared.parts_empty[place_stage_2], (place_lap_2 + 1) & 1);
-                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:59
+                    // tle.gpu.copy(desc, slot.part, [PART // WIDTH, WIDT ...  persistent_rows.py:63
                     mbarrier_expect_bytes(&shared.parts_full[place_stage_2], 16384);
                     tma_load_3d(shared.ring[place_stage_2], &x_map, &shared.parts_full[place_stage_2], 0, part * 32, row);
-                    // place = place.advance()                                 persistent_rows.py:61
+                    // place = place.advance()                                 persistent_rows.py:65
                     place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
                     place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;
                 }
@@ -223,13 +223,13 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
     const int thread = threadIdx.x;
 
     // softmax_in_parts: warps 0 to 15
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_softmax.py:101
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_softmax.py:127
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // for part in range(PARTS):                                       persistent_softmax.py:104
+        // for part in range(PARTS):                                       persistent_softmax.py:130
         Vector<float, 8> highest[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run)
@@ -239,32 +239,32 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
         int ahead_stage = place_stage;
         int ahead_lap = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:105
+            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:131
             mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:104
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
             __half* const view = &shared.ring[ahead_stage][0][0];
-            // ahead = ahead.advance()                                     persistent_softmax.py:107
+            // ahead = ahead.advance()                                     persistent_softmax.py:133
             ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
             // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:104
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:121
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:99
+                // col = tl.arange(0, PART)                                persistent_softmax.py:125
                 const int col = 8 * thread + 4096 * run;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:105
+                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:131
                     const float logits = __half2float(ring_value[k]);
-                    // highest = tl.maximum(highest, tl.where(part * ...   persistent_softmax.py:106
+                    // highest = tl.maximum(highest, tl.where(part * ...   persistent_softmax.py:132
                     highest[run][k] = fmaxf(highest[run][k], part * 8192 + col < cols ? logits : -infinity());
                 }
             }
             ahead_stage = ahead_stage + 1 == 4 ? 0 : ahead_stage + 1;
         }
 
-        // peak = tl.max(highest, axis=0)                                  persistent_softmax.py:108
+        // peak = tl.max(highest, axis=0)                                  persistent_softmax.py:134
         float peak = highest[0][0];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -273,7 +273,7 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
         }
         peak = partition_all_reduce(peak, shared.peak_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
 
-        // for part in range(PARTS):                                       persistent_softmax.py:112
+        // for part in range(PARTS):                                       persistent_softmax.py:138
         Vector<float, 8> weights[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run)
@@ -283,32 +283,32 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
         int ahead_stage_2 = place_stage;
         int ahead_lap_2 = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:113
+            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:139
             mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:104
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
             __half* const view = &shared.ring[ahead_stage_2][0][0];
 
-            // ahead = ahead.advance()                                     persistent_softmax.py:115
+            // ahead = ahead.advance()                                     persistent_softmax.py:141
             ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:104
+                // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:121
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:99
+                // col = tl.arange(0, PART)                                persistent_softmax.py:125
                 const int col = 8 * thread + 4096 * run;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:113
+                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:139
                     const float logits = __half2float(ring_value[k]);
-                    // weights += tl.where(part * PART + col < cols, ...   persistent_softmax.py:114
+                    // weights += tl.where(part * PART + col < cols, ...   persistent_softmax.py:140
                     weights[run][k] += part * 8192 + col < cols ? __expf(logits - peak) : 0.0f;
                 }
             }
             ahead_stage_2 = ahead_stage_2 + 1 == 4 ? 0 : ahead_stage_2 + 1;
         }
 
-        // scale = 1.0 / tl.sum(weights, axis=0)                           persistent_softmax.py:116
+        // scale = 1.0 / tl.sum(weights, axis=0)                           persistent_softmax.py:142
         float weights_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -318,43 +318,43 @@ softmax_of_long_rows(__half* out, const int rows, const int cols, const int out_
         weights_sum = partition_all_reduce(weights_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
         const float scale = divide_approx(1.0f, weights_sum);
 
-        // for part in range(PARTS):                                       persistent_softmax.py:119
+        // for part in range(PARTS):                                       persistent_softmax.py:145
         int place_stage_2 = place_stage;
         int place_lap_2 = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(place).slot, PART).to(t ...  persistent_softmax.py:120
+            // logits = load_part(reader.wait(place).slot, PART).to(t ...  persistent_softmax.py:146
             mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
 
-            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:104
+            // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
             __half* const view = &shared.ring[place_stage_2][0][0];
             Vector<float, 8> logits[2];
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // logits = load_part(reader.wait(place).slot, PART). ...  persistent_softmax.py:120
+                // logits = load_part(reader.wait(place).slot, PART). ...  persistent_softmax.py:146
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
             }
             fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-            // reader.release(place)                                       persistent_softmax.py:121
+            // reader.release(place)                                       persistent_softmax.py:147
             mbarrier_arrive(&shared.parts_empty[place_stage_2]);
 
-            // place = place.advance()                                     persistent_softmax.py:122
+            // place = place.advance()                                     persistent_softmax.py:148
             place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:123
+                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:149
                 Vector<__half, 8> out_value;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
                     out_value[k] = __float2half(__expf(logits[run][k] - peak) * scale);
                 }
 
-                // col = tl.arange(0, PART)                                 persistent_softmax.py:99
+                // col = tl.arange(0, PART)                                persistent_softmax.py:125
                 const int col = 8 * thread + 4096 * run;
-                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:123
+                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:149
                 store_vector_if<uint4>(part * 8192 + col < cols, out + static_cast<long long>(row) * out_stride + part * 8192 + col, out_value);
             }
             place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;

@@ -157,9 +157,7 @@ def test_persistent_rows_in_every_form(where, form, shape, dtype):
     x, weight = random(shape, dtype) * 3, random(shape[1], dtype, 1)
     out = on(where, np.full_like(x, 7))
     persistent_softmax_rows(on(where, x), out, form=form)
-    # An exponent of 2 that has the logarithm of the total in it is rounded to 2^-19 for the smallest weights.
-    limit = 5e-6 if form == "packed" else 0
-    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=max(TOLERANCE[dtype], limit), atol=1e-7)
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=TOLERANCE[dtype], atol=1e-7)
     out = on(where, np.full_like(x, 7))
     persistent_rms_norm_rows(on(where, x), on(where, weight), out, form=form)
     expected = rms_norm_reference(x, weight)
@@ -191,12 +189,24 @@ def test_persistent_softmax_of_infinities(where, form, cols):
     assert np.isnan(host(out)[2:]).all()  # 0 / 0 where nothing is finite, and what a NaN is among
 
 
+@ON
+@pytest.mark.parametrize("form", ["packed", "parts", "ring"])
+def test_persistent_softmax_of_threads_that_see_infinities_alone(where, form):
+    x = np.full((4, 4104), -1000, np.float16)
+    x[0, :2000] = x[1, 2000:] = x[2, 100:3000] = -np.inf
+    x[2, 7], x[3, 5] = -900, 1000
+    out = on(where, np.empty_like(x))
+    persistent_softmax_rows(on(where, x), out, form=form)
+    np.testing.assert_allclose(host(out), softmax_reference(x), rtol=TOLERANCE["float16"])
+
+
 @pytest.mark.parametrize(
     "form, cols, itemsize, part, parts, width, stages",
     [
         ("ring", 4096, 2, 4096, 1, 256, 2),
         ("ring", 4095, 2, 4096, 1, 4096, 2),
-        ("packed", 65536, 2, 65536, 1, 256, 1),
+        ("packed", 65536, 2, 8192, 8, 256, 13),
+        ("packed", 32768, 2, 4096, 8, 256, 13),
         ("parts", 65536, 2, 8192, 8, 256, 13),
         ("parts", 20000, 4, 4096, 5, 4096, 10),
         ("ring", 2, 4, 4, 1, 4, 2),
@@ -215,10 +225,10 @@ def test_rows_are_cut_into_parts(form, cols, itemsize, part, parts, width, stage
         (4096, 2, "ring", "ring"),
         (4096, 4, "ring", "ring"),
         (16384, 2, "ring", "ring"),
-        (8448, 4, "packed", "parts"),
-        (16640, 2, "packed", "parts"),
+        (8448, 4, "packed", "packed"),
+        (16640, 2, "packed", "packed"),
         (16392, 2, "parts", "parts"),
-        (65536, 2, "packed", "parts"),
+        (65536, 2, "packed", "packed"),
         (65536, 4, "parts", "parts"),
     ],
 )
@@ -226,6 +236,7 @@ def test_forms_by_length(cols, itemsize, softmax, rms_norm):
     assert persistent_softmax.default_form(cols, itemsize) == softmax
     assert persistent_rms_norm.default_form(cols, itemsize) == rms_norm
     assert persistent_softmax.default_form(cols, itemsize, is_bfloat16=True) == softmax.replace("packed", "parts")
+    assert persistent_rms_norm.default_form(65536, 2, weight_itemsize=4) == "parts"
 
 
 def test_registers_of_a_ring_are_left_to_the_compiler():
@@ -275,8 +286,8 @@ def test_planned_ctas_are_resident_at_once(form, cols):
 @pytest.mark.parametrize(
     "kernel, cols, form, spilled_bytes",
     [
-        ("softmax", 65536, "packed", 24),
-        ("rms_norm", 65536, "packed", 56),
+        ("softmax", 65536, "packed", 32),
+        ("rms_norm", 65536, "packed", 0),
         ("softmax", 4096, "ahead", 0),
         ("rms_norm", 4096, "ahead", 0),
         ("softmax", 4096, "ring", 0),
@@ -284,8 +295,8 @@ def test_planned_ctas_are_resident_at_once(form, cols):
     ],
 )
 def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled_bytes):
-    """At most so many bytes a thread spill (NVRTC 12.9; nvcc 13.0: 0 and 4); a row held as float32 spills over 200."""
-    plan = plan_rows(cols, 2, form=form)
+    """At most so many bytes a thread spill (NVRTC 12.9); a row held as float32 spills over 200."""
+    plan = plan_rows(cols, 2, form=form, beside_bytes=2 * cols if (kernel, form) == ("rms_norm", "packed") else 0)
     module = {"softmax": persistent_softmax, "rms_norm": persistent_rms_norm}[kernel]
     fn = module.KERNELS[form]
     types = {"x": "*fp16:16", "out": "*fp16:16", "weight": "*fp16:16", "claims": "*i32:16", "rows": "i32", "eps": "fp32"}
@@ -295,10 +306,11 @@ def test_rows_stay_in_the_registers_that_are_planned(kernel, cols, form, spilled
         fn, signature=signature, constants=plan.constants(), num_warps=plan.num_warps, arch=GOLDEN_TARGET
     )
     threads = 32 * (plan.num_warps + (form != "ahead"))
-    bounds = f"__launch_bounds__({threads})"
-    assert bounds in emitted.source
+    moves = "registers_increase<" in emitted.source  # from the worker to the others: launch bounds say where they start
+    bounds = "__launch_bounds__(640, 1)" if moves else f"__launch_bounds__({threads})"
+    assert moves == (form == "packed") and bounds in emitted.source
     # As a launch with `maxnreg` is emitted.
-    attribute = f"__maxnreg__({plan.max_registers})" if plan.max_registers else bounds
+    attribute = f"__maxnreg__({plan.max_registers})" if plan.max_registers and not moves else bounds
     compiled = nvrtc_compile(emitted.source.replace(bounds, attribute), GOLDEN_TARGET)
     assert compiled.registers <= (plan.max_registers or 255) and compiled.spill_bytes <= spilled_bytes
 
