@@ -17,7 +17,7 @@ ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 # How a test calls a function by its signature: arguments by the type of the parameter, template arguments by their name.
 SIGNATURE = re.compile(
     r"(?:template <(?P<template>int \w+(?: = \d+)?)>\n)?"
-    r"__device__ __forceinline__ (?P<result>[\w:]+) (?P<name>\w+)\((?P<parameters>.*?)\)\s*\{",
+    r"__device__ __forceinline__ (?P<result>[\w: ]+) (?P<name>\w+)\((?P<parameters>.*?)\)\s*\{",
     re.DOTALL,
 )
 MMA_TYPES = {"f32": "float", "f16": "__half", "s32": "int", "f64": "double"}  # of the sums, as helpers are named
@@ -127,8 +127,13 @@ USES = {
         f"{name}_wrapping": f"i[0] = {name}_wrapping(i[1], i[2]); i[1] = {name}_wrapping(3ll, 1ll * i[3]) > 5ll;"
         for name in ("add", "sub", "mul")
     },
+    **{
+        f"{name}_fits": f"i[0] = {name}_fits(i[1], i[2]) + {name}_fits(c[1], c[2]) + {name}_fits(3u, 5u);"
+        for name in ("add", "sub", "mul")
+    },
     "power_of_integer": "f[0] = power_of_integer(f[1], i[0]); d[0] = power_of_integer(d[1], i[0]);",
     "cp_async_edge": "__shared__ alignas(16) float box[4]; cp_async_edge<16>(box, f, i[0]); cp_async_edge<8>(box, f, 3ll);",
+    "cp_async_edge_hinted": "__shared__ alignas(16) float box[4]; cp_async_edge_hinted<16>(box, f, i[0], 5ull);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
     "TensorMap": "static_assert(sizeof(TensorMap) == 128 && alignof(TensorMap) == 64);",
     "EVICT_FIRST": "i[0] = EVICT_FIRST >> 52;",
