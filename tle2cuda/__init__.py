@@ -51,8 +51,8 @@ def cdiv(x: int, y: int) -> int:
 
 
 def next_power_of_2(n: int) -> int:
-    """Smallest power of two that is at least `n`, and at least 1."""
-    return 1 << max(0, n - 1).bit_length()
+    """Smallest power of two that is at least `n`; 0 where `n` is not positive, as in Triton."""
+    return 1 << (n - 1).bit_length() if n > 0 else 0
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """Names in emitted files: the user's wherever C++ and CUDA allow, and never one that hides what the file uses."""
 
+import pathlib
 import re
 import warnings
 
@@ -55,10 +56,33 @@ def test_names_of_nested_scopes_never_hide_another() -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("softmax", "softmax"), ("main", "main_"), ("long", "long_"), ("index", "index_"), ("größe", "groudfe")],
+    [
+        ("softmax", "softmax"),
+        ("main", "main_"),
+        ("long", "long_"),
+        ("index", "index_"),
+        ("nan", "nan_"),
+        ("int8_t", "int8_t_"),
+        ("größe", "groudfe"),
+    ],
 )
 def test_kernels_have_names_that_cuda_takes(name: str, text: str) -> None:
     assert kernel_name(name) == text
+
+
+def test_counters_that_templates_name_themselves_are_reserved() -> None:
+    """A variable of the user's would else be hidden inside of the loop."""
+    templates = pathlib.Path(tle2cuda.__file__).parent / "templates"
+    own = {
+        "stage": "barriers.cu.j2",
+        "i": "wgmma_helper.cu.j2",
+    }  # in front of the user's code, and in a function of its own
+    found = 0
+    for path in sorted(templates.glob("*.j2")):
+        for name in re.findall(r"for \(\w+ (\w+) =", path.read_text(encoding="utf-8")):
+            found += 1
+            assert is_reserved(name) or own.get(name) == path.name, f"{path.name}: {name}"
+    assert found
 
 
 def test_every_function_that_emitted_files_call_is_reserved() -> None:

@@ -339,6 +339,16 @@ def scalar_asm_kernel(out, n):
 
 
 @tle2cuda.jit
+def short_names_kernel(x, out, n, BLOCK: tl.constexpr):
+    """Groups of four, of variables that are called as one might call the counters of the loops over them."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    group = tl.load(x + i, mask=i < n, other=0)
+    e = tl.inline_asm_elementwise("xor.b32 $0, $1, 0x01010101;", "=r,r", [group], tl.int8, True, 4)
+    run = tl.inline_asm_elementwise("xor.b32 $0, $1, 0x02020202;", "=r,r", [e], tl.int8, True, 4)
+    tl.store(out + i, (e + group + run).to(tl.int8), mask=i < n)
+
+
+@tle2cuda.jit
 def dependent_kernel(x, out, n, BLOCK: tl.constexpr):
     """What comes after the wait for another grid; launched as usual, there is none to wait for."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -379,6 +389,19 @@ def _register_effects() -> None:
         return {"out": doubled, "total": doubled[1:2] + 5}
 
     add_case(OpCase("asm_memory", "inline_asm", memory_kernel, (1,), make_memory, memory, {"BLOCK": 128}))
+
+    def make_short_names(rng: np.random.Generator) -> Inputs:
+        return {"x": numbers(rng, N, np.int8), "out": poison(N, np.int8), "n": N}
+
+    def short_names(inputs: Inputs) -> dict[str, Array]:
+        group = inputs["x"]
+        e = group ^ np.int8(1)
+        return {"out": e + group + (e ^ np.int8(2))}
+
+    for block in (16, 128, 256, 1024):
+        grid = (-(-N // block),)
+        parts = (short_names_kernel, grid, make_short_names, short_names, {"BLOCK": block})
+        add_case(OpCase(f"asm_short_names_{block}", "inline_asm", *parts))
 
     def scalars(inputs: Inputs) -> dict[str, Array]:
         program = np.arange(3, dtype=np.int32)

@@ -228,6 +228,7 @@ def test_pruning() -> None:
 
 def test_a_constant_given_twice_is_refused() -> None:
     kernel = tuned(scale, blocks(16, 32))
+    kernel[grid](*arrays(), 100, 2)  # also where the choice is made already
     with pytest.raises(errors.InvalidArgument) as caught:
         kernel[grid](*arrays(), 100, 2, BLOCK=64)
     assert str(caught.value) == (

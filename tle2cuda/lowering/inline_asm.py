@@ -52,14 +52,18 @@ class GroupsView:
     """A loop over groups of a thread's elements, as `inline_asm.cu.j2` shows it.
 
     Attributes:
+        group: Number of the group.
+        index: Number of an element in it.
         groups: How many.
         pack: Elements of one.
-        gathers: (type of the vector, its name, element of the operand by `e`), one an operand.
-        results: (type of the vector, its name, element of the result by `e`), one a result.
+        gathers: (type of the vector, its name, element of the operand by `index`), one an operand.
+        results: (type of the vector, its name, element of the result by `index`), one a result.
         call: The call.
         owned: How many of the last group's elements the thread owns, 0 for all.
     """
 
+    group: str
+    index: str
     groups: int
     pack: int
     gathers: tuple[tuple[str, str, str], ...]
@@ -501,10 +505,11 @@ class _Tiles:
             return
         count = self.layout.num_registers
         owned = count if count < self.pack else 0
-        index = "e" if count <= self.pack else f"{self.pack} * group + e"
-        if owned:
-            index = f"e < {count} ? e : {count - 1}" if count > 1 else "0"
         with state.names.scope():
+            group, e = state.names.fresh("group"), state.names.fresh("e")
+            index = e if count <= self.pack else f"{self.pack} * {group} + {e}"
+            if owned:
+                index = f"{e} < {count} ? {e} : {count - 1}" if count > 1 else "0"
             gathers = tuple(
                 (
                     f"Vector<{state.declare_type(v.type)}, {self.pack}>",
@@ -513,7 +518,7 @@ class _Tiles:
                 )
                 for v, r in zip(self.op.operands, sources, strict=True)
             )
-            own = "e" if owned or count <= self.pack else index
+            own = e if owned or count <= self.pack else index
             results = tuple(
                 (
                     f"Vector<{state.declare_type(v.type)}, {self.pack}>",
@@ -528,7 +533,7 @@ class _Tiles:
             else:
                 text = f"{self.function}({', '.join([*(name for _, name, _ in results), *arguments])})"
             groups = max(1, count // self.pack)
-            view = GroupsView(groups, self.pack, gathers, results, text, owned)
+            view = GroupsView(group, e, groups, self.pack, gathers, results, text, owned)
             write(state.block, TEMPLATE, "groups", view, self.op.span)
 
     def _at(self, registers: Registers, index: str) -> str:

@@ -49,14 +49,22 @@ _USED = frozenset(
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
 _USED_PATTERN = re.compile(
     r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+|wgmma_m64n.*"
+    r"|u?int((_fast|_least)?(8|16|32|64)|max|ptr)_t|s?size_t|ptrdiff_t|time_t|clock_t|wint_t"
 )
 
 # Functions of the C library that headers declare: a kernel, which has C linkage too, cannot be called so.
 _C_LIBRARY = frozenset(
     """
-    abort atexit atof atoi atol bcmp bcopy bsearch bzero calloc clock div drem exit ffs finite free gamma getenv index
-    labs ldiv llabs lldiv main malloc memchr memcmp memcpy memmove memset mktime pow10 qsort rand random realloc rindex
-    scalb select signal sleep srand srandom strcat strchr strcmp strcpy strlen system time
+    abort aligned_alloc alloca asctime atexit atof atoi atol basename bcmp bcopy bsearch bzero calloc canonicalize
+    clock ctime dadd ddiv difftime div drem exit fadd fclose fdiv fflush ffma ffs fgets finite finitef fmaximum
+    fmaximum_mag fmaximum_num fmaxmag fminimum fminimum_mag fminimum_num fminmag fmul fopen fprintf fputs fread free
+    fseek fsqrt fsub ftell fwrite gamma getc getdelim getenv getline getw gmtime index initstate isinff isinfl isnanf
+    isnanl labs ldiv llabs lldiv llogb localtime main malloc mblen memccpy memchr memcmp memcpy memmem memmove mempcpy
+    memrchr memset mktime nan nanf nanl nanosleep nextdown nextup pclose perror popen pow10 putc putenv puts putw
+    qsort quick_exit rand random realloc remove remquo rename rewind rindex roundeven scalb scanf select setenv
+    setstate signal significand sleep snprintf sprintf srand srandom sscanf strcat strchr strcmp strcpy strdup strlen
+    strncmp strncpy strspn strstr strtod strtof strtok strtol swab system time tmpfile tmpnam totalorder unsetenv
+    valloc
     """.split()
 )
 

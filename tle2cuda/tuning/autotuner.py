@@ -133,6 +133,7 @@ class Autotuner(KernelInterface[Any]):
         """
         if warmup:
             return self.warmup(*args, grid=grid, **kwargs)
+        self._refuse_conflicts(kwargs)
         config = self.configs[0]
         if len(self.configs) > 1:
             key = self._key(args, kwargs)
@@ -146,6 +147,7 @@ class Autotuner(KernelInterface[Any]):
 
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
         """Compiles every configuration that pruning leaves, without launching; returns the compiled kernels."""
+        self._refuse_conflicts(kwargs)
         named = self._named(args, kwargs)
         with self._lock:
             self.nargs = named
@@ -206,7 +208,6 @@ class Autotuner(KernelInterface[Any]):
             self.nargs = self._named(args, kwargs)
             try:
                 configs = self.prune_configs(kwargs)
-                self._refuse_conflicts(configs, kwargs)
                 config, origin = self._choose(key, configs, args, grid, kwargs)
             finally:
                 self.nargs = None
@@ -307,13 +308,13 @@ class Autotuner(KernelInterface[Any]):
             measurer.check_device(error, self._name, config)
             return None, first_line(error)
 
-    def _refuse_conflicts(self, configs: Sequence[Config], kwargs: Mapping[str, Any]) -> None:
+    def _refuse_conflicts(self, kwargs: Mapping[str, Any]) -> None:
         """Refuse a launch that gives a constant which the configurations give.
 
         Raises:
             InvalidArgument: It does.
         """
-        names = {name for config in configs for name in config.all_kwargs()}
+        names = {name for config in self.configs for name in config.all_kwargs()} if kwargs else set()
         conflicts = sorted(names & kwargs.keys())
         if conflicts:
             raise InvalidArgument(
