@@ -127,6 +127,10 @@ USES = {
         f"{name}_wrapping": f"i[0] = {name}_wrapping(i[1], i[2]); i[1] = {name}_wrapping(3ll, 1ll * i[3]) > 5ll;"
         for name in ("add", "sub", "mul")
     },
+    **{
+        f"{name}_fits": f"i[0] = {name}_fits(i[1], i[2]); i[1] = {name}_fits(short(3), short(i[3]));"
+        for name in ("add", "sub", "mul")
+    },
     "power_of_integer": "f[0] = power_of_integer(f[1], i[0]); d[0] = power_of_integer(d[1], i[0]);",
     "cp_async_edge": "__shared__ alignas(16) float box[4]; cp_async_edge<16>(box, f, i[0]); cp_async_edge<8>(box, f, 3ll);",
     "Barrier": "static_assert(sizeof(Barrier) == 8);",
