@@ -12,7 +12,7 @@ import tle2cuda
 import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import error_of
 from tests.ops.harness import tracing
-from tle2cuda.errors import NotSupported
+from tle2cuda.errors import DTypeMismatch, NotSupported
 from tle2cuda.ops.values import tensor
 
 NAMES = json.loads((pathlib.Path(__file__).parent / "data" / "triton_names.json").read_text(encoding="utf-8"))
@@ -90,6 +90,24 @@ def test_functions_of_elements(device: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert flags.tolist() == [*(x < 0.5).astype(int).tolist(), 2]
     with tracing() as trace, pytest.raises(NotSupported, match="pack must be 1"):
         tl.map_elementwise(clipped, trace.symbol(tl.float32, (8,)), 1.0, pack=2)
+
+
+def test_functions_of_elements_do_not_branch_on_them() -> None:
+    @tle2cuda.jit
+    def distance(a, b):
+        if a > b:
+            result = a - b
+        else:
+            result = b - a
+        return result
+
+    @tle2cuda.jit
+    def kernel(x, y, N: tl.constexpr):
+        i = tl.arange(0, N)
+        tl.store(x + i, tl.map_elementwise(distance, tl.load(x + i), tl.load(y + i)))
+
+    with pytest.raises(DTypeMismatch, match=r"if: the condition must be a scalar, got tile i1\[16\]"):
+        tle2cuda.emit(kernel, "*fp32, *fp32, 16")
 
 
 def test_constants() -> None:
