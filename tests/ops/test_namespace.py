@@ -106,7 +106,7 @@ def test_functions_of_elements_do_not_branch_on_them() -> None:
         i = tl.arange(0, N)
         tl.store(x + i, tl.map_elementwise(distance, tl.load(x + i), tl.load(y + i)))
 
-    with pytest.raises(DTypeMismatch, match=r"if: the condition must be a scalar, got tile i1\[16\]"):
+    with pytest.raises(DTypeMismatch, match=r"`if`: the condition must be a scalar, got tile i1\[16\]"):
         tle2cuda.emit(kernel, "*fp32, *fp32, 16")
 
 
