@@ -61,9 +61,12 @@ def test_most_of_what_is_put_in_is_needed() -> None:
     """
     put_in: dict[str, int] = {}
     missed: dict[str, int] = {}
-    for seed in range(30):
+    for seed in range(300):
+        looked_for = set(ADDED) if seed < 30 else set(ADDED) - set(put_in)
+        if not looked_for:
+            break
         kernel = ordered(RandomTasks(seed, least_trips=4).kernel())
-        for op in [op for op in walk(kernel.body) if op.name in ADDED and not is_for_global_memory(op)]:
+        for op in [op for op in walk(kernel.body) if op.name in looked_for and not is_for_global_memory(op)]:
             put_in[op.name] = put_in.get(op.name, 0) + 1
             missed[op.name] = missed.get(op.name, 0) + bool(faults(without(kernel, op), random.Random(seed)))
     assert set(put_in) == set(ADDED)

@@ -177,6 +177,12 @@ def _emit_body(state: State) -> None:
             distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
 
 
+def _asks_for_warpgroup(state: State) -> str:
+    """The first operation that asks which warpgroup a thread is of; empty when none does."""
+    products = (op.name for op in walk(state.kernel.body) if op.name in ("dot", "wgmma"))
+    return next(products, "") if state.uses_warpgroup else ""
+
+
 def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment_bytes: int) -> Block:
     """What the body opens with, and the blank line behind it."""
     # Index terms may cancel out after they asked for the thread, so the text decides.
@@ -195,7 +201,7 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
     )
     block = Block(depth=1)
     if view != PrologueView():
-        with operation("warp_specialize" if state.warp else ""):
+        with operation("warp_specialize" if state.warp else _asks_for_warpgroup(state)):
             write(block, "prologue.cu.j2", "prologue", view)
         if state.block.lines:
             block.blank()
