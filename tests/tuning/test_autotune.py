@@ -343,7 +343,8 @@ def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal.getvalue().split("\r\x1b[K")
     assert any(line.startswith("tuning scale: compiled ") for line in shown)
     assert any(line.startswith("tuning scale: 1 of 2: BLOCK=16") for line in shown)
-    assert any("2 of 2: BLOCK=32; best 1 ms (BLOCK=16); 0 s left" in line for line in shown)
+    # How long is left depends on how long the first took, which on a busy machine may be seconds.
+    assert any(re.search(r"2 of 2: BLOCK=32; best 1 ms \(BLOCK=16\); \d+ \w+ left", line) for line in shown)
     assert shown[-1] == "", "the line is cleared"
 
 
