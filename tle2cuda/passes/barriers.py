@@ -48,13 +48,13 @@ from tle2cuda.ir.effects import (
 )
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.passes.drains import EXIT_REASON
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
 UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
-EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
 
@@ -132,7 +132,12 @@ def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
     """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
     left = hazards.flow(positions) >> 2 * hazards.count
     accesses = [hazards.accesses[number % hazards.count] for number in bits(left)]
-    return any(access.effect.op.name == "cp_async" and access.slot is None for access in accesses)
+    return any(access.effect.op.name == "cp_async" and not _has_barriers(hazards, access) for access in accesses)
+
+
+def _has_barriers(hazards: Hazards, access: Access) -> bool:
+    """Whether an access is to a slot of a pipe that barriers order."""
+    return access.slot is not None and not hazards.memory.definitions[access.slot.pipe].attrs.get("in_groups")
 
 
 # ---- reasons ----
