@@ -129,15 +129,22 @@ def _wait_for_copies(reason: str) -> dict[str, object]:
 
 
 def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
-    """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
+    """Whether copies by `cp.async` may be in flight at the end of a task.
+
+    Those into pipes with barriers are left out: their readers wait for them, or the task does (`tle2cuda.passes.drains`).
+    So are those of a pipelined loop, whose last iterations start none.
+    """
     left = hazards.flow(positions) >> 2 * hazards.count
     accesses = [hazards.accesses[number % hazards.count] for number in bits(left)]
-    return any(access.effect.op.name == "cp_async" and not _has_barriers(hazards, access) for access in accesses)
+    return any(access.effect.op.name == "cp_async" and not _is_waited_for(hazards, access) for access in accesses)
 
 
-def _has_barriers(hazards: Hazards, access: Access) -> bool:
-    """Whether an access is to a slot of a pipe that barriers order."""
-    return access.slot is not None and not hazards.memory.definitions[access.slot.pipe].attrs.get("in_groups")
+def _is_waited_for(hazards: Hazards, access: Access) -> bool:
+    """Whether an access is to a slot of a pipe that sees to its copies."""
+    if access.slot is None:
+        return False
+    attrs = hazards.memory.definitions[access.slot.pipe].attrs
+    return not attrs.get("in_groups") or bool(attrs.get("restarts"))
 
 
 # ---- reasons ----
