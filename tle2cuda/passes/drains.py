@@ -115,7 +115,8 @@ class _Drains:
         found: collections.Counter[_Chain] = collections.Counter()
         for task in self.tasks:
             found.update(chain for chain, _ in self.chains.of(task, ("pipe_release",), pipe, reader))
-        return not collections.Counter(chain for chain, _ in commits) - found
+        wanted = collections.Counter(chain for chain, _ in commits)
+        return not wanted - found or self.chains.is_as_often(found, wanted)
 
     def _of_barriers(self, made: Op) -> Iterator[_Drain]:
         """Barriers of the user's: each phase is one copy of one task, or nothing can be told of them."""
@@ -141,6 +142,8 @@ class _Chains:
         self.written = {root for task in all_tasks for root in uses_of_task(task, roots).written}
         self.keys: dict[Value, object] = {}
         self.numbers: dict[object, int] = {}  # of keys, so that none grows
+        self.constants: dict[object, int] = {}  # values of integers that are known
+        self.ranges: dict[object, tuple[int, int]] = {}  # bounds of loops of step 1
         often = set(kernel.divisions)  # may stand in loops
         self.found = {
             task.region: list(self._visit(task.region, (id(task.site),) if task.site in often else ()))
@@ -176,7 +179,11 @@ class _Chains:
             self.keys[body.params[0]] = ("induction", depth)
             for number, value in enumerate(body.params[1:]):
                 self.keys[value] = self._carried(op, number, depth)
-            return self._number(("for", *(self.key(v) for v in op.operands[:3])))
+            start, end, step = (self.key(v) for v in op.operands[:3])
+            number = self._number(("for", start, end, step))
+            if self.constants.get(step) == 1:
+                self.ranges[number] = (start, end)
+            return number
         return self._number(("if", self.key(op.operands[0]), arm))
 
     def _carried(self, loop: Op, number: int, depth: int) -> object:
@@ -197,7 +204,11 @@ class _Chains:
         known = self.keys.get(value)
         if known is None:
             known = self.keys[value] = self._key(value)
-        return self._number(known)
+        number = self._number(known)
+        made = self.definitions.get(value)
+        if made is not None and made.name == "constant" and isinstance(made.attrs["value"], int):
+            self.constants[number] = made.attrs["value"]
+        return number
 
     def _key(self, value: Value) -> object:
         op = self.definitions.get(value)
@@ -212,6 +223,35 @@ class _Chains:
         if op.name != "load" or op.attrs.get("volatile") or None in self.written:
             return False
         return all(e.space == GLOBAL and e.root is not None and e.root not in self.written for e in effects(op, self.roots))
+
+    def is_as_often(self, found: Mapping[_Chain, int], wanted: Mapping[_Chain, int]) -> bool:
+        """Whether loops of step 1 over parts of a range, and single iterations beside them, make up for one loop over it.
+
+        A loop runs `end - start` times or more. The wanted one may run no more often, and must not be outnumbered at zero.
+        """
+        loops = [chain for chain in wanted if self._range(chain) is not None]
+        if len(loops) != 1 or wanted[loops[0]] != 1:
+            return False
+        outer = loops[0][:-1]
+        if set(wanted) - {outer, loops[0]}:
+            return False
+        surplus: collections.Counter[int | None] = collections.Counter()  # multiples of values; None counts single ones
+        for chains, sign in ((found, 1), (wanted, -1)):
+            for chain, count in chains.items():
+                bounds = self._range(chain)
+                if chain == outer:
+                    surplus[None] += sign * count
+                elif bounds is not None and chain[:-1] == outer:
+                    for bound, factor in zip(bounds, (-1, 1), strict=True):
+                        constant = self.constants.get(bound)
+                        amount = sign * factor * count
+                        surplus[bound if constant is None else None] += amount * (1 if constant is None else constant)
+        enough = found.get(outer, 0) >= wanted.get(outer, 0)
+        return enough and surplus[None] >= 0 and not any(n for value, n in surplus.items() if value is not None)
+
+    def _range(self, chain: _Chain) -> tuple[int, int] | None:
+        """The bounds of the innermost loop around something, if that counts by ones."""
+        return self.ranges.get(chain[-1]) if chain else None
 
     def _number(self, key: object) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
