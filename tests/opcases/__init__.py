@@ -35,6 +35,7 @@ FAMILIES = (
     "divided_partitions",
     "tensor_copies",
     "tensor_order",
+    "made_maps",
     "async_loads",
     "bulk_pipes",
     "asynchrony",
