@@ -100,7 +100,7 @@ def maps_of_groups() -> Iterator[Change]:
     yield _change("wait for the phase behind", (landed, landed.replace("~tiles", "tiles")))
     yield _change("publishing not counted", ("tiles_fills ^= 1u << stage;", ""))
     yield _change("wait for the stores by the map before removed", (stored, ""), ("if (thread == 0) tma_store_wait();", ""))
-    yield _change("map made of the other form", ("*x_map = x_form;", "*x_map = out_form;"))
+    yield _change("map without its base", ("change_tensor_map_base(x_map, x + firsts_value);", ""))
     yield _change("one map for both tasks", ("blockIdx.x) * 2 + 1;", "blockIdx.x) * 2;"))
 
 
