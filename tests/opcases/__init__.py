@@ -18,6 +18,7 @@ FAMILIES = (
     "sorting",
     "memory",
     "control",
+    "mapping",
     "atomics",
     "shared",
     "distributed",
