@@ -187,6 +187,7 @@ _row(
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
+        "is_ring": maybe(FLAG),
         "in_groups": maybe(FLAG),
     },
 )

@@ -46,7 +46,7 @@ class Issue:
     close: int
     end: int
     roots: frozenset[Value | None]
-    commented: tuple[str, int]
+    commented: tuple[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +333,15 @@ def _issued(state: State, op: Op, copy: TensorCopy) -> Iterator[Block]:
         write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
         close = len(block.lines) - 1
     state.issue = Issue(block, op.name, close, len(block.lines), roots, (op.span.file, op.span.line))
+
+
+def emit_elected_wait(state: State, op: Op, statement: str) -> None:
+    """`if (thread == 0) { mbarrier_wait(...); }`: what is copied into the stage joins it."""
+    block = state.block
+    body = Block(block.depth + 1)
+    statements.evaluate(body, statement, op.span)
+    write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+    state.issue = Issue(block, "tma_load", len(block.lines) - 1, len(block.lines), frozenset(), None)
 
 
 def _map(state: State, copy: TensorCopy) -> str:

@@ -50,6 +50,9 @@ from tle2cuda.ir.types import (
 )
 from tle2cuda.layout.shared import SWIZZLE_BYTES
 from tle2cuda.passes import canonicalise
+from tle2cuda.passes.ring_turns import Turns
+from tle2cuda.passes.tensor_maps import engine_copies
+from tle2cuda.passes.tensor_tiles import without_tensor_tiles
 from tle2cuda.targets import parse_target
 
 _ROWS_OF_PATTERN = 8
@@ -61,12 +64,19 @@ _MOST_STAGES = 16  # beyond which no memory is so far away that more would help
 
 def run(kernel: Kernel) -> Kernel:
     """Give loops their rings."""
+    plain, notes = without_tensor_tiles(kernel)
     if not parse_target(kernel.target).has("cp_async"):
-        return kernel
-    plans = pipelined_loops(kernel, kernel.most_stages or _MOST_STAGES)
-    if not plans:
-        return kernel
-    return canonicalise.run(_Pipeline(kernel, plans).run())
+        return kernel if plain is kernel else canonicalise.run(plain)
+    while True:
+        plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes)
+        if not plans:
+            return kernel if plain is kernel else canonicalise.run(plain)
+        pipeline = _Pipeline(plain, plans)
+        made = pipeline.run()
+        left = set(pipeline.copies) - engine_copies(made) if pipeline.copies else ()
+        if not left:
+            return canonicalise.run(made)
+        notes = {tile: note for tile, note in notes.items() if tile not in {pipeline.copies[op] for op in left}}
 
 
 class _Pipeline(Rewriter):
@@ -78,7 +88,8 @@ class _Pipeline(Rewriter):
         self.plans = plans
         self.definitions = definitions(kernel.body)
         self.rings: list[Op] = []
-        self.depth = 0  # loops around
+        self.copies: dict[Op, Value] = {}  # of the copy engine, and the tiles they bring
+        self.turns = Turns(self, plans)
 
     def run(self) -> Kernel:
         """The kernel with rings."""
@@ -93,11 +104,8 @@ class _Pipeline(Rewriter):
         if op.name == "warp_specialize":
             workers = (self._worker(region) for region in op.regions[1:])
             self.emit(replace(op, regions=(self.region(op.regions[0]), *workers)))
-            return
-        is_loop = op.name in ("for", "while")
-        self.depth += is_loop
-        self.copy(op)
-        self.depth -= is_loop
+        elif not self.turns.carry(op):
+            self.copy(op)
 
     def _worker(self, region: Region) -> Region:
         """A worker region with rings of its own: it runs beside the others."""
@@ -116,11 +124,13 @@ class _Pipeline(Rewriter):
         """A constant."""
         return self.make("constant", (), type_, span, value=value)
 
-    def inside(self, write: Callable[[], tuple[Value, ...]], span: Span, params: tuple[Value, ...] = ()) -> Region:
+    def inside(
+        self, write: Callable[[], tuple[Value, ...]], span: Span, params: tuple[Value, ...] = (), end: str = "yield"
+    ) -> Region:
         """A region that `write` fills, which returns what the region yields."""
         self._stack.append([])
         yielded = write()
-        self.emit(make_op("yield", yielded, (), span=span))
+        self.emit(make_op(end, yielded, (), span=span))
         return Region(params, tuple(self._stack.pop()))
 
 
@@ -137,6 +147,7 @@ class _Loop:
         self.type = self.induction.type
         self.lower, self.upper, self.step = (into[v] for v in plan.loop.operands[:3])
         self.ahead = plan.stages - 1
+        self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
         self.fields = [self._ring(staged) for staged in plan.loads]
         self.pipe = self._pipe()
 
@@ -174,15 +185,21 @@ class _Loop:
             names.append(name if name not in names else f"{name}_{len(names)}")
         fields = tuple((name, v.type) for name, v in zip(names, self.fields, strict=True) if isinstance(v.type, BufferType))
         type_ = PipeType(self.plan.capacity, fields)
-        attrs = {
+        attrs: dict[str, object] = {
             "name": "ring",
             "capacity": self.plan.capacity,
             "fields": tuple(names),
             "readers": (),
             "one_shot": False,
-            "restarts": True,
+            "is_ring": True,
         }
-        return self.into.emit(make_op("pipe", tuple(self.fields), (type_,), attrs, (), self.span, ("ring",))).result
+        if not self.plan.has_barriers:
+            attrs["restarts"] = True
+        op = make_op("pipe", tuple(self.fields), (type_,), attrs, (), self.span, ("ring",))
+        if self.plan.has_barriers:
+            self.into.rings.append(op)  # whose barriers go on where the loop runs again
+            return op.result
+        return self.into.emit(op).result
 
     def _slots(self) -> tuple[BufferType, ...]:
         types = []
@@ -197,15 +214,17 @@ class _Loop:
         """Fill the first stages; returns the carried values of the iteration behind them."""
         into, span = self.into, self.span
         if self.ahead == 1:
-            zero = into.number(0, I32, span)
-            return self._fill(zero, zero, (self.lower, self._starts(self.lower)), start)
+            first = self._turned_on(into.number(0, I32, span))
+            return self._fill(*self._place(first, "stage"), (self.lower, self._starts(self.lower)), start)
         stage = Value(I32, "stage", span)
         params = tuple(Value(v.type, self._named(n), span) for v, n in zip(start, self.plan.carried, strict=True))
 
         def body() -> tuple[Value, ...]:
-            zero = into.number(0, I32, span)
             iteration = self._iteration_of(stage)
-            return self._fill(stage, zero, (iteration, self._starts(iteration)), params)
+            place = (stage, into.number(0, I32, span))
+            if self.turn is not None:
+                place = self._place(self._turned_on(stage), "stage")
+            return self._fill(*place, (iteration, self._starts(iteration)), params)
 
         region = into.inside(body, span, (stage, *params))
         zero, end, one = (into.number(value, I32, span) for value in (0, self.ahead, 1))
@@ -239,6 +258,10 @@ class _Loop:
         wide = [into.make("cast", (v,), unsigned, span) for v in (moved, left)]
         return into.make("and", (has_any, into.make("cmp", wide, BOOL, span, predicate="lt")), BOOL, span)
 
+    def _turned_on(self, number: Value) -> Value:
+        """The number of a stage among all that the ring hands out, from that in this run of the loop."""
+        return number if self.turn is None else self.into.make("add", (self.turn, number), I32, self.span)
+
     def _fill(
         self, stage: Value, lap: Value, when: tuple[Value, Value], carried: tuple[Value, ...], is_guarded: bool = True
     ) -> tuple[Value, ...]:
@@ -257,7 +280,11 @@ class _Loop:
         into, span = self.into, self.span
         iteration, in_range = when
         place = (self.pipe, stage, lap)
-        acquired = into.emit(make_op("pipe_acquire", place, self._slots(), span=span, names=self._names()))
+        has_barriers = self.plan.has_barriers  # whose phases count the stages that are filled
+        acquire = make_op("pipe_acquire", place, self._slots(), span=span, names=self._names())
+        commit = make_op("pipe_commit", place, (), span=span)
+        if not has_barriers:
+            into.emit(acquire)
         before = dict(into.mapping)
         into.bind(self.induction, iteration)
         for number, value in zip(self.plan.carried, carried, strict=True):
@@ -265,9 +292,13 @@ class _Loop:
 
         def copies() -> tuple[Value, ...]:
             kept = dict(into.mapping)
-            self._clone(self._needed([v for staged in self.plan.loads for v in _addresses(staged.load)]))
-            for staged, slot in zip(self.plan.loads, acquired.results, strict=True):
+            self._clone(self._needed([v for staged in self.plan.loads for v in staged.addresses]))
+            if has_barriers:
+                into.emit(acquire)
+            for staged, slot in zip(self.plan.loads, acquire.results, strict=True):
                 self._copy(staged, slot, None if is_guarded else in_range)
+            if has_barriers:
+                into.emit(commit)
             into.mapping = kept
             return ()
 
@@ -276,7 +307,8 @@ class _Loop:
             into.emit(make_op("if", (in_range,), (), {"is_guard": True}, arms, span))
         else:
             copies()
-        into.emit(make_op("pipe_commit", place, (), span=span))
+        if not has_barriers:
+            into.emit(commit)
         following = [self.region.terminator.operands[number] for number in self.plan.carried]
         self._clone(self._needed(following))
         result = tuple(into[v] for v in following)
@@ -311,7 +343,11 @@ class _Loop:
 
     def _copy(self, staged: Staged, slot: Value, condition: Value | None) -> None:
         into, load = self.into, staged.load
-        operands = [into[v] for v in _addresses(load)]
+        operands = [into[v] for v in staged.addresses]
+        if (note := staged.note) is not None:
+            attrs = {**note.attrs, "block": staged.shape, "completion": "blocking"}
+            into.copies[into.emit(make_op("tma_load", (*operands, slot), (), attrs, span=load.span))] = load.result
+            return
         if condition is not None:
             type_ = TileType(shape_of(load.result.type), BOOL)
             masks = [*operands[1:], into.make("splat", (condition,), type_, load.span)]
@@ -336,60 +372,104 @@ class _Loop:
         params = tuple(Value(p.type, p.name, p.span) for p in old)
         further = tuple(Value(v.type, self._named(n), span) for v, n in zip(filled, self.plan.carried, strict=True))
         counts = self._counts_iterations()
-        counter = params[0] if counts else Value(I32, "iteration", span)
+        counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
         for was, now in zip(old, params, strict=True):
             into.bind(was, now)
 
         def body() -> tuple[Value, ...]:
             number = self._number_of(params[0]) if counts else counter
-            stage, lap = self._place(number, "stage")
-            types: tuple[Type, ...] = (BOOL, *self._slots())
-            waited = into.emit(
-                make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, ("is_closed", *self._names()))
-            )
-            later = self._later(params[0])
-            distance = into.number(self.ahead, I32, span)
-            free = self._place(into.make("add", (number, distance), I32, span), "free_stage")
-            is_guarded = not self.plan.has_warpgroups
-            following: tuple[Value, ...] = ()
-            if self.plan.holder is None:
-                following = self._fill(*free, later, further, is_guarded)
-            slots = dict(
-                zip((s.load for s in self.plan.loads), zip(self.plan.loads, waited.results[1:], strict=True), strict=True)
-            )
-            for op in self.region.body:
-                if op in slots:
-                    self._read(*slots[op])
-                elif op is self.plan.overlapped:
-                    attrs = MappingProxyType({**op.attrs, "may_overlap": True})
-                    into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
-                elif op is self.plan.holder:
-                    attrs = MappingProxyType({**op.attrs, "holds_copies": True})
-                    into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
-                    following = self._fill(*free, later, further)
-                else:
-                    into.visit(op)
-            into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=span))
+            following = self._body(number, params[0], further)
             kept = tuple(into[v] for v in self.region.terminator.operands)
             return (*kept, *following, *(() if counts else (self._next(counter),)))
 
-        into.depth += 1
         extra = () if counts else (counter,)
         region = into.inside(body, span, (*params, *further, *extra))
-        into.depth -= 1
         into.mapping = before
-        starts = () if counts else (into.number(0, I32, span),)
+        starts = () if counts else (self.turn or into.number(0, I32, span),)
         operands = (*(into[v] for v in loop.operands), *filled, *starts)
         results = (*loop.results, *(Value(v.type, "", span) for v in (*further, *extra)))
         attrs = {name: value for name, value in loop.attrs.items() if name != "num_stages"}
         attrs["is_pipelined"] = True
         into.emit(replace(loop, operands=operands, results=results, attrs=MappingProxyType(attrs), regions=(region,)))
-        if self.plan.has_warpgroups:  # copies that are masked off write zeros
+        if self.plan.has_barriers:
+            self._behind(None if counts else results[-1])
+        elif self.plan.has_warpgroups:  # copies that are masked off write zeros
             into.emit(make_op("cp_async_wait", (), (), {"pending": 0, "reason": _LEFT_REASON}, (), span))
 
+    def _body(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
+        """An iteration; returns the values that addresses of the next one depend on.
+
+        The copies for a later one stand in front of what the loop does, or where they may be made: behind the product that
+        issues them, or the one that is in flight while they are.
+        """
+        into, span, plan = self.into, self.span, self.plan
+        stage, lap = self._place(number, "stage")
+        types: tuple[Type, ...] = (BOOL, *self._slots())
+        names = ("is_closed", *self._names())
+        waited = into.emit(make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, names))
+        later = self._later(induction)
+        ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
+        free = self._place(ahead, "free_stage")
+        following: tuple[Value, ...] = ()
+        is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
+        if not is_late:
+            following = self._fill(*free, later, further, not plan.has_warpgroups or plan.has_barriers)
+        slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited.results[1:], strict=True), strict=True))
+        for op in self.region.body:
+            if op in slots:
+                self._read(*slots[op])
+            elif op is plan.overlapped:
+                self._product(op, "may_overlap")
+                if plan.has_barriers:
+                    self._release_before(number, induction)
+                    following = self._fill(*free, later, further)
+            elif op is plan.holder:
+                self._product(op, "holds_copies")
+                following = self._fill(*free, later, further)
+            else:
+                into.visit(op)
+        if not plan.has_barriers or plan.overlapped is None:
+            self._release(stage, lap)
+        return following
+
+    def _product(self, op: Op, flag: str) -> None:
+        into = self.into
+        attrs = MappingProxyType({**op.attrs, flag: True})
+        into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
+
+    def _release(self, stage: Value, lap: Value) -> None:
+        self.into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=self.span))
+
+    def _release_before(self, number: Value, induction: Value) -> None:
+        """Release the stage of the iteration before this one, whose product is complete."""
+        into, span = self.into, self.span
+        later = into.make("cmp", (induction, self.lower), BOOL, span, predicate="gt")
+        self._release_last(number, later)
+
+    def _release_last(self, number: Value, condition: Value) -> None:
+        into, span = self.into, self.span
+
+        def release() -> tuple[Value, ...]:
+            before = into.make("sub", (number, into.number(1, I32, span)), I32, span)
+            self._release(*self._place(before, "done_stage"))
+            return ()
+
+        arms = (into.inside(release, span), into.inside(lambda: (), span))
+        into.emit(make_op("if", (condition,), (), {}, arms, span))
+
+    def _behind(self, count: Value | None) -> None:
+        """Behind the loop: release what its last product read, and go on from its count of stages."""
+        into, span = self.into, self.span
+        if count is not None and self.turn is not None:
+            into.turns.set(self.plan, count)
+        if self.plan.overlapped is not None and count is not None:
+            self._release_last(count, into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt"))
+
     def _counts_iterations(self) -> bool:
-        """Whether the loop's counter tells the number of the iteration: it starts at 0."""
+        """Whether the loop's counter tells the number of the iteration: it starts at 0, and so does the ring."""
+        if self.turn is not None or (self.plan.has_barriers and self.plan.overlapped is not None):
+            return False
         made = self.into.definitions.get(self.loop.operands[0])
         return made is not None and made.name == "constant" and made.attrs["value"] == 0
 
@@ -451,11 +531,6 @@ class _Loop:
 def _largest(type_: Type) -> int:
     """The largest number that a counter may be."""
     return int(2 ** (dtype_of(type_).bits - 1) - 1)
-
-
-def _addresses(load: Op) -> tuple[Value, ...]:
-    """Pointers and mask of a load."""
-    return load.operands[: 2 if load.attrs.get("has_mask") else 1]
 
 
 def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
