@@ -31,6 +31,40 @@ def box_products(
 
 
 @tle2cuda.jit
+def box_partitions(
+    a, b, out, tiles, steps, depth, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr,
+    INNER: tl.constexpr,
+):  # fmt: skip
+    """The same by a partition that fills the ring, asked for at the outer loop or at the inner one."""
+    left = tl.make_tensor_descriptor(a, [tiles * M, depth], [depth, 1], [M, BLOCK])
+    right = tl.make_tensor_descriptor(b, [N, depth], [depth, 1], [N, BLOCK])
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=not INNER):
+        acc = tl.zeros((M, N), tl.float32)
+        if tile % 3 != 1:
+            for k in tl.range(0, steps * BLOCK, BLOCK, num_stages=STAGES, warp_specialize=INNER):
+                acc = tl.dot(left.load([tile * M, k]), right.load([0, k]).T, acc)
+        tl.store(out + (tile * M + i[:, None]) * N + j[None, :], acc)
+
+
+@tle2cuda.jit
+def box_two_rings(a, b, order, out, blocks, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """Rows by numbers out of memory, two loops one behind the other, the second of which reads what is no product."""
+    left = tl.make_tensor_descriptor(a, [blocks * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    right = tl.make_tensor_descriptor(b, [blocks * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    i = tl.arange(0, SIDE)
+    for tile in tl.range(tl.program_id(0), blocks, tl.num_programs(0), warp_specialize=True):
+        acc = tl.zeros((SIDE, SIDE), tl.float32)
+        first = tl.load(order + tile) * SIDE
+        for row in tl.range(first, blocks * SIDE, SIDE, num_stages=STAGES):
+            acc = tl.dot(left.load([first, 0]), right.load([row, 0]), acc) * 0.5
+        most = tl.full((SIDE,), 0, tl.float32)
+        for row in tl.range(0, first, SIDE, num_stages=2):
+            most = tl.maximum(most, tl.max(right.load([row, 0]).to(tl.float32), 1))
+        tl.store(out + (tile * SIDE + i[:, None]) * SIDE + i[None, :], acc + most[:, None])
+
+
+@tle2cuda.jit
 def box_mixed(a, b, scale, out, depth, STAGES: tl.constexpr, SIDE: tl.constexpr):
     """A block pointer that the loop moves, a descriptor of rows of K, and scales through pointers, in one ring."""
     i = tl.arange(0, SIDE)
@@ -93,6 +127,52 @@ for _steps in (0, 1, 2, 3, 4, 7):
 _products_case(3, 5, 2, 64, 32, 32)
 _products_case(7, 3, 4, 128, 64, 64, warps=8, short=24)
 _products_case(3, 4, 3, 32, 32, 16)
+
+
+def _partitions_case(tiles: int, steps: int, stages: int, inner: bool, m: int, n: int, block: int, warps: int) -> None:
+    depth = max(1, steps) * block
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (tiles * m, depth), np.float16), _small(rng, (n, depth), np.float16)
+        out = poison((tiles * m, n), np.float32)
+        return {"a": a, "b": b, "out": out, "tiles": tiles, "steps": steps, "depth": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64)[:, : steps * block] for name in "ab")
+        out = a @ b.T
+        for tile in range(1, tiles, 3):
+            out[tile * m : (tile + 1) * m] = 0
+        return {"out": out.astype(np.float32)}
+
+    name = f"box_partitions_{tiles}_{steps}_{stages}{'_inner' if inner else ''}_{m}x{n}x{block}"
+    _case(name, box_partitions, (2,), make, want, warps, STAGES=stages, M=m, N=n, BLOCK=block, INNER=inner)
+
+
+for _steps, _stages in ((0, 3), (2, 3), (7, 3), (5, 2)):
+    _partitions_case(5, _steps, _stages, False, 64, 32, 32, 4)
+_partitions_case(7, 3, 4, True, 128, 64, 64, 8)
+_partitions_case(5, 4, 3, True, 32, 32, 16, 4)
+
+
+def _two_case(blocks: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = (_small(rng, (blocks * side, side), np.float16) for _ in range(2))
+        order = rng.permutation(blocks).astype(np.int32)
+        return {"a": a, "b": b, "order": order, "out": poison((blocks * side, side), np.float32), "blocks": blocks}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64).reshape(blocks, side, side) for name in "ab")
+        out = np.zeros((blocks, side, side))
+        for tile, first in enumerate(inputs["order"]):
+            for row in range(first, blocks):
+                out[tile] = (out[tile] + a[first] @ b[row]) * 0.5
+            out[tile] += np.maximum(b[:first].max((0, 2), initial=0), 0)[:, None]
+        return {"out": out.reshape(-1, side).astype(np.float32)}
+
+    _case(f"box_two_rings_{blocks}_{stages}_{side}", box_two_rings, (2,), make, want, STAGES=stages, SIDE=side)
+
+
+_two_case(5, 3, 64)
 
 
 def _mixed_case(depth: int, stages: int, side: int) -> None:

@@ -119,6 +119,16 @@ class Pipelined:
         """Whether the copy engine fills the ring, which tells by mbarriers what has landed."""
         return any(staged.note is not None for staged in self.loads)
 
+    @property
+    def is_filled_by_engine(self) -> bool:
+        """Whether the copy engine alone fills the ring."""
+        return all(staged.note is not None for staged in self.loads)
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of the ring."""
+        return self.capacity * sum(staged.size_bytes for staged in self.loads)
+
 
 def pipelined_loops(kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> dict[Op, Pipelined]:
     """The loops that get rings.

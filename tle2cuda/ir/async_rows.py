@@ -229,7 +229,7 @@ _row(
     "-> what region 0 yields; a region per partition",
     (),
     async_rules.check_warp_specialize,
-    attrs={"warps": INTS, "registers": INTS, "names": TEXTS},
+    attrs={"warps": INTS, "registers": INTS, "names": TEXTS, "is_automatic": maybe(FLAG)},
     reads_memory=True,
     **_EFFECT,
 )

@@ -15,7 +15,7 @@ from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import I32
 
 if TYPE_CHECKING:
-    from tle2cuda.passes.pipeliner import _Pipeline
+    from tle2cuda.passes.ring_loops import Writer
 
 _LOOPS = ("for", "while")
 
@@ -23,7 +23,7 @@ _LOOPS = ("for", "while")
 class Turns:
     """Counts of stages by loop, at the place that is being written."""
 
-    def __init__(self, into: _Pipeline, plans: Mapping[Op, Pipelined]) -> None:
+    def __init__(self, into: Writer, plans: Mapping[Op, Pipelined]) -> None:
         self.into = into
         self.plans = {loop: plan for loop, plan in plans.items() if plan.has_barriers}
         self.counts: dict[Pipelined, Value] = {}
@@ -35,6 +35,11 @@ class Turns:
     def set(self, plan: Pipelined, count: Value) -> None:
         """From here on it is so many."""
         self.counts[plan] = count
+
+    def forget(self, plans: list[Pipelined]) -> None:
+        """What was counted belongs to another partition."""
+        for plan in plans:
+            self.counts.pop(plan, None)
 
     def carry(self, op: Op) -> bool:
         """Write a loop or branch that carries such counts; returns whether it had to."""
@@ -59,6 +64,7 @@ class Turns:
     def _region(self, region: Region, plans: list[Pipelined], params: tuple[Value, ...], end: str) -> Region:
         """A region that takes counts as further parameters, and yields them."""
         into = self.into
+        own = into.params(region)
 
         def write() -> tuple[Value, ...]:
             for op in region.body:
@@ -66,7 +72,7 @@ class Turns:
             kept = tuple(into[v] for v in region.terminator.operands)
             return (*kept, *(self.counts[plan] for plan in plans))
 
-        return into.inside(write, region.terminator.span, (*region.params, *params), end)
+        return into.inside(write, region.terminator.span, (*own, *params), end)
 
     def _loop(self, op: Op, plans: list[Pipelined]) -> None:
         into = self.into
@@ -89,7 +95,8 @@ class Turns:
 
     def _finish(self, op: Op, operands: tuple[Value, ...], regions: tuple[Region, ...], plans: list[Pipelined]) -> None:
         results = self._fresh(plans)
-        self.into.emit(replace(op, operands=operands, results=(*op.results, *results), regions=regions))
+        own = self.into.results(op)
+        self.into.emit(replace(op, operands=operands, results=(*own, *results), regions=regions))
         self.counts.update(zip(plans, results, strict=True))
 
 
