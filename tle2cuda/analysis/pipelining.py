@@ -13,6 +13,7 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -98,7 +99,7 @@ class Pipelined:
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
         has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
-        asked: The stages that were asked for.
+        asked: The stages that were asked for, or as many as there are iterations.
     """
 
     loop: Op
@@ -175,8 +176,9 @@ class _Finder:
 
     def _plan(self, loop: Op) -> Pipelined | None:
         asked = loop.attrs.get("num_stages")
-        stages = min(asked or self.kernel.num_stages, self._most_iterations(loop))
-        if min(stages, self.most_stages) < 2 or not self._step(loop) or not self._may_be_reordered(loop):
+        wished = min(asked or self.kernel.num_stages, self._most_iterations(loop))
+        stages = min(wished, self.most_stages)
+        if stages < 2 or not self._step(loop) or not self._may_be_reordered(loop):
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
@@ -211,7 +213,7 @@ class _Finder:
             bounds,
             self._step(loop),
             any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
-            asked or self.kernel.num_stages,
+            wished,
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -240,7 +242,7 @@ class _Finder:
         """Iterations of a loop with constant bounds: a ring need not be larger."""
         made = [self.definitions.get(v) for v in loop.operands[:3]]
         values = [op.attrs["value"] for op in made if op is not None and op.name == "constant"]
-        return len(range(*values)) if len(values) == 3 and values[2] else self.most_stages
+        return len(range(*values)) if len(values) == 3 and values[2] else sys.maxsize
 
     def _may_be_reordered(self, loop: Op) -> bool:
         """Whether nothing in the loop orders its loads against what others do."""

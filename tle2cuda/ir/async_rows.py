@@ -188,6 +188,7 @@ _row(
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
         "is_ring": maybe(FLAG),
+        "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),
     },
 )

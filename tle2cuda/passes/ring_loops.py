@@ -176,6 +176,7 @@ class RingLoop:
             "readers": (),
             "one_shot": False,
             "is_ring": True,
+            "asked": self.plan.asked,
         }
         if not self.plan.has_barriers:
             attrs["restarts"] = True
