@@ -10,11 +10,11 @@ from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.issues import emit_elected_wait
 from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
-from tle2cuda.lowering.tma import emit_elected_wait
 from tle2cuda.passes.pipe_releases import WARPGROUPS
 from tle2cuda.passes.pipes import COPIES, ELECTED, GROUP, THREADS
 from tle2cuda.targets import WARP_THREADS

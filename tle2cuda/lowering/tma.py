@@ -15,6 +15,7 @@ from tle2cuda.ir.types import DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
+from tle2cuda.lowering.issues import TEMPLATE, Issue
 from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
@@ -24,30 +25,8 @@ from tle2cuda.lowering.writer import Block, barrier_remark
 from tle2cuda.runtime.contract import TensorMapSpec
 from tle2cuda.runtime.tensor_maps import expression_names
 
-TEMPLATE = "tma.cu.j2"
 DEVICE_MAPS = "device_maps"
 """Parameter that leads to the maps that the kernel makes, those of one CTA beside each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """The copies issued last, which others may join.
-
-    Attributes:
-        block: Where their statements stand.
-        name: Their operation.
-        close: The line that closes them.
-        end: How many lines there were when they were written.
-        roots: Allocations of their buffers.
-        commented: The user's line shown last among them.
-    """
-
-    block: Block
-    name: str
-    close: int
-    end: int
-    roots: frozenset[Value | None]
-    commented: tuple[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,15 +365,6 @@ def _issued(state: State, op: Op, copy: TensorCopy) -> Iterator[Block]:
         write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
         close = len(block.lines) - 1
     state.issue = Issue(block, op.name, close, len(block.lines), roots, (op.span.file, op.span.line))
-
-
-def emit_elected_wait(state: State, op: Op, statement: str) -> None:
-    """`if (thread == 0) { mbarrier_wait(...); }`: what is copied into the stage joins it."""
-    block = state.block
-    body = Block(block.depth + 1)
-    statements.evaluate(body, statement, op.span)
-    write(block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
-    state.issue = Issue(block, "tma_load", len(block.lines) - 1, len(block.lines), frozenset(), None)
 
 
 def _map(state: State, copy: TensorCopy) -> str:
