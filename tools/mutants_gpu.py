@@ -226,6 +226,7 @@ class Session:
         lines: Everything that was printed.
         trouble: What went wrong with a launch, by kernel.
         patience_s: Silence of the process that is running that means it hangs.
+        hang_s: The same behind the start of a launch.
     """
 
     tool: str
@@ -235,6 +236,7 @@ class Session:
     lines: list[str] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     patience_s: float = START_S
+    hang_s: float = HANG_S
 
     def run(self) -> Session:
         """Goes through the whole list."""
@@ -272,7 +274,7 @@ class Session:
             words = line.split(maxsplit=3)
             if words[:1] != [_MARK]:
                 continue
-            self.patience_s = HANG_S
+            self.patience_s = self.hang_s
             if words[1] == "start":
                 current = words[2]
                 continue

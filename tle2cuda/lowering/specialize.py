@@ -182,13 +182,14 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
     """Texts of the functions that are barriers of partitions, as far as some line uses them."""
     code = "\n".join(line.text.partition("//")[0] for line in lines)
     texts = []
+    meetings = {state.all_warps_barrier, *state.meetings.values()}
     for function, (whose, number, threads) in state.partition_barriers.items():
         if not re.search(rf"\b{function}\b", code):
             continue
-        state.helper("named_barrier_sync")
+        call = state.helper("meeting_barrier_sync" if function in meetings else "named_barrier_sync")
         texts.append(
             f"// Barrier of the {threads} threads of {whose}: hardware barrier {number}.\n"
-            f"__device__ __forceinline__ void {function}() {{ named_barrier_sync({number}, {threads}); }}"
+            f"__device__ __forceinline__ void {function}() {{ {call}({number}, {threads}); }}"
         )
     return texts
 

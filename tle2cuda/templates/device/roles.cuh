@@ -27,6 +27,18 @@ __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
     using namespace tle2cuda_emulator;
     tle2cuda_barrier(static_cast<unsigned>(barrier), static_cast<unsigned>(threads), BARRIER_PLAIN, 0, __LINE__);
 }
+// defines: meeting_barrier_sync
+// The same where partitions come to it, each in its own place (PTX ISA, barrier.sync).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+// twin:
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_barrier(static_cast<unsigned>(barrier), static_cast<unsigned>(threads), BARRIER_PLAIN, 0, __LINE__);
+}
 // defines: named_barrier_arrive
 // Is counted at hardware barrier `barrier` and goes on. Called by all lanes of a warp (PTX ISA, barrier.arrive).
 __device__ __forceinline__ void named_barrier_arrive(int barrier, int threads)
