@@ -118,7 +118,8 @@ def told() -> Iterator[Change]:
     )
     yield _change("workers told behind the meeting", (f"{store}\n        {tell}", f"{tell} {store}\n        // told"))
     yield _change(
-        "one worker warp too few at the meetings", ("{ meeting_barrier_sync(0, 192); }", "{ meeting_barrier_sync(0, 160); }")
+        "one worker warp too few at the meetings",
+        ("{ meeting_barrier_sync(0, 192); }", "{ meeting_barrier_sync(0, 160); }"),
     )
     yield _change(
         "condition of the round before", ("shared.handed[0] = row_sum;", "shared.handed[0] = k_ ? total : row_sum;")

@@ -104,7 +104,7 @@ def plan_tasks(state: State) -> int:
         state.worker_tasks[site] = workers
     if not sites:
         return number
-    # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
+    # Workers and default warps come to it in different places, which `__syncthreads()` and `bar.sync` do not allow.
     state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
     state.partition_barriers[state.all_warps_barrier] = ("the CTA, wherever they come to it", 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)

@@ -28,7 +28,8 @@ __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
     tle2cuda_barrier(static_cast<unsigned>(barrier), static_cast<unsigned>(threads), BARRIER_PLAIN, 0, __LINE__);
 }
 // defines: meeting_barrier_sync
-// The same where partitions come to it, each in its own place (PTX ISA, barrier.sync).
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
 __device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
 {
     asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
