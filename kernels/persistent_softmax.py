@@ -40,8 +40,8 @@ def softmax_ahead(out, x, rows, cols, out_stride, x_stride, BLOCK: tl.constexpr)
         source = x + following.to(tl.int64) * x_stride + col
         coming = tl.load(source, mask=inside & (following < rows), other=-float("inf"))
 
-        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less; what the highest loses when
-        # it is rounded as an exponent of 2 is common to the row.
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less. What the highest loses
+        # when it is rounded as an exponent of 2 is common to the row.
         weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * LOG2_E)
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=inside)
@@ -59,8 +59,8 @@ def softmax_of_claimed(reader, out, rows, cols, out_stride, PART: tl.constexpr):
         place = place.advance()
         logits = tl.where(col < cols, logits, -float("inf"))
 
-        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less; what the highest loses when
-        # it is rounded as an exponent of 2 is common to the row.
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less. What the highest loses
+        # when it is rounded as an exponent of 2 is common to the row.
         weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * LOG2_E)
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=col < cols)
