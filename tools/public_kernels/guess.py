@@ -120,6 +120,8 @@ class Guesser:
 
     def _type(self, name: str) -> str:
         usage = self.usage
+        if name in usage.annotated:
+            return usage.annotated[name]
         if name in usage.descriptors:
             return (
                 f"tensordesc<{self.base if self.base != 'fp32' else 'bf16'}[{', '.join(['64'] * usage.descriptors[name])}]>"
@@ -220,7 +222,7 @@ class Guesser:
                 self.types[name] = f"*{dtype}"
 
     def _scalars(self, names: set[str], dtype: str) -> None:
-        for name in names:
+        for name in names - set(self.usage.annotated):
             self.types[name] = dtype
 
     def _floats(self, dtype: str) -> None:

@@ -27,6 +27,8 @@ _SAME = {
 _SAME |= {"to", "reshape", "view", "trans", "make_tensor_descriptor"}
 _INTEGER_OPERATORS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _NUMBER = re.compile(r"stride|size|offset|(^|_)(n|num|len|idx|index|start|end|dim)(_|$)|^[A-Z]$", re.IGNORECASE)
+_NUMBER_TYPE = re.compile(r"tl\.(int|uint|float|bfloat)(\d+)")
+_SHORT = {"int": "i", "uint": "u", "float": "fp", "bfloat": "bf"}
 _DEPTH = 12
 _HELPERS = 3
 
@@ -46,6 +48,7 @@ class Usage:
         dtypes: Constexpr ones that stand where a dtype does.
         texts: Strings that a constexpr parameter is compared with.
         defaults: Literal defaults.
+        annotated: Types that annotations name, such as i64.
     """
 
     parameters: list[str] = field(default_factory=list)
@@ -58,6 +61,7 @@ class Usage:
     dtypes: set[str] = field(default_factory=set)
     texts: dict[str, list[str]] = field(default_factory=dict)
     defaults: dict[str, object] = field(default_factory=dict)
+    annotated: dict[str, str] = field(default_factory=dict)
 
 
 class Flow:
@@ -195,8 +199,11 @@ class Flow:
             except (ValueError, SyntaxError):
                 continue
         for argument in (*listed, *arguments.kwonlyargs):
-            if argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation):
+            text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+            if "constexpr" in text:
                 found.fixed.add(argument.arg)
+            elif match := _NUMBER_TYPE.fullmatch(text):
+                found.annotated[argument.arg] = f"{_SHORT[match[1]]}{match[2]}"
 
     def _call(self, call: ast.Call, found: Usage) -> None:
         name = _last(call)
