@@ -153,7 +153,8 @@ _row(
         **_BOX,
         "padding": choice("zero", "nan"),
         "eviction": maybe(TEXT),
-        "multicast": maybe(NATURAL),
+        "multicast": maybe(INTS),
+        "along": maybe(INTS),
         "completion": choice("blocking", "barrier", "pipe"),
         "stage_bytes": maybe(NATURAL),
         "adds_bytes": maybe(FLAG),
@@ -188,6 +189,8 @@ _row(
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
+        "multicast": maybe(INTS),
+        "peers": maybe(TEXTS),
         "in_groups": maybe(FLAG),
     },
 )

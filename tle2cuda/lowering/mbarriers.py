@@ -9,6 +9,8 @@ from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, BIT_AND, C, binary, mixed_bits
+from tle2cuda.lowering.distributed import uses_groups
+from tle2cuda.lowering.multicast import shares_stages
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
@@ -35,6 +37,7 @@ class SetUpView:
     condition: str
     groups: tuple[SetUpGroup, ...]
     fence: bool
+    meeting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +70,14 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
     return mixed_bits("&", BIT_AND, text, C("1")).text
 
 
-def wait(state: State, address: str, phase: str, op: Op) -> None:
+def wait(state: State, address: str, phase: str, op: Op, of_cluster: bool = False) -> None:
     """Every thread of the task waits for a phase to end, or thread 0 alone where the others would only poll.
 
     They could also lag behind by two phases, take the newer one for the older, and wait for ever.
     """
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
-    function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
+    by_engine = "mbarrier_wait_cluster" if of_cluster else "mbarrier_wait"
+    function = state.helper(by_engine if is_new else "mbarrier_poll")
     condition = state.first_thread().text if op.attrs.get("elected") else ""
     statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
 
@@ -162,7 +166,11 @@ def emit_set_up(state: State, block: Block, condition: str) -> None:
     if fence:
         state.helper("fence_mbarrier_init")
     ordered = [SetUpGroup(count, tuple(groups[count])) for count in sorted(groups, reverse=True)]
-    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence))
+    meeting = "__syncthreads();  // all threads see the barriers set up"
+    if shares_stages(state):
+        call = "cluster.sync()" if uses_groups(state) else f"{state.helper('cluster_sync')}()"
+        meeting = f"{call};  // all CTAs of the cluster have set up their barriers"
+    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence, meeting))
 
 
 def _set_up(state: State, op: Op) -> tuple[int, str]:

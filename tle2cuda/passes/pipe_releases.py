@@ -13,6 +13,8 @@ from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
 
 WARPGROUPS = "warpgroups"
 """Arrivals of a release: by one thread of each warpgroup."""
+WARPS = "warps"
+"""Arrivals of a release: by each warp, at the barriers of several CTAs."""
 
 
 def released_by_warpgroups(
@@ -46,4 +48,4 @@ def released_by_warpgroups(
     return frozenset(found)
 
 
-__all__ = ["WARPGROUPS", "released_by_warpgroups"]
+__all__ = ["WARPGROUPS", "WARPS", "released_by_warpgroups"]

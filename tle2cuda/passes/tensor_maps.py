@@ -19,6 +19,7 @@ from types import MappingProxyType
 from tle2cuda.analysis.argument_expressions import ArgumentExpressions
 from tle2cuda.analysis.buffer_views import BufferViews
 from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
+from tle2cuda.ir.multicast import sharing
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
@@ -147,7 +148,9 @@ class _Planner:
         if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
             return None
         swizzle_bytes = self._swizzle_bytes(copy)
-        moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
+        shared = sharing(op)
+        parts = shared.count if shared is not None else 1
+        moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes, parts)
         if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
             return None
         base = self.expressions.pointer(copy.base)
