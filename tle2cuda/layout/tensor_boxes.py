@@ -154,8 +154,10 @@ def _shared(made: Boxes, parts: int, digits: Sequence[_Digit], element_bytes: in
     alignment = max(COPY_ALIGNMENT_BYTES, 8 * swizzle_bytes)  # the pattern of a swizzle repeats every eight rows
     for digit in reversed(digits):
         extent, part = made.box[digit.axis], made.box[digit.axis] // parts
-        if digit.is_panel or digit.axis == len(made.box) - 1 or extent % parts or not part:
+        if digit.is_panel or extent % parts or not part:
             continue
+        if digit.axis == len(made.box) - 1 and (swizzle_bytes or part * math.prod(made.box) != part * extent):
+            continue  # rows stay whole
         stride_elems = part * digit.stride
         if stride_elems * element_bytes % alignment == 0:
             box = (*made.box[: digit.axis], part, *made.box[digit.axis + 1 :])
