@@ -18,6 +18,7 @@ SHOWN = (
     "random_normal_int64",
     "asm_int8_to_int16",
     "asm_memory",
+    "mapped_elements",
     # Memory: edges of vectors, masks of several kinds, cache hints, addresses without alignment.
     "copy_f16_1003",
     "load_window_f32_5_1001",

@@ -191,6 +191,8 @@ _row(
         "restarts": maybe(FLAG),
         "multicast": maybe(INTS),
         "peers": maybe(TEXTS),
+        "is_ring": maybe(FLAG),
+        "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),
     },
 )
@@ -232,7 +234,7 @@ _row(
     "-> what region 0 yields; a region per partition",
     (),
     async_rules.check_warp_specialize,
-    attrs={"warps": INTS, "registers": INTS, "names": TEXTS},
+    attrs={"warps": INTS, "registers": INTS, "names": TEXTS, "is_automatic": maybe(FLAG)},
     reads_memory=True,
     **_EFFECT,
 )

@@ -70,16 +70,21 @@ def parity(state: State, phase: Value, plus: int = 0) -> str:
     return mixed_bits("&", BIT_AND, text, C("1")).text
 
 
-def wait(state: State, address: str, phase: str, op: Op, of_cluster: bool = False) -> None:
+def wait(state: State, address: str, phase: str, op: Op) -> None:
     """Every thread of the task waits for a phase to end, or thread 0 alone where the others would only poll.
 
     They could also lag behind by two phases, take the newer one for the older, and wait for ever.
     """
+    condition = state.first_thread().text if op.attrs.get("elected") else ""
+    statements.evaluate(state.block, wait_text(state, address, phase), op.span, condition)
+
+
+def wait_text(state: State, address: str, phase: str, of_cluster: bool = False) -> str:
+    """`mbarrier_wait(&shared.full[stage], lap & 1)`; where other CTAs of the cluster arrive, another function."""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
     by_engine = "mbarrier_wait_cluster" if of_cluster else "mbarrier_wait"
     function = state.helper(by_engine if is_new else "mbarrier_poll")
-    condition = state.first_thread().text if op.attrs.get("elected") else ""
-    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
+    return f"{function}({address}, {phase})"
 
 
 def emit_alloc(state: State, op: Op) -> None:

@@ -11,7 +11,8 @@ from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
-from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
+from tle2cuda.lowering.issues import emit_elected_wait
+from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.multicast import arrive_at_all
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
@@ -77,7 +78,13 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
     if ref.empty is not None:
         state.comment(op.span)
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
-        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op, bool(pipe_sharings(ref.op)))
+        address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
+        text = wait_text(state, address, phase, bool(pipe_sharings(ref.op)))
+        if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
+            emit_elected_wait(state, op, text)
+        else:
+            condition = state.first_thread().text if op.attrs.get("elected") else ""
+            statements.evaluate(state.block, text, op.span, condition)
 
 
 def emit_commit(state: State, op: Op) -> None:
