@@ -100,6 +100,7 @@ class _Planner:
         self.views = BufferViews(kernel)
         self.coordinates = TensorCoordinates(kernel, self.definitions)
         has_tma = parse_target(kernel.target).has("tma")
+        self.has_multicast = parse_target(kernel.target).has("multicast")
         self.staged = staged_tiles(kernel)
         self.has_room = not self.staged or fit(kernel)
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
@@ -148,7 +149,7 @@ class _Planner:
         if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
             return None
         swizzle_bytes = self.swizzle_bytes(copy)
-        moved = _boxes(op, copy, swizzle_bytes)
+        moved = _boxes(op, copy, swizzle_bytes, self.has_multicast)
         if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
             return None
         base = self.expressions.pointer(copy.base)
@@ -184,9 +185,9 @@ class _Planner:
         return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
 
 
-def _boxes(op: Op, copy: TensorCopy, swizzle_bytes: int) -> tuple[Boxes, tuple[int, ...]] | None:
+def _boxes(op: Op, copy: TensorCopy, swizzle_bytes: int, has_multicast: bool) -> tuple[Boxes, tuple[int, ...]] | None:
     """How a copy is moved; by each CTA alone where those that share it cannot take a part each."""
-    shared = sharing(op)
+    shared = sharing(op) if has_multicast else None
     block, shape, size = op.attrs["block"], copy.buffer_type.shape, copy.buffer_type.element.bytes
     moved = boxes_of_block(block, shape, size, swizzle_bytes, shared.count) if shared is not None else None
     return moved or boxes_of_block(block, shape, size, swizzle_bytes)
@@ -297,7 +298,8 @@ class _Rewrite(Rewriter):
         if (shared := sharing(op)) is not None:
             block, type_ = op.attrs["block"], copy.buffer_type
             swizzle_bytes = self.planned.swizzle_bytes(tensor_copy(op))
-            if boxes_of_block(block, type_.shape, type_.element.bytes, swizzle_bytes, shared.count) is None:
+            parts = boxes_of_block(block, type_.shape, type_.element.bytes, swizzle_bytes, shared.count)
+            if parts is None or not self.planned.has_multicast:
                 attrs = MappingProxyType({**attrs, "multicast": None, "along": None})
         self.emit(replace(op, operands=operands, attrs=attrs))
 
