@@ -86,7 +86,7 @@ class Pipelined:
         carried: Numbers of the carried values that these need, in order.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only cost time.
     """
 
     loop: Op
@@ -172,7 +172,7 @@ class _Finder:
             closure.carried,
             bounds,
             self._step(loop),
-            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(("wgmma", "tcgen05"), op) for op in loop.regions[0].body if op.name == "dot"),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -183,9 +183,10 @@ class _Finder:
         has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
         return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
 
-    def _is_of_warpgroups(self, product: Op) -> bool:
+    def _is_by(self, families: tuple[str, ...], product: Op) -> bool:
+        """Whether a product is made by one of these instructions."""
         name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
-        return name is not None and name.startswith("wgmma")
+        return name is not None and name.startswith(families)
 
     # ---- the loop ----
 
@@ -246,7 +247,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_of_warpgroups(product):
+        if not self._is_by(("wgmma",), product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -267,7 +268,7 @@ class _Finder:
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
+                is_plain = name is not None and not name.startswith(("wgmma", "tcgen05")) and len(shape_of(op.result.type)) == 2
                 return op if is_plain else None
         return None
 

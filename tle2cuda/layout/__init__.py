@@ -28,7 +28,17 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
-from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, wgmma_columns, whole_sums
+from .mma import (
+    MMA_INSTRUCTIONS,
+    TENSOR_COLUMNS,
+    TENSOR_LANES,
+    MmaInstruction,
+    mma_operand,
+    mma_sums,
+    tensor_block,
+    wgmma_columns,
+    whole_sums,
+)
 from .operands import (
     DescriptorForm,
     MatrixForm,
@@ -69,6 +79,8 @@ __all__ = [
     "Reduction",
     "ReductionStep",
     "SharedLayout",
+    "TENSOR_COLUMNS",
+    "TENSOR_LANES",
     "ShuffleRound",
     "Term",
     "ThreadMap",
@@ -107,6 +119,7 @@ __all__ = [
     "swizzle_address",
     "unflatten",
     "vector_groups",
+    "tensor_block",
     "wgmma_accumulator",
     "wgmma_columns",
     "wgmma_operand_a",
