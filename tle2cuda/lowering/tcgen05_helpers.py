@@ -37,7 +37,7 @@ _SUMS = {"f32": "float", "s32": "int"}
 _REGISTERS_OF_A_LOAD = {"32x32b": 1, "16x256b": 4}  # for each repetition
 _COLUMNS_OF_A_LOAD = {"32x32b": 1, "16x256b": 8}
 _PER_LINE = 16  # operands on one line of PTX
-_CONSTRAINTS_PER_LINE = 4
+_CONSTRAINTS_PER_LINE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def tcgen05_helper(name: str) -> Helper:
     assert match is not None, name
     load = _load(name, match)
     text, twin = (render_form(TEMPLATE, form, load).strip("\n") for form in ("load", "load_twin"))
-    return Helper((name,), ("vector",), text, TEMPLATE, twin)
+    return Helper((name,), (), text, TEMPLATE, twin)
 
 
 def _multiply(name: str, match: re.Match[str]) -> MultiplyView:
@@ -155,7 +155,7 @@ def _load(name: str, match: re.Match[str]) -> LoadView:
         count=count,
         sums=_SUMS[match["sums"]],
         registers=_lines([f"%{i}" for i in range(registers)], _PER_LINE),
-        constraints=_lines([f'"={letter}"(sums[{i} / N][{i} % N])' for i in range(registers)], _CONSTRAINTS_PER_LINE),
+        constraints=_lines([f'"={letter}"(sums[{i}])' for i in range(registers)], _CONSTRAINTS_PER_LINE),
         address=f"%{registers}",
         num_registers=registers,
     )

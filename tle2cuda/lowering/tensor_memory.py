@@ -249,14 +249,15 @@ def emit_load(state: State, op: Op) -> None:
         address = state.names.fresh(f"{op.result.name or 'sums'}_address")
         bits = layout.flat_registers[at_once.bit_length() - 1 :]
         columns = array_index((part, [_column(image, shape, rows) for image in bits]))
-        first = array_index((part, [at_once // registers.vec << bit for bit in range(len(bits))]))
+        numbers = [at_once << bit for bit in range(len(bits))]
+        run, k = (array_index((part, [f(x, registers.vec) for x in numbers])) for f in (int.__floordiv__, int.__mod__))
         view = LoadView(
             declaration=state.declaration(registers, op.result),
             condition=scalar_text(state, condition[0]).text if condition else "",
             address=address,
             start=f"{_address(state, sums)} + {_lanes(state)}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows)}",
             loops=real_loops((part, count)),
-            load=f"{helper}({registers.name if first == '0' else f'&{registers.name}[{first}]'}, {address}{f' + {columns}' if columns != '0' else ''});",
+            load=f"{helper}(&{registers.element(run, k)}, {address}{f' + {columns}' if columns != '0' else ''});",
             runs=registers.runs,
             cleared=registers.vector("run"),
         )

@@ -12,7 +12,7 @@ __device__ __forceinline__ void tcgen05_alloc(unsigned* start)
 template <int COLUMNS>
 __device__ __forceinline__ void tcgen05_alloc(unsigned* start)
 {
-    const unsigned address = tle2cuda_emulator::tle2cuda_tensor_alloc(COLUMNS, __LINE__);
+    const unsigned address = tle2cuda_emulator::tle2cuda_tcgen05_alloc(COLUMNS, __LINE__);
     if (tle2cuda_emulator::tle2cuda_lane() == 0) *start = address;
 }
 // defines: tcgen05_dealloc
@@ -27,7 +27,7 @@ __device__ __forceinline__ void tcgen05_dealloc(unsigned start)
 template <int COLUMNS>
 __device__ __forceinline__ void tcgen05_dealloc(unsigned start)
 {
-    tle2cuda_emulator::tle2cuda_tensor_dealloc(start, COLUMNS, __LINE__);
+    tle2cuda_emulator::tle2cuda_tcgen05_dealloc(start, COLUMNS, __LINE__);
 }
 // defines: tcgen05_descriptor
 // needs: Descriptor shared_address
@@ -52,22 +52,22 @@ __device__ __forceinline__ void tcgen05_commit(Barrier* barrier)
 // twin:
 __device__ __forceinline__ void tcgen05_commit(Barrier* barrier)
 {
-    tle2cuda_emulator::tle2cuda_tensor_commit(barrier, __LINE__);
+    tle2cuda_emulator::tle2cuda_tcgen05_commit(barrier, __LINE__);
 }
 // defines: tcgen05_fence_after_sync
 // Orders what this thread does in tensor memory behind what others did there before the barrier that it just passed (PTX ISA,
 // tcgen05.fence::after_thread_sync; sm_100a).
 __device__ __forceinline__ void tcgen05_fence_after_sync() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 // twin:
-__device__ __forceinline__ void tcgen05_fence_after_sync() { tle2cuda_emulator::tle2cuda_tensor_fence(1); }
+__device__ __forceinline__ void tcgen05_fence_after_sync() { tle2cuda_emulator::tle2cuda_tcgen05_fence(1); }
 // defines: tcgen05_fence_before_sync
 // Orders what this thread did in tensor memory before what others do there behind the next barrier (PTX ISA,
 // tcgen05.fence::before_thread_sync; sm_100a).
 __device__ __forceinline__ void tcgen05_fence_before_sync() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 // twin:
-__device__ __forceinline__ void tcgen05_fence_before_sync() { tle2cuda_emulator::tle2cuda_tensor_fence(0); }
+__device__ __forceinline__ void tcgen05_fence_before_sync() { tle2cuda_emulator::tle2cuda_tcgen05_fence(0); }
 // defines: tcgen05_wait_ld
 // Waits until this warp's loads from tensor memory are in registers. Called by all of its threads (PTX ISA, tcgen05.wait::ld; sm_100a).
 __device__ __forceinline__ void tcgen05_wait_ld() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
 // twin:
-__device__ __forceinline__ void tcgen05_wait_ld() { tle2cuda_emulator::tle2cuda_tensor_wait_load(__LINE__); }
+__device__ __forceinline__ void tcgen05_wait_ld() { tle2cuda_emulator::tle2cuda_tcgen05_wait_load(__LINE__); }
