@@ -162,6 +162,8 @@ class Memory:
         if op is None:
             return f"`{root.name}`"
         name = op.attrs.get("name") or root.name or "unnamed"
+        if op.name == "tensor_alloc":
+            return f"the sums `{name}` in tensor memory"
         if op.attrs.get("is_ring"):
             return f"the ring `{name}`"
         return f"the scratch `{name}`" if op.attrs.get("scratch") and op.name == "alloc" else f"`{name}`"

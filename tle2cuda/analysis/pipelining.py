@@ -35,6 +35,7 @@ _WAITING = frozenset(
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -86,7 +87,8 @@ class Pipelined:
         carried: Numbers of the carried values that these need, in order.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
+            cost time.
     """
 
     loop: Op
@@ -172,7 +174,7 @@ class _Finder:
             closure.carried,
             bounds,
             self._step(loop),
-            any(self._is_by(("wgmma", "tcgen05"), op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -268,8 +270,8 @@ class _Finder:
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith(("wgmma", "tcgen05")) and len(shape_of(op.result.type)) == 2
-                return op if is_plain else None
+                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
+                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
         return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:

@@ -1,7 +1,8 @@
 """Device helpers for `tcgen05.mma` and `tcgen05.ld`, one for each shape and kind of operands: written on demand.
 
-Names say what a helper is: `tcgen05_m128n64k16_f32_f16` takes both operands from rows along K in shared memory; behind that,
-`_a_along_m` and `_b_along_n` from rows along M and N. `tcgen05_ld_32x32b_x16_f32` loads 16 columns of the 32 lanes of a warp.
+Names say what a helper is: `tcgen05_m128n64k16_f32_f16` takes both operands from rows along K in shared memory; behind
+that, `_a_along_m` and `_b_along_n` from rows along M and N. `tcgen05_ld_32x32b_x16_f32` loads 16 columns of the 32 lanes of
+a warp.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from tle2cuda.layout import (
     tensor_block,
 )
 from tle2cuda.layout.operands import UNIT_BYTES
-from tle2cuda.lowering import statements
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.mma import array_index, buffer_layout
@@ -42,10 +41,21 @@ ADDRESS = "tensor_memory"
 """Variable that holds where the CTA's columns begin."""
 
 _WARP_BITS = 2  # of the warps of a warpgroup, each of which reads a quarter of the lanes
-_LANE_BITS = 5
 _QUARTER = "(thread / 32 % 4 << 21)"  # 32 lanes for each warp of a warpgroup, in the upper half of an address
 _MOST_REGISTERS = 32  # that one load fills
-_ROW_REGISTERS_PER_8_COLUMNS = 4  # of a load of 16 lanes
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A shape of `tcgen05.ld`: its name, and the registers and columns of one repetition."""
+
+    name: str
+    registers: int
+    columns: int
+
+
+_ROWS = _Form("32x32b", 1, 1)
+_FRAGMENTS = _Form("16x256b", 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,54 +143,94 @@ def _allocation(state: State, thread: str) -> AllocationView:
 def emit_product(state: State, op: Op) -> None:
     """Write a product that is complete behind its statements."""
     state.comment(op.span)
-    a, b, sums, adds, barrier = op.operands
-    instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
-    *batches, m, n = shape = shape_of(sums.type)
-    depth = shape_of(a.type)[-1]
-    rows, columns = tensor_block(shape)
-    steps = depth // instruction.k_extent
-    names = [state.names.fresh(f"{_operand_name(state, v, side)}_first") for side, v in enumerate((a, b))]
+    names = [state.names.fresh(f"{_operand_name(state, op.operands[side], side)}_first") for side in (0, 1)]
     with state.names.scope():
-        batch, row, column, step = (state.names.fresh(name) for name in ("batch", "row", "column", "step"))
-        block, matrix = _powers(rows, m), _powers(1, math.prod(batches))
-        first = _Operand(state, a, 0, names[0], [(batch, [x * m * depth for x in matrix]), (row, [x * depth for x in block]), (step, _powers(instruction.k_extent, depth))])
-        second = _Operand(state, b, 1, names[1], [(batch, [x * n * depth for x in matrix]), (column, _powers(columns, n)), (step, [x * n for x in _powers(instruction.k_extent, depth)])])
-        types = instruction.name.removeprefix("tcgen05_").split("_")
-        if types[1:] == types[1:2] * 2:
-            types.pop()
-        turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
-        helper = state.helper(f"tcgen05_m{rows}n{columns}k{instruction.k_extent}_{'_'.join(types)}{turns}")
-        blocks = array_index((batch, [x * m // rows * n for x in matrix]), (row, [x // rows * n for x in block]), (column, _powers(columns, n)))
-        target = _address(state, sums) + (f" + {blocks}" if blocks != "0" else "")
-        call = f"{helper}({target}, {first.text}, {second.text}, {_adds(state, adds, step if steps > 1 else '')});"
-        loops = ((batch, math.prod(batches)), (row, m // rows), (column, n // columns), (step, steps))
-        view = ProductView(
-            condition=state.first_thread().text,
-            descriptors=(first.view, second.view),
-            loops=real_loops(*loops),
-            multiply=call,
-            barrier=barrier_address(state, barrier),
-        )
+        view = _Product(state, op, names).view()
         for used in ("tcgen05_descriptor", "tcgen05_fence_after_sync", "tcgen05_commit", "mbarrier_wait"):
             state.helper(used)
-        phase = wait_variable(state, op, f"{barrier.name}_phase")
+        phase = wait_variable(state, op, f"{op.operands[4].name}_phase")
         write(state.block, TEMPLATE, "product", view, op.span)
     write(state.block, "tma.cu.j2", "wait", WaitView(view.barrier, phase or "0", phase), op.span)
 
 
-def _adds(state: State, adds: Value, step: str) -> str:
-    """Whether an instruction adds to what lies there: in later steps always."""
-    known = constant_int(state, adds)
-    later = f"{step} > 0" if step else ""
-    if known is not None:
-        return "true" if known else later or "false"
-    text = scalar_text(state, adds).text
-    return f"{text} || {later}" if later else text
+class _Product:
+    """One product: loops over matrices, blocks of rows and of columns, and steps along K."""
+
+    def __init__(self, state: State, op: Op, names: Sequence[str]) -> None:
+        self.state, self.op, self.names = state, op, names
+        self.a, self.b, self.sums, self.adds, self.barrier = op.operands
+        self.instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
+        *batches, self.m, self.n = shape_of(self.sums.type)
+        self.matrices = math.prod(batches)
+        self.depth = shape_of(self.a.type)[-1]
+        self.rows, self.columns = tensor_block(shape_of(self.sums.type))
+        self.steps = self.depth // self.instruction.k_extent
+        self.batch, self.row, self.column, self.step = map(state.names.fresh, ("batch", "row", "column", "step"))
+
+    def view(self) -> ProductView:
+        first, second = self._left(), self._right()
+        target, blocks = _address(self.state, self.sums), self._blocks()
+        arguments = (f"{target} + {blocks}" if blocks != "0" else target, first.text, second.text, self._adds())
+        helper = self.state.helper(self._helper(first, second))
+        loops = (
+            (self.batch, self.matrices),
+            (self.row, self.m // self.rows),
+            (self.column, self.n // self.columns),
+            (self.step, self.steps),
+        )
+        return ProductView(
+            condition=self.state.first_thread().text,
+            descriptors=(first.view, second.view),
+            loops=real_loops(*loops),
+            multiply=f"{helper}({', '.join(arguments)});",
+            barrier=barrier_address(self.state, self.barrier),
+        )
+
+    def _left(self) -> _Operand:
+        images = (
+            (self.batch, _powers(self.m * self.depth, self.matrices)),
+            (self.row, _powers(self.rows * self.depth, self.m // self.rows)),
+            (self.step, _powers(self.instruction.k_extent, self.steps)),
+        )
+        return _Operand(self.state, self.a, 0, self.names[0], images)
+
+    def _right(self) -> _Operand:
+        images = (
+            (self.batch, _powers(self.n * self.depth, self.matrices)),
+            (self.column, _powers(self.columns, self.n // self.columns)),
+            (self.step, _powers(self.instruction.k_extent * self.n, self.steps)),
+        )
+        return _Operand(self.state, self.b, 1, self.names[1], images)
+
+    def _blocks(self) -> str:
+        """What leads to the columns of one block of the sums: blocks of rows lie beside each other."""
+        blocks = self.m // self.rows
+        return array_index(
+            (self.batch, _powers(blocks * self.n, self.matrices)),
+            (self.row, _powers(self.n, blocks)),
+            (self.column, _powers(self.columns, self.n // self.columns)),
+        )
+
+    def _helper(self, first: _Operand, second: _Operand) -> str:
+        types = self.instruction.name.removeprefix("tcgen05_").split("_")
+        if types[1:] == types[1:2] * 2:
+            types.pop()  # one type for both operands
+        turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
+        return f"tcgen05_m{self.rows}n{self.columns}k{self.instruction.k_extent}_{'_'.join(types)}{turns}"
+
+    def _adds(self) -> str:
+        """Whether an instruction adds to what lies there: in later steps always."""
+        known = constant_int(self.state, self.adds)
+        later = f"{self.step} > 0" if self.steps > 1 else ""
+        if known is not None:
+            return "true" if known else later or "false"
+        text = scalar_text(self.state, self.adds).text
+        return f"{text} || {later}" if later else text
 
 
-def _powers(first: int, end: int) -> list[int]:
-    """`first`, twice that, and so on below `end`."""
-    return [first << bit for bit in range((end // first).bit_length() - 1)]
+def _powers(first: int, count: int) -> list[int]:
+    """What the bits of a number below `count` stand for, when 1 stands for `first`."""
+    return [first << bit for bit in range(count.bit_length() - 1)]
 
 
 def _operand_name(state: State, buffer: Value, side: int) -> str:
@@ -229,47 +279,44 @@ class _Operand:
 def emit_load(state: State, op: Op) -> None:
     """Write the loads of this thread's sums."""
     state.comment(op.span)
-    sums, *condition = op.operands
     registers = state.new_registers(op.result, "product")
-    layout = registers.layout
-    shape = layout.shape
-    rows, n = tensor_block(shape)[0], shape[-1]
-    is_row = rows == TENSOR_LANES
-    own = n
-    for image in layout.warps:
-        own //= 2 if image[-1] else 1
-    within = 1 if is_row else 2  # registers of a column that one thread has
-    at_once = min(own * within // (1 if is_row else 4), _MOST_REGISTERS)
-    repeats = at_once if is_row else at_once // _ROW_REGISTERS_PER_8_COLUMNS
-    dtype = dtype_of(op.result.type)
-    helper = state.helper(f"tcgen05_ld_{'32x32b' if is_row else '16x256b'}_x{repeats}_{'s32' if dtype.is_int() else 'f32'}")
     with state.names.scope():
-        part = state.names.fresh("part")
-        count = layout.num_registers // at_once
-        address = state.names.fresh(f"{op.result.name or 'sums'}_address")
-        bits = layout.flat_registers[at_once.bit_length() - 1 :]
-        columns = array_index((part, [_column(image, shape, rows) for image in bits]))
-        numbers = [at_once << bit for bit in range(len(bits))]
-        run, k = (array_index((part, [f(x, registers.vec) for x in numbers])) for f in (int.__floordiv__, int.__mod__))
-        view = LoadView(
-            declaration=state.declaration(registers, op.result),
-            condition=scalar_text(state, condition[0]).text if condition else "",
-            address=address,
-            start=f"{_address(state, sums)} + {_lanes(state)}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows)}",
-            loops=real_loops((part, count)),
-            load=f"{helper}(&{registers.element(run, k)}, {address}{f' + {columns}' if columns != '0' else ''});",
-            runs=registers.runs,
-            cleared=registers.vector("run"),
-        )
+        view = _load(state, op, registers)
         for used in ("tcgen05_fence_after_sync", "tcgen05_wait_ld", "tcgen05_fence_before_sync"):
             state.helper(used)
         write(state.block, TEMPLATE, "load", view, op.span)
     state.registers[op.result] = registers
 
 
-def _lanes(state: State) -> str:
+def _load(state: State, op: Op, registers: Registers) -> LoadView:
+    sums, *condition = op.operands
+    layout = registers.layout
+    shape, rows = layout.shape, tensor_block(layout.shape)[0]
+    form = _ROWS if rows == TENSOR_LANES else _FRAGMENTS
+    own = shape[-1]  # columns of a warpgroup
+    for image in layout.warps:
+        own //= 2 if image[-1] else 1
+    at_once = min(own // form.columns * form.registers, _MOST_REGISTERS)
+    kind = "s32" if dtype_of(op.result.type).is_int() else "f32"
+    helper = state.helper(f"tcgen05_ld_{form.name}_x{at_once // form.registers}_{kind}")
+    part, count = state.names.fresh("part"), layout.num_registers // at_once
+    address = state.names.fresh(f"{op.result.name or 'sums'}_address")
+    bits = layout.flat_registers[at_once.bit_length() - 1 :]
+    columns = array_index((part, [_column(image, shape, rows) for image in bits]))
+    numbers = _powers(at_once, count)
+    run, k = (array_index((part, [f(x, registers.vec) for x in numbers])) for f in (int.__floordiv__, int.__mod__))
     state.thread()
-    return _QUARTER
+    start = f"{_address(state, sums)} + {_QUARTER}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows)}"
+    return LoadView(
+        declaration=state.declaration(registers, op.result),
+        condition=scalar_text(state, condition[0]).text if condition else "",
+        address=address,
+        start=start,
+        loops=real_loops((part, count)),
+        load=f"{helper}(&{registers.element(run, k)}, {address}{f' + {columns}' if columns != '0' else ''});",
+        runs=registers.runs,
+        cleared=registers.vector("run"),
+    )
 
 
 def _column(image: int, shape: Sequence[int], rows: int) -> int:

@@ -28,6 +28,7 @@ from tle2cuda.targets import FEATURES, Target, parse_target
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
 _MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
+_HAS_TENSOR_I8 = ("sm_100a", "sm_110a")  # PTX ISA, tcgen05.mma, "Target ISA Notes": .kind::i8
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
@@ -164,7 +165,7 @@ def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:
         if name is not None and _is_worth(MMA_INSTRUCTIONS[name], op, num_warps):
             return name
     if target.has("tcgen05"):
-        name = tcgen05_name(op)
+        name = tcgen05_name(op, target)
         if name is not None and _suits_tensor_memory(MMA_INSTRUCTIONS[name], op, num_warps):
             return name
     return _mma_name(op, target)
@@ -182,9 +183,11 @@ def wgmma_name(op: Op) -> str | None:
     return {BF16: "wgmma_f32_bf16", I8: "wgmma_s32_s8"}.get(a)
 
 
-def tcgen05_name(op: Op) -> str | None:
-    """The `tcgen05.mma` of a product's types: that of `wgmma`, but for sums, which are float32 here."""
+def tcgen05_name(op: Op, target: Target) -> str | None:
+    """The `tcgen05.mma` of a product's types: that of `wgmma`, but for sums, which are never float16 here."""
     name = wgmma_name(op)
+    if dtype_of(op.operands[0].type) is I8 and target.name not in _HAS_TENSOR_I8:
+        return None
     return None if name is None else name.replace("wgmma_f16", "wgmma_f32").replace("wgmma", "tcgen05")
 
 

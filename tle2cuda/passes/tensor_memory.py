@@ -284,6 +284,7 @@ class _Rewrite(Rewriter):
         """Whether a loop makes any iteration; nothing where it is known to."""
         made = [self.definitions.get(v) for v in loop.operands[:3]]
         lower, upper, step = (m.attrs["value"] if m is not None and m.name == "constant" else None for m in made)
+        assert step is not None  # which chains that loops carry ask for
         if lower is not None and upper is not None and (lower < upper) == (step > 0) and lower != upper:
             return ()
         attrs = {"predicate": "lt" if step > 0 else "gt"}

@@ -121,7 +121,8 @@ void add_reads(Copy& copy, const MatrixOperand& operand, unsigned count, unsigne
 // The lane of a row: of 64 rows each quarter of the lanes has 16.
 unsigned lane_of_row(unsigned row, unsigned m, unsigned first) { return first + (m == 64 ? row / 16 * QUARTER_LANES + row % 16 : row); }
 
-void multiply(TensorMemory& memory, Cells sums, const Instruction& instruction, const MatrixOperand& a, const MatrixOperand& b, bool adds)
+void multiply(TensorMemory& memory, Cells sums, const Instruction& instruction, const MatrixOperand& a, const MatrixOperand& b, bool adds,
+              const Party& party)
 {
     const unsigned depth = STEP_BYTES / a.element_bytes;
     std::vector<double> x(size_t(instruction.m) * depth), y(size_t(instruction.n) * depth);
@@ -134,6 +135,9 @@ void multiply(TensorMemory& memory, Cells sums, const Instruction& instruction, 
         const unsigned lane = lane_of_row(row, instruction.m, sums.lane);
         for (unsigned column = 0; column < instruction.n; ++column) {
             uint32_t& cell = memory.cell(lane, sums.column + column);
+            if (adds && !memory.is_written[lane * TENSOR_COLUMNS + sums.column + column])
+                add_finding(KIND, "a product adds to lane " + std::to_string(lane) + " and column " + std::to_string(sums.column + column) +
+                            " of tensor memory, which nothing has written", party);
             double sum = 0.0;
             if (adds && instruction.is_integer) sum = static_cast<int32_t>(cell);
             if (adds && !instruction.is_integer) {
@@ -283,7 +287,9 @@ extern "C" void tle2cuda_tcgen05_multiply(
     copy->party = party;
     add_reads(*copy, first, what.m, STEP_BYTES / first.element_bytes, line);
     add_reads(*copy, second, what.n, STEP_BYTES / second.element_bytes, line);
-    copy->perform = [held = cta.tensor_memory, cells, what, first, second, is_accumulating] { multiply(*held, cells, what, first, second, is_accumulating != 0); };
+    copy->perform = [held = cta.tensor_memory, cells, what, first, second, is_accumulating, party] {
+        multiply(*held, cells, what, first, second, is_accumulating != 0, party);
+    };
     forget_complete(memory);
     // Those of one thread, kind, shape and accumulator come one after the other.
     for (const TensorProduct& earlier : memory.products)
