@@ -162,8 +162,9 @@ def _register() -> None:
         targets = ("sm_90a",) if name in FOR_WARPGROUPS else TARGETS
         golden_case(f"op_{name}", targets=targets)(emit)
     for name, arch in FOR_TENSOR_MEMORY.items():
+        shown = cases()[name]
 
-        def emit_for(_arch: str, case: OpCase = cases()[name], arch: str = arch) -> str:
+        def emit_for(_: str, case: OpCase = shown, arch: str = arch) -> str:
             return case.emit(arch).source
 
         golden_case(f"op_{name}_{arch}", targets=(arch,))(emit_for)
