@@ -46,7 +46,7 @@ class Subject:
 
 @functools.cache
 def subject(name: str) -> Subject:
-    """A subject by name: `op_NAME` is a case of tests/opcases, `op_NAME@ARCH` the same for another target than the usual one.
+    """A subject by name: `op_NAME` is a case of tests/opcases, `op_NAME@ARCH` the same for another target.
 
     `moe_ALGORITHM[_STEP]` is a kernel of an MoE algorithm, `async_NAME` a file of fixtures/.
     """
