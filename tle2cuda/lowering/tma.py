@@ -15,6 +15,7 @@ from tle2cuda.ir.types import DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
+from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import TEMPLATE, Issue
 from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
@@ -239,6 +240,9 @@ def emit_load(state: State, op: Op) -> None:
             )
         else:
             _emit_bulk(state, op, copy, barrier)
+        if completion == "barrier":
+            assert copy.barriers is not None
+            note_fill(state, copy.barriers, copy.index, None, op)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None
