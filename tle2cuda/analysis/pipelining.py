@@ -39,6 +39,7 @@ _WAITING = frozenset(
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -100,7 +101,8 @@ class Pipelined:
         indices: Loads of the body on whose integers these depend.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
+            cost time.
         asked: The stages that were asked for, or as many as there are iterations.
     """
 
@@ -216,7 +218,7 @@ class _Finder:
             tuple(op for op in loop.regions[0].body if op in closure.indices),
             bounds,
             self._step(loop),
-            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
         )
 
@@ -228,9 +230,10 @@ class _Finder:
         has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
         return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
 
-    def _is_of_warpgroups(self, product: Op) -> bool:
+    def _is_by(self, families: tuple[str, ...], product: Op) -> bool:
+        """Whether a product is made by one of these instructions."""
         name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
-        return name is not None and name.startswith("wgmma")
+        return name is not None and name.startswith(families)
 
     # ---- the loop ----
 
@@ -291,7 +294,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_of_warpgroups(product):
+        if not self._is_by(("wgmma",), product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -312,8 +315,8 @@ class _Finder:
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
-                return op if is_plain else None
+                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
+                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
         return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:

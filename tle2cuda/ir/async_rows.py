@@ -75,6 +75,15 @@ _row(
     **_EFFECT,
 )
 _row(
+    "count_fills",
+    "barriers ->",
+    (BARRIERS,),
+    rules.check_no_results,
+    attrs={"takes_turns": maybe(FLAG)},
+    **_EFFECT,
+)
+_row("await_fills", "barriers ... ->", (BARRIERS,), rules.check_no_results, variadic=BARRIERS, **_EFFECT)
+_row(
     "named_barrier",
     "->",
     (),

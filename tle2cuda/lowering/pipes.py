@@ -10,6 +10,7 @@ from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import emit_elected_wait
 from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.scalars import scalar_text
@@ -114,6 +115,7 @@ def _arrive(state: State, op: Op, ref: PipeRef) -> None:
     if ref.full is None:
         return
     address = barrier_address(state, ref.full, op.operands[1])
+    note_fill(state, ref.full, op.operands[1], op.operands[2], op)
     for who in op.attrs["arrivals"]:
         condition = state.first_thread().text if who == ELECTED else ""
         statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)

@@ -35,6 +35,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
     Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
+    Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
