@@ -203,7 +203,7 @@ def test_an_index_is_loaded_an_iteration_before_its_copies() -> None:
     source = emitted(behind_an_index, "*fp16:16,*i32,*fp32,i32,32,False")
     loop = main_loop(source)
     assert waits(source) == [1] and loop.count("cp_async<") == 1
-    assert loop.index("row_ahead") < loop.index("cp_async<") < loop.index("index[step + 3]")
+    assert loop.index("cp_async<") < loop.index("row_ahead * 32") < loop.index("index + step + 3")
 
 
 @tle2cuda.jit
