@@ -82,6 +82,8 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "made_maps_pipe",
+    "made_maps_stages",
     "tensor_corners",
     "bulk_ring_bf16_rows",
     "pipe_boxes",
