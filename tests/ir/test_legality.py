@@ -227,6 +227,23 @@ CASES = {
         "%x = dot %lhs, %lhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "fp16[4, 16] and fp16[4, 16] do not fit together",
     ),
+    "tensor_alloc": (
+        "%x = tensor_alloc {name = 'x', column = 256, columns = 256} : buffer<fp32[32768] tensor>",
+        "%x = tensor_alloc {name = 'x', column = 256, columns = 512} : buffer<fp32[32768] tensor>",
+        "tensor memory has 512 columns",
+    ),
+    "tensor_product": (
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
+        " tensor_product %left, %right, %x, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
+        "tensor_product %left, %right, %buf, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
+        "is not in tensor memory",
+    ),
+    "tensor_load": (
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
+        " %y = tensor_load %x : fp32[4, 8] %z = tensor_load %x, %b : fp32[4, 8]",
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor> %y = tensor_load %x : fp32[8, 4]",
+        "result 0 is",
+    ),
     "wgmma": (
         "%x = wgmma %lhs, %right, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",
         "%x = wgmma %lhs, %left, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",
@@ -304,6 +321,11 @@ CASES = {
         "%x = hint %r {contiguity = (8,)} : i32[8]",
         "%x = hint %r {contiguity = 8} : i32[8]",
         "attribute contiguity is 8, not a tuple of ints or None",
+    ),
+    "tensor_tile": (
+        "%x = tensor_tile %r, %p, %n, %one, %zero {rank = 1, padding = 'zero'} : i32[8]",
+        "%x = tensor_tile %r, %p, %n, %one {rank = 1, padding = 'zero'} : i32[8]",
+        "a tile of a tensor of rank 1 has 5 operands, not 4",
     ),
     "for": (
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %c }",

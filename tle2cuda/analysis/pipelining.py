@@ -6,13 +6,16 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 - it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
-  that are themselves such arithmetic: not on what the loop loads or computes from tiles;
-- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do.
+  that are themselves such arithmetic, and on integers that the loop loads by addresses of that kind (indices, which are
+  loaded one iteration earlier still): not on what the loop computes from tiles;
+- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do; or it is a box
+  of a tensor, which the copy engine brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
@@ -25,6 +28,7 @@ from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
 from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 from tle2cuda.passes.products import instruction_name
+from tle2cuda.passes.tensor_tiles import described_by
 from tle2cuda.targets import parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
@@ -35,6 +39,7 @@ _WAITING = frozenset(
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -46,10 +51,19 @@ class Staged:
     Attributes:
         load: The load.
         order: Its axes in the order in which the ring stores them: the contiguous one last.
+        note: The tensor that it is a box of, where the copy engine brings it (`tle2cuda.passes.tensor_tiles`).
     """
 
     load: Op
     order: tuple[int, ...]
+    note: Op | None = None
+
+    @property
+    def addresses(self) -> tuple[Value, ...]:
+        """What a copy needs: pointers and mask, or base, extents, strides and offsets."""
+        if self.note is not None:
+            return described_by(self.note)
+        return self.load.operands[: 2 if self.load.attrs.get("has_mask") else 1]
 
     @property
     def is_turned(self) -> bool:
@@ -84,9 +98,12 @@ class Pipelined:
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
+        indices: Loads of the body on whose integers these depend.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
+            cost time.
+        asked: The stages that were asked for, or as many as there are iterations.
     """
 
     loop: Op
@@ -97,22 +114,46 @@ class Pipelined:
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
+    indices: tuple[Op, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
     has_warpgroups: bool
+    asked: int = 0
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether the copy engine fills the ring, which tells by mbarriers what has landed."""
+        return any(staged.note is not None for staged in self.loads)
+
+    @property
+    def is_filled_by_engine(self) -> bool:
+        """Whether the copy engine alone fills the ring."""
+        return all(staged.note is not None for staged in self.loads)
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of the ring."""
+        return self.capacity * sum(staged.size_bytes for staged in self.loads)
 
 
-def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
-    """The loops that get rings of at most so many stages."""
+def pipelined_loops(kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> dict[Op, Pipelined]:
+    """The loops that get rings.
+
+    Args:
+        kernel: The kernel.
+        most_stages: Of each ring.
+        notes: Tensors of which loaded tiles are boxes that the copy engine could bring.
+    """
     if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
         return {}
-    found = _Finder(kernel, most_stages).found()
+    found = _Finder(kernel, most_stages, notes).found()
     return {plan.loop: plan for plan in found}
 
 
 class _Finder:
-    def __init__(self, kernel: Kernel, most_stages: int) -> None:
+    def __init__(self, kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> None:
         self.kernel = kernel
+        self.notes = notes
         self.most_stages = most_stages
         self.roots = Roots(kernel)
         self.definitions = definitions(kernel.body)
@@ -140,39 +181,45 @@ class _Finder:
 
     def _plan(self, loop: Op) -> Pipelined | None:
         asked = loop.attrs.get("num_stages")
-        stages = min(asked or self.kernel.num_stages, self._most_iterations(loop))
-        if min(stages, self.most_stages) < 2 or not self._step(loop) or not self._may_be_reordered(loop):
+        wished = min(asked or self.kernel.num_stages, self._most_iterations(loop))
+        stages = min(wished, self.most_stages)
+        if stages < 2 or not self._step(loop) or not self._may_be_reordered(loop):
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
-        closure = _Closure(loop, self.definitions)
+        closure = _Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
             staged = self._staged(op, written)
-            if staged is not None and closure.add(op):
+            if staged is not None and closure.add(staged.addresses):
                 loads.append(staged)
         if not loads:
             return None
+        by_engine = any(staged.note is not None for staged in loads)
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
-        if overlapped is not None and not self._has_room(stages, sum(staged.size_bytes for staged in loads)):
-            overlapped = None
-        extra = int(overlapped is not None)
+        extra = 0
+        if overlapped is not None:
+            has_room = self._has_room(stages, sum(staged.size_bytes for staged in loads))
+            extra, overlapped = int(has_room), overlapped if has_room or by_engine else None
         capacity = min(stages + extra, self.most_stages)
         bounds = (self.info[loop.operands[0]], self.info[loop.operands[1]])
         return Pipelined(
             loop,
-            capacity - extra,
+            # A stage that the engine fills is free as soon as the product in flight is the one behind it.
+            capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
-            self._holder(loop),
+            None if by_engine else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
+            tuple(op for op in loop.regions[0].body if op in closure.indices),
             bounds,
             self._step(loop),
-            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
+            wished,
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -183,9 +230,10 @@ class _Finder:
         has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
         return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
 
-    def _is_of_warpgroups(self, product: Op) -> bool:
+    def _is_by(self, families: tuple[str, ...], product: Op) -> bool:
+        """Whether a product is made by one of these instructions."""
         name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
-        return name is not None and name.startswith("wgmma")
+        return name is not None and name.startswith(families)
 
     # ---- the loop ----
 
@@ -201,7 +249,7 @@ class _Finder:
         """Iterations of a loop with constant bounds: a ring need not be larger."""
         made = [self.definitions.get(v) for v in loop.operands[:3]]
         values = [op.attrs["value"] for op in made if op is not None and op.name == "constant"]
-        return len(range(*values)) if len(values) == 3 and values[2] else self.most_stages
+        return len(range(*values)) if len(values) == 3 and values[2] else sys.maxsize
 
     def _may_be_reordered(self, loop: Op) -> bool:
         """Whether nothing in the loop orders its loads against what others do."""
@@ -246,7 +294,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_of_warpgroups(product):
+        if not self._is_by(("wgmma",), product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -267,14 +315,23 @@ class _Finder:
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
-                return op if is_plain else None
+                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
+                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
         return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))
 
     # ---- a load ----
+
+    def _is_index(self, load: Op) -> bool:
+        """Whether a load brings integers that may be loaded earlier."""
+        element, pointer = element_of(load.result.type), element_of(load.operands[0].type)
+        if isinstance(element, PointerType) or not element.is_int() or not isinstance(pointer, PointerType):
+            return False
+        roots = set(self.roots.of(load.operands[0]))
+        is_kept = not roots & self.written and not {None} & (roots | self.written)
+        return pointer.space == GLOBAL and is_kept and not load.attrs.get("volatile")
 
     def _staged(self, load: Op, written: set[Value | None]) -> Staged | None:
         pointer = load.operands[0]
@@ -284,6 +341,8 @@ class _Finder:
         roots = set(self.roots.of(pointer))
         if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
             return None
+        if (note := self.notes.get(load.result)) is not None:
+            return Staged(load, tuple(range(len(type_.shape))), note)
         if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
             return None
         mask = load.operands[1] if load.attrs.get("has_mask") else None
@@ -303,7 +362,7 @@ class _Finder:
 class _Closure:
     """What the addresses of loads follow from, inside of a loop."""
 
-    def __init__(self, loop: Op, made: Mapping[Value, Op]) -> None:
+    def __init__(self, loop: Op, made: Mapping[Value, Op], is_index: Callable[[Op], bool]) -> None:
         region = loop.regions[0]
         self.own = set(region.body)
         self.induction = region.params[0]
@@ -311,18 +370,39 @@ class _Closure:
         self.yielded = region.terminator.operands
         self.inside = {value for op in walk(region) for value in op.results} | set(region.params)
         self.definitions = made
+        self.is_index = is_index
         self.ops: set[Op] = set()
         self.needed: set[int] = set()
+        self.indices: set[Op] = set()
 
     @property
     def carried(self) -> tuple[int, ...]:
         """Numbers of the carried values that are needed."""
         return tuple(sorted(self.needed))
 
-    def add(self, load: Op) -> bool:
-        """Take in what a load's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
-        ops, needed = set(self.ops), set(self.needed)
-        todo = list(load.operands[: 2 if load.attrs.get("has_mask") else 1])
+    def add(self, addresses: Sequence[Value]) -> bool:
+        """Take in what a copy's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
+        found = self._slice(addresses, True)
+        if found is None:
+            return False
+        ops, needed, indices = found
+        for load in indices:  # by addresses that no load decides
+            own = self._slice(load.operands, False)
+            if own is None:
+                return False
+            ops |= own[0]
+            needed |= own[1]
+        self.ops |= ops
+        self.needed |= needed
+        self.indices |= indices
+        return True
+
+    def _slice(self, values: Sequence[Value], with_indices: bool) -> tuple[set[Op], set[int], set[Op]] | None:
+        """Operations, numbers of carried values, and loads of indices that values follow from; None for anything else."""
+        ops: set[Op] = set()
+        needed: set[int] = set()
+        indices: set[Op] = set()
+        todo = list(values)
         while todo:
             value = todo.pop()
             if value is self.induction or value not in self.inside:
@@ -334,13 +414,16 @@ class _Closure:
                     todo.append(self.yielded[number])
                 continue
             op = self.definitions.get(value)
-            if op is None or op not in self.own or op.regions or not is_pure(op):
-                return False
-            if op not in ops:
+            if op is None or op not in self.own or op.regions:
+                return None
+            if with_indices and op.name == "load" and self.is_index(op):
+                indices.add(op)
+            elif not is_pure(op):
+                return None
+            elif op not in ops:
                 ops.add(op)
                 todo += op.operands
-        self.ops, self.needed = ops, needed
-        return True
+        return ops, needed, indices
 
 
 __all__ = ["Pipelined", "Staged", "pipelined_loops"]

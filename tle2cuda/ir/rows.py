@@ -10,6 +10,7 @@ from tle2cuda.ir.async_rows import ASYNC_ROWS
 from tle2cuda.ir.kinds import (
     ANY,
     ARITHMETIC,
+    BARRIERS,
     BITS,
     BOOL_SCALAR,
     BOOLEAN,
@@ -233,6 +234,31 @@ _row(
     },
 )
 _row(
+    "tensor_alloc",
+    "-> buffer in tensor memory",
+    (),
+    rules.check_tensor_alloc,
+    is_pure=False,
+    attrs={"name": maybe(TEXT), "column": NATURAL, "columns": POSITIVE, "scratch": maybe(FLAG)},
+)
+_row(
+    "tensor_product",
+    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier ->",
+    (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
+    rules.check_tensor_product,
+    attrs={"input_precision": choice(*INPUT_PRECISIONS), "instruction": TEXT},
+    **_EFFECT,
+)
+_row(
+    "tensor_load",
+    "sums [..., M, N] in tensor memory [, whether there are any] -> tile",
+    (BUFFER,),
+    rules.check_tensor_load,
+    variadic=BOOL_SCALAR,
+    is_pure=False,
+    reads_memory=True,
+)
+_row(
     "wgmma",
     "a [M, K], b [K, N], accumulator [M, N] -> type of the accumulator, in flight; b a buffer, a maybe",
     (TILE_OR_BUFFER, BUFFER, TILE),
@@ -403,6 +429,14 @@ _row(
     (VALUE,),
     rules.check_same_but_layout,
     attrs={name: maybe(INTS) for name in ("divisibility", "contiguity", "constancy")},
+)
+_row(
+    "tensor_tile",
+    "loaded tile, base, `rank` each of extents, strides, i32 offsets -> the tile",
+    (TILE, POINTER),
+    rules.check_tensor_tile,
+    variadic=INTEGER,
+    attrs={"rank": POSITIVE, "padding": choice("zero", "nan"), "eviction": maybe(TEXT), "is_promised": maybe(FLAG)},
 )
 _row(
     "for",
