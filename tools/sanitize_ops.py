@@ -33,7 +33,7 @@ from tools.sanitizer_output import PREFIX, command, find_sanitizer, help_text, r
 FAMILIES = tuple(
     """
     async_loads async_partitions async_pipes asynchrony bulk_pipes descriptors divided_partitions inner_partitions
-    pipelined tensor_copies tensor_order
+    multicast pipelined ring_boxes tensor_copies tensor_order
     """.split()
 )
 PARTS = ("wgmma",)  # of names of cases that move data asynchronously in other families
