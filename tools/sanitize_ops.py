@@ -43,7 +43,7 @@ _MARK = "@@@"
 _LOST = 3  # exit code of a worker whose CUDA context is gone
 SHIPPED_S = 100.0  # silence of a shipped kernel, which is many launches, that means it hangs
 _PER_PROCESS = 14  # kernels
-_PLACE = re.compile(r"\bat (?:void )?(\w+)\S*?\+0x[0-9a-f]+")
+_PLACE = re.compile(r"\bat (?:void )?\$?(\w+?)(?:[$(<]\S*)?\+0x[0-9a-f]+")
 
 
 def work(names: Sequence[str]) -> int:
