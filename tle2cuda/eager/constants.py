@@ -21,6 +21,9 @@ _CONSTANT = frozenset(
 """Parameters of the language's functions that take no value of the run time."""
 
 
+_NOWHERE = 1 << 30  # the place of what only comes by its name
+
+
 def with_constants(name: str, function: Any) -> Any:
     """A function of the language that refuses values of the run time where it needs constants.
 
@@ -31,10 +34,11 @@ def with_constants(name: str, function: Any) -> Any:
     if isinstance(function, type) or not callable(function):
         return function
     try:
-        parameters = list(inspect.signature(function).parameters)
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return function
-    places = {parameter: i for i, parameter in enumerate(parameters) if parameter in _CONSTANT}
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    places = {p.name: _NOWHERE if p.kind in by_name else i for i, p in enumerate(parameters) if p.name in _CONSTANT}
     return _checked(name, function, places) if places else function
 
 
