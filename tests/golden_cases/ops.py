@@ -84,6 +84,8 @@ SHOWN = (
     "tensor_segments",
     "made_maps_pipe",
     "made_maps_stages",
+    "multicast_rows_3",
+    "multicast_product",
     "tensor_corners",
     "bulk_ring_bf16_rows",
     "pipe_boxes",

@@ -221,6 +221,7 @@ class State:
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
         self.pipe_fills: dict[Value, str] = {}  # variables that count how often stages were published
+        self.task_constants: list[tuple[Block, str, str]] = []  # where they stand, what they are, how they are called
         self.uses_thread = False
         self.uses_warpgroup = False
         self.uses_cluster = False
