@@ -65,7 +65,7 @@ def test_two_ctas_beside_each_other_are_rather_kept() -> None:
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:
-    signature = "*fp16:16,*s8:16,*fp32:16,*fp32:16,i32"
+    signature = "*fp16:16,*i8:16,*fp32:16,*fp32:16,i32"
     source = emitted(pipelined.ring_scaled, signature, arch="sm_90a", constants={"STAGES": 3, "SIDE": 64})
     loop = main_loop(source)
     assert loop.count("wgmma_wait<0>();") == 1 and "wgmma_wait<1>" not in source
