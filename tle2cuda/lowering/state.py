@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from tle2cuda.analysis.arrivals import units_by_barriers
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
@@ -233,6 +234,11 @@ class State:
     def roots(self) -> Roots:
         """Where the kernel's buffers and barriers come from."""
         return Roots(self.kernel)
+
+    @functools.cached_property
+    def arrival_units(self) -> dict[Value, int]:
+        """By how much the arrivals that the user counts are multiplied, at mbarriers where that is not 1."""
+        return units_by_barriers(self.kernel, self.roots)
 
     @functools.cached_property
     def pipes_in_maps(self) -> frozenset[Value]:
