@@ -307,7 +307,7 @@ class _Finder:
         return found
 
     def _overlapped(self, loop: Op, staged: set[Op]) -> Op | None:
-        """A product by `wgmma` that may still run when the next iteration begins.
+        """A product by `wgmma` or `tcgen05.mma` that may still run when the next iteration begins.
 
         It is the only one, nothing but the next one reads its sums in the loop, and it reads nothing but the ring.
         """
@@ -316,7 +316,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(("wgmma",), product):
+        if not self._is_by(_BY_DESCRIPTORS, product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
