@@ -239,15 +239,20 @@ class HostLaunch:
             if self.traced is None:
                 self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
                 self.settings.check_mesh(self.kernel.fn.__name__, self.traced.cluster_dims, self.traced.cooperative)
-        elif self.emulation is None:
-            self.emulation = self._program().build()
+        else:
+            self._program().build()
         return device
 
     def _program(self) -> Any:
         """The emitted kernel for the emulator, which compiles it when it is first run."""
-        from tle2cuda.emulator.api import Program
+        from tle2cuda.emulator.api import Program, offset_lines_of
+        from tle2cuda.emulator.detectors import OFFSETS, launch_detectors
 
-        return Program(self.emitted)
+        watches = OFFSETS in launch_detectors()
+        if self.emulation is None or watches != (self.emulation.offset_lines is not None):
+            traced = self.emitted.traced
+            self.emulation = Program(self.emitted, offset_lines_of(traced) if watches and traced is not None else None)
+        return self.emulation
 
     def _interpreted_options(self) -> dict[str, Any]:
         """Options of tracing for the interpreter, where assertions hold always, and overflow is checked when asked for."""
@@ -274,9 +279,8 @@ class HostLaunch:
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
-            if self.emulation is None:
-                self.emulation = self._program()
-            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            program = self._program()
+            emulate_in_place(program, program.contract.launch_grid(grid), self.pick(values))
             return self
         self.prepare()
         if device == "eager":
