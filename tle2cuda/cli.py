@@ -200,8 +200,8 @@ def _add_run(commands: Any) -> None:
     parser.add_argument(
         "--detect",
         metavar="WORDS",
-        help="what the emulator looks for in every launch, separated by commas: bounds (the default), races, uninitialized, "
-        "alignment, exit, offsets, all; or none. The first finding is an error at the Python line",
+        help="what the emulator looks for in every launch, separated by commas: bounds (the default), races, "
+        "uninitialized, alignment, exit, offsets, all; or none. The first finding is an error at the Python line",
     )
     _add_debug(parser)
     parser.add_argument(
