@@ -199,39 +199,42 @@ def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @tle2cuda.jit
-def shift(x, out, n, BLOCK: tl.constexpr):
+def write(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i + 1, mask=i < n), mask=i < n)
     tl.store(out + i // 64, i, mask=i < n)
 
 
 def test_launches_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accesses just outside of an array always, other faults when `TLE2CUDA_DETECT` names them."""
+    """Accesses just outside of an array always, other faults when `TLE2CUDA_DETECT` names them.
+
+    The C library has a function of the kernel's name, too.
+    """
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     x, out = np.zeros((2, 100), np.float32)
     outside = "reads 4 bytes at argument x, 0 bytes behind its end (it has 400 bytes)"
     for words in ("", "bounds", "alignment"):
         monkeypatch.setenv("TLE2CUDA_DETECT", words)
         with pytest.raises(EmulationError) as caught:
-            shift[(1,)](x, out, 100, BLOCK=128)
+            write[(1,)](x, out, 100, BLOCK=128)
         assert (caught.value.kind, caught.value.message) == ("out_of_bounds", outside)
         assert caught.value.help == "mask the access: an element is never touched where the mask is False"
         assert not out.any(), "a launch that is at fault leaves no result"
     monkeypatch.setenv("TLE2CUDA_DETECT", "races, bounds")
     with pytest.raises(EmulationError) as caught:
-        shift[(1,)](x, out, 100, BLOCK=128)
+        write[(1,)](x, out, 100, BLOCK=128)
     assert any(fact.startswith("and race: ") and "writes out[0]" in fact for fact in caught.value.facts)
     for words in ("races", "all,offsets"):
         monkeypatch.setenv("TLE2CUDA_DETECT", words)
         with pytest.raises(EmulationError) as caught:
-            shift[(1,)](np.zeros(101, np.float32)[:100], out, 64, BLOCK=64)
+            write[(1,)](np.zeros(101, np.float32)[:100], out, 64, BLOCK=64)
         assert caught.value.kind == "race"
     monkeypatch.setenv("TLE2CUDA_DETECT", "none")
-    shift[(1,)](x, out, 100, BLOCK=128)
+    write[(1,)](x, out, 100, BLOCK=128)
     for words, message in (("racers", "got 'racers'"), ("none,races", "none stands alone"), ("counters", "got 'counters'")):
         monkeypatch.setenv("TLE2CUDA_DETECT", words)
         with pytest.raises(ArgumentError, match=f"TLE2CUDA_DETECT.*{message}"):
-            shift[(1,)](x, out, 100, BLOCK=128)
+            write[(1,)](x, out, 100, BLOCK=128)
 
 
 def test_ranges_of_a_grid_are_watched() -> None:
