@@ -32,8 +32,16 @@ def scale_without_mask(x, out, n, factor, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
-def shout(x):
-    tl.device_print("value", tl.load(x))
+def shout(x, f, b, n):
+    i = tl.arange(0, 16)
+    values = tl.load(f + tl.arange(0, 8))
+    tl.device_print("begins")
+    tl.device_print("", n)
+    tl.device_print("both", n, values)
+    tl.device_print("half", values.to(tl.float16))
+    tl.device_print("bytes: ", tl.load(b + i), hex=True)
+    tl.device_print("large", i[:, None].to(tl.uint64) - 3 + tl.arange(0, 2)[None, :])
+    tl.device_print("mask", i > 8)
 
 
 def arguments(n: int = 1000, dtype: object = np.float32) -> dict:
@@ -244,10 +252,25 @@ def test_ranges_of_a_grid_are_watched() -> None:
     assert [(f.kind, f.count, f.cta) for f in result.findings] == [("out_of_bounds", 1, (255, 0, 0))]
 
 
-def test_launches_print(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
-    shout[(2,)](np.array([7], np.int32))
-    assert capsys.readouterr().out == "pid (0, 0, 0) value 7\npid (1, 0, 0) value 7\n"
+def test_all_devices_print_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    floats = np.array([0, -0.0, 1.5, 1e-9, 3e7, np.inf, -np.inf, np.nan], np.float32)
+    printed = {}
+    for name in ("interpreter", "eager", "emulator"):
+        monkeypatch.setenv("TLE2CUDA_DEVICE", name)
+        shout[(2,)](np.zeros(1, np.int32), floats, np.arange(-8, 8).astype(np.int8), 7)
+        printed[name] = sorted(capsys.readouterr().out.splitlines())
+    assert printed["eager"] == printed["interpreter"] == printed["emulator"]
+    assert {
+        "pid (1, 0, 0) begins",
+        "pid (0, 0, 0) idx (): 7",
+        "pid (0, 0, 0) idx () both: (operand 0) 7",
+        "pid (0, 0, 0) idx (1) both: (operand 1) -0.000000",
+        "pid (0, 0, 0) idx (2) half: 1.500000",
+        "pid (0, 0, 0) idx ( 0) bytes: 0xfffffff8",
+        "pid (0, 0, 0) idx (10) bytes: 0x02",
+        "pid (0, 0, 0) idx ( 0, 1) large: 18446744073709551614",
+        "pid (0, 0, 0) idx (15) mask: 1",
+    } <= set(printed["emulator"])
 
 
 @pytest.mark.parametrize(

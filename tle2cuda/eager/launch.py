@@ -11,6 +11,7 @@ import numpy as np
 from tle2cuda.eager.functions import Session
 from tle2cuda.eager.memory import Memory, Region
 from tle2cuda.eager.numbers import VALUES, round_to
+from tle2cuda.eager.places import span_of
 from tle2cuda.eager.problems import in_words
 from tle2cuda.eager.program import Launch, Program, enter
 from tle2cuda.eager.tensors import make_tensor_descriptor
@@ -90,6 +91,8 @@ def run(
         except Exception as error:
             known = in_words(error, session)
             _explain(known, program)
+            if isinstance(known, KernelError) and known.span is None:
+                known.span = span_of(error.__traceback__, session.codes)
             if known is error:
                 raise
             raise known.with_traceback(error.__traceback__) from error
