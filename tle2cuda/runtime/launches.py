@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.compiler import EmittedKernel, trace_specialized
-from tle2cuda.errors import ArgumentError, DeviceCodeError, ToolchainError
+from tle2cuda.errors import ArgumentError, CompilationError, CompilationErrors, DeviceCodeError, ToolchainError
 from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
@@ -267,6 +267,18 @@ class HostLaunch:
             "sanitize_overflow": settings.debug and settings.sanitize_overflow,
         }
 
+    def refusals(self) -> Sequence[CompilationError]:
+        """What the front end says is wrong with the kernel: nothing when it is right."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
+        except CompilationErrors as error:
+            return error.errors
+        except CompilationError as error:
+            return (error,)
+        return ()
+
     def fast_path(self) -> HostLaunch | None:
         """This object: what a launch costs in Python is nothing beside running the kernel.
 
@@ -287,11 +299,17 @@ class HostLaunch:
             from tle2cuda import eager
 
             settings = self.settings
-            values = self.pick(values)
-            language = self.kernel.language or default_level()
-            specialization, cluster = self.bound.specialization, settings.cluster_dims
-            checks_overflow = settings.debug and settings.sanitize_overflow
-            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language, checks_overflow)
+            eager.run(
+                self.kernel.fn,
+                grid,
+                self.bound.specialization,
+                self.pick(values),
+                settings.cluster_dims,
+                settings.num_warps,
+                self.kernel.language or default_level(),
+                checks_overflow=settings.debug and settings.sanitize_overflow,
+                refusals=self.refusals,
+            )
             return self
         from tle2cuda import interpreter
 
