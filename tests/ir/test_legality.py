@@ -115,6 +115,11 @@ CASES = {
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",
         "operand 1 is float32 but operand 0 is fp32[8]: shapes differ",
     ),
+    "map": (
+        "%x = map %t {fn = 'f'} : fp32[8] do (%a: fp32) { yield %a }",
+        "%x = map %t {fn = 'f'} : fp32[8] do (%a: fp32) { yield %f }",
+        "its region uses values from around it",
+    ),
     "asm_block": (
         "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 1, pure = False} : i32",
         "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 0, pure = False} : i32",
@@ -299,6 +304,11 @@ CASES = {
         "%x = hint %r {contiguity = (8,)} : i32[8]",
         "%x = hint %r {contiguity = 8} : i32[8]",
         "attribute contiguity is 8, not a tuple of ints or None",
+    ),
+    "tensor_tile": (
+        "%x = tensor_tile %r, %p, %n, %one, %zero {rank = 1, padding = 'zero'} : i32[8]",
+        "%x = tensor_tile %r, %p, %n, %one {rank = 1, padding = 'zero'} : i32[8]",
+        "a tile of a tensor of rank 1 has 5 operands, not 4",
     ),
     "for": (
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %c }",

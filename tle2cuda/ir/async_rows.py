@@ -13,7 +13,6 @@ from tle2cuda.ir.kinds import (
     BUFFER,
     FLAG,
     I32_SCALAR,
-    INT_SCALAR,
     INTS,
     NATURAL,
     PIPE,
@@ -76,6 +75,15 @@ _row(
     **_EFFECT,
 )
 _row(
+    "count_fills",
+    "barriers ->",
+    (BARRIERS,),
+    rules.check_no_results,
+    attrs={"takes_turns": maybe(FLAG)},
+    **_EFFECT,
+)
+_row("await_fills", "barriers ... ->", (BARRIERS,), rules.check_no_results, variadic=BARRIERS, **_EFFECT)
+_row(
     "named_barrier",
     "->",
     (),
@@ -129,10 +137,10 @@ _row(
 )
 _row(
     "changed_tensor_map",
-    "base, extents, strides but the last -> tensor map, made by one thread in memory of its CTA",
+    "base, extents, strides but the last [, i32 stage] [, pipes] -> tensor map, made by one thread in memory of its CTA",
     (POINTER,),
     async_rules.check_changed_tensor_map,
-    variadic=INT_SCALAR,
+    variadic=ANY,
     is_pure=False,
     attrs={
         "name": TEXT,
@@ -140,6 +148,8 @@ _row(
         "form_base": TEXT,
         "swizzle_bytes": choice_of(0, 32, 64, 128),
         "padding": choice("zero", "nan"),
+        "slots": maybe(POSITIVE),
+        "after_stores": maybe(FLAG),
     },
 )
 _row(
@@ -187,6 +197,8 @@ _row(
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
+        "is_ring": maybe(FLAG),
+        "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),
     },
 )
@@ -228,7 +240,7 @@ _row(
     "-> what region 0 yields; a region per partition",
     (),
     async_rules.check_warp_specialize,
-    attrs={"warps": INTS, "registers": INTS, "names": TEXTS},
+    attrs={"warps": INTS, "registers": INTS, "names": TEXTS, "is_automatic": maybe(FLAG)},
     reads_memory=True,
     **_EFFECT,
 )

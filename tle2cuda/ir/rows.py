@@ -121,6 +121,15 @@ _row(
     attrs={"asm": TEXT, "constraints": TEXT},
 )
 _row(
+    "map",
+    "values of one shape -> values of that shape; region on one element of each",
+    (VALUE,),
+    rules.check_map,
+    variadic=VALUE,
+    regions=1,
+    attrs={"fn": TEXT},
+)
+_row(
     "asm_block",
     "values of one shape -> values of that shape",
     (),
@@ -394,6 +403,14 @@ _row(
     (VALUE,),
     rules.check_same_but_layout,
     attrs={name: maybe(INTS) for name in ("divisibility", "contiguity", "constancy")},
+)
+_row(
+    "tensor_tile",
+    "loaded tile, base, `rank` each of extents, strides, i32 offsets -> the tile",
+    (TILE, POINTER),
+    rules.check_tensor_tile,
+    variadic=INTEGER,
+    attrs={"rank": POSITIVE, "padding": choice("zero", "nan"), "eviction": maybe(TEXT), "is_promised": maybe(FLAG)},
 )
 _row(
     "for",

@@ -10,7 +10,9 @@ from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
-from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
+from tle2cuda.lowering.drains import note_fill
+from tle2cuda.lowering.issues import emit_elected_wait
+from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
@@ -75,7 +77,11 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
     if ref.empty is not None:
         state.comment(op.span)
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
-        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op)
+        address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
+        if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
+            emit_elected_wait(state, op, wait_text(state, address, phase))
+        else:
+            wait(state, address, phase, op)
 
 
 def emit_commit(state: State, op: Op) -> None:
@@ -88,6 +94,7 @@ def emit_commit(state: State, op: Op) -> None:
     if op.attrs["arrivals"]:
         state.comment(op.span)
     _arrive(state, op, ref)
+    _count_fill(state, op, ref)
     _may_go_unread(state, op)
 
 
@@ -101,15 +108,42 @@ def emit_close(state: State, op: Op) -> None:
     flag = f"{state.buffers[ref.closed].text}[{scalar_text(state, stage).text}]"
     statements.assign(state.block, flag, "1", op.span, state.first_thread().text)
     _arrive(state, op, ref)
+    _count_fill(state, op, ref)
 
 
 def _arrive(state: State, op: Op, ref: PipeRef) -> None:
     if ref.full is None:
         return
     address = barrier_address(state, ref.full, op.operands[1])
+    note_fill(state, ref.full, op.operands[1], op.operands[2], op)
     for who in op.attrs["arrivals"]:
         condition = state.first_thread().text if who == ELECTED else ""
         statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)
+
+
+def fills_of(state: State, pipe: Value) -> str | None:
+    """A variable of the writer whose bits say of each stage whether it was published an odd number of times.
+
+    None for a pipe without barriers. There is one where a tensor map waits for the stages that its predecessor filled.
+    """
+    ref = pipe_ref(state, pipe)
+    if ref.full is None:
+        return None
+    name = state.pipe_fills.get(pipe)
+    if name is None:
+        scope = state.scopes[0]
+        stem = ref.op.attrs.get("name") or ref.op.result.name or "pipe"
+        name = state.pipe_fills[pipe] = state.names.fresh(f"{stem}_fills", scope.names_depth)
+        statements.started(scope.block, "unsigned", name, "0", ref.op.span)
+    return name
+
+
+def _count_fill(state: State, op: Op, ref: PipeRef) -> None:
+    pipe, stage, _ = op.operands
+    if pipe not in state.pipes_in_maps or (name := fills_of(state, pipe)) is None:
+        return
+    bit = "1" if ref.op.attrs["capacity"] == 1 else f"1u << {scalar_text(state, stage).text}"
+    statements.evaluate(state.block, f"{name} ^= {bit}", op.span)
 
 
 _ARRIVALS = {

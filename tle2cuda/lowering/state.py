@@ -13,7 +13,7 @@ from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -23,6 +23,7 @@ from tle2cuda.ir.types import (
     F8E5,
     F16,
     DType,
+    PipeType,
     PointerType,
     TileType,
     Type,
@@ -38,8 +39,8 @@ from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
 
 if TYPE_CHECKING:
+    from tle2cuda.lowering.issues import Issue
     from tle2cuda.lowering.specialize import Worker
-    from tle2cuda.lowering.tma import Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,19 @@ class Scope:
     is_guard: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """Variables of a task that tell, by a bit for each stage, what the copy engine brought.
+
+    Attributes:
+        filled: Whether a stage was filled an odd number of times; where `parities` is named, whether it was at all.
+        parities: The parity of the lap in which it was filled last; empty where the count of its fills tells it.
+    """
+
+    filled: str
+    parities: str
+
+
 @dataclass(slots=True)
 class CopiesBehind:
     """Operations behind a product that load ahead, which it may write among its own statements.
@@ -182,6 +196,7 @@ class State:
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
         self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
+        self.fills: dict[Value, Fills] = {}  # of the task that is being written, by the barriers that tell of them
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
@@ -204,6 +219,7 @@ class State:
         self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
+        self.pipe_fills: dict[Value, str] = {}  # variables that count how often stages were published
         self.uses_thread = False
         self.uses_warpgroup = False
         self.uses_cluster = False
@@ -216,6 +232,12 @@ class State:
     def roots(self) -> Roots:
         """Where the kernel's buffers and barriers come from."""
         return Roots(self.kernel)
+
+    @functools.cached_property
+    def pipes_in_maps(self) -> frozenset[Value]:
+        """Pipes whose published stages tensor maps wait for."""
+        made = [op for op in walk(self.kernel.body) if op.name == "changed_tensor_map"]
+        return frozenset(value for op in made for value in op.operands if isinstance(value.type, PipeType))
 
     # ---- text -------------------------------------------------------------------------------------------------------
 

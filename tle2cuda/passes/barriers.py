@@ -48,13 +48,14 @@ from tle2cuda.ir.effects import (
 )
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.passes.drains import EXIT_REASON
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
+from tle2cuda.passes.pipe_releases import with_releases_by_warpgroups
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
 UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
-EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
 
@@ -68,7 +69,7 @@ def run(kernel: Kernel) -> Kernel:
     """
     check_collective_barriers(kernel)
     check_barriers_of_all(kernel)
-    kernel = with_elected_waits(with_joins(_without_waits(kernel)))
+    kernel = with_elected_waits(with_joins(with_releases_by_warpgroups(_without_waits(kernel))))
     memory = Memory(kernel)
     check_copies_in_flight(kernel, memory)
     additions = _Additions()
@@ -129,10 +130,22 @@ def _wait_for_copies(reason: str) -> dict[str, object]:
 
 
 def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
-    """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
+    """Whether copies by `cp.async` may be in flight at the end of a task.
+
+    Those into pipes with barriers are left out: their readers wait for them, or the task does (`tle2cuda.passes.drains`).
+    So are those of a pipelined loop, whose last iterations start none.
+    """
     left = hazards.flow(positions) >> 2 * hazards.count
     accesses = [hazards.accesses[number % hazards.count] for number in bits(left)]
-    return any(access.effect.op.name == "cp_async" and access.slot is None for access in accesses)
+    return any(access.effect.op.name == "cp_async" and not _is_waited_for(hazards, access) for access in accesses)
+
+
+def _is_waited_for(hazards: Hazards, access: Access) -> bool:
+    """Whether an access is to a slot of a pipe that sees to its copies."""
+    if access.slot is None:
+        return False
+    attrs = hazards.memory.definitions[access.slot.pipe].attrs
+    return not attrs.get("in_groups") or bool(attrs.get("restarts"))
 
 
 # ---- reasons ----

@@ -31,6 +31,7 @@ from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
 from tle2cuda.passes.async_copies import with_async_copies
+from tle2cuda.passes.drains import with_drains
 from tle2cuda.passes.pipe_releases import WARPGROUPS, released_by_warpgroups
 from tle2cuda.targets import WARP_THREADS
 
@@ -53,9 +54,13 @@ def run(kernel: Kernel) -> Kernel:
     """
     kernel = with_async_copies(kernel)
     if not any(op.name == "pipe" for op in walk(kernel.body)):
-        return kernel
+        return with_drains(kernel, {})
     plans = _Planner(kernel).plans()
-    return _Apply(plans).kernel(kernel)
+    apply = _Apply(plans)
+    kernel = apply.kernel(kernel)
+    filled = {pipe: full for pipe, full in apply.full.items() if TMA in plans[pipe].transports}
+    copied = [pipe for pipe in apply.full if CP_ASYNC in plans[pipe].transports]
+    return with_drains(kernel, filled, copied)
 
 
 @dataclass(frozen=True, slots=True)
