@@ -392,3 +392,26 @@ def test_a_rounding_mode_goes_with_a_conversion_to_the_same_dtype() -> None:
         out = np.zeros(16, dtype)
         rounds_as_stored.eager[(1,)](x, out)
         assert (out == x.astype(dtype)).all()
+
+
+@tle2cuda.jit
+def beyond_all_bounds(x, out, a: tl.float32, b: tl.float16, n, C: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v * a + b + v / (v - v) + tl.log(v) + tl.exp(v * 1e30) + tl.sqrt(v))
+    tl.store(out + N + i, tl.where(v == 0, C, v.to(tl.int32)) + v.to(tl.int8) + (v % (v - v)))
+    tl.store(out + 2 * N + i, v.to(tl.int64) * 9223372036854775807 + (i << 31) * n + i // (n - n))
+    tl.store(out + 3 * N + i, tl.cumsum(v * 1e38, 0) + tl.full((N,), C, tl.float32) * v.to(tl.float16))
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_all_bounds_are_no_reason_to_warn(monkeypatch: pytest.MonkeyPatch) -> None:
+    special = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e38, -1e38, 1e-45, 3e9, -3e9, 1e20, 65504, 70000, 448]
+    found = {}
+    for device in ("interpreter", "eager", "emulator"):
+        monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+        found[device] = np.zeros(64, np.float32)
+        beyond_all_bounds[(1,)](np.array(special, np.float32), found[device], 1e300, 1e10, 7, 1e300, N=16)
+    for device in ("eager", "emulator"):
+        np.testing.assert_array_equal(found[device], found["interpreter"])
+    assert np.isinf(found["interpreter"]).any() and np.isfinite(found["interpreter"]).any()

@@ -442,8 +442,6 @@ def test_warmup_on_the_cpu_needs_no_cupy(monkeypatch: pytest.MonkeyPatch, device
         assert "__maxnreg__(40)" in warm.asm["cu"] == warm.source
         assert (warm.name, warm.shared, warm.num_warps, warm.n_max_threads) == ("fill", 0, 16, 1024)
         assert list(warm.asm) == ["cu", "ptx", "cubin", "sass"] and "ttir" not in warm.asm
-        with pytest.raises(errors.ToolchainError, match="CuPy is not installed"):
-            warm.asm["ptx"]
     out = zeros()
     warm[(1,)](out, 3.0, 5)
     assert out.tolist() == [3.0] * 5 + [0.0] * 3

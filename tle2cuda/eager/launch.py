@@ -72,9 +72,10 @@ def run(
     arguments: dict[str, Any] = dict(known)
     kept = []  # arrays must outlive the launch
     leaves: dict[str, Any] = {}
-    for spec, value in zip(specialization.args, values, strict=True):
-        leaves[spec.name], keep = _argument(spec, value, memory)
-        kept.append(keep)
+    with np.errstate(all="ignore"):  # a number that is too large for its type becomes infinite, as on a GPU
+        for spec, value in zip(specialization.args, values, strict=True):
+            leaves[spec.name], keep = _argument(spec, value, memory)
+            kept.append(keep)
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
