@@ -17,6 +17,7 @@ from tle2cuda.passes.meetings import MEETING, is_meeting
 from tle2cuda.targets import parse_target
 
 TEMPLATE = "barriers.cu.j2"
+_COMPLETED_BY_ENGINES = frozenset(("tma_load", "bulk_load", "tensor_product"))  # that arrive through another proxy
 HARDWARE_BARRIERS = 16  # named barriers of a CTA; 0 is `__syncthreads()` (PTX ISA, barrier)
 
 
@@ -163,7 +164,8 @@ def emit_set_up(state: State, block: Block, condition: str) -> None:
         count, line = _set_up(state, op)
         groups.setdefault(count, []).append(line)
     state.helper("mbarrier_init")
-    fence = any(op.name in ("tma_load", "bulk_load") for op in walk(state.kernel.body)) or state.kernel.cluster_size > 1
+    is_for_engines = any(op.name in _COMPLETED_BY_ENGINES for op in walk(state.kernel.body))
+    fence = is_for_engines or state.kernel.cluster_size > 1
     if fence:
         state.helper("fence_mbarrier_init")
     ordered = [SetUpGroup(count, tuple(groups[count])) for count in sorted(groups, reverse=True)]

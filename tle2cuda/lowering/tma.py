@@ -316,13 +316,19 @@ def _load_function(state: State, op: Op) -> tuple[str, str]:
 def _emit_wait(state: State, op: Op, barrier: str) -> None:
     """Every thread waits; the parity is that of the execution, which a variable keeps in loops."""
     state.helper("mbarrier_wait")
-    outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
-    variable = ""
-    if outer is not None:
-        scope = state.scopes[outer - 1]
-        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase", scope.names_depth)
-        statements.started(scope.block, "unsigned", variable, "0", op.span)
+    variable = wait_variable(state, op, f"{op.operands[-1].name or 'landed'}_phase")
     write(state.block, TEMPLATE, "wait", WaitView(barrier, variable or "0", variable), op.span)
+
+
+def wait_variable(state: State, op: Op, name: str) -> str:
+    """The variable that keeps the parity of a barrier that only one operation waits at, in loops; else empty."""
+    outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
+    if outer is None:
+        return ""
+    scope = state.scopes[outer - 1]
+    variable = state.names.fresh(name, scope.names_depth)
+    statements.started(scope.block, "unsigned", variable, "0", op.span)
+    return variable
 
 
 def emit_store(state: State, op: Op) -> None:
