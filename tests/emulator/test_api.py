@@ -253,7 +253,7 @@ def test_ranges_of_a_grid_are_watched() -> None:
 
 
 def test_all_devices_print_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    floats = np.array([0, -0.0, 1.5, 1e-9, 3e7, np.inf, -np.inf, np.nan], np.float32)
+    floats = np.array([0, -0.0, 1.5, 1e-9, 3e7, np.inf, -np.inf, -np.nan], np.float32)
     printed = {}
     for name in ("interpreter", "eager", "emulator"):
         monkeypatch.setenv("TLE2CUDA_DEVICE", name)
