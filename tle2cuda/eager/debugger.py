@@ -49,7 +49,7 @@ def hidden_frames(codes: Set[types.CodeType]) -> Iterator[None]:
 
 
 def _stop(*args: Any, **kwargs: Any) -> None:
-    """`breakpoint()`, which is called from C: the frame behind is the kernel's."""
+    """A call of `breakpoint`, which is called from C: the frame behind is the kernel's."""
     _start(sys._getframe(1), *args, **kwargs)
 
 
