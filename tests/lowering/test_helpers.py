@@ -21,7 +21,15 @@ SIGNATURE = re.compile(
     re.DOTALL,
 )
 MMA_TYPES = {"f32": "float", "f16": "__half", "s32": "int", "f64": "double"}  # of the sums, as helpers are named
-TEMPLATE_ARGUMENTS = {"AXIS": 1, "BYTES": 16, "PENDING": 1, "REGISTERS": 40, "ROUNDS": 10, "SWIZZLE_BYTES": 128}
+TEMPLATE_ARGUMENTS = {
+    "AXIS": 1,
+    "BYTES": 16,
+    "COLUMNS": 32,
+    "PENDING": 1,
+    "REGISTERS": 40,
+    "ROUNDS": 10,
+    "SWIZZLE_BYTES": 128,
+}
 ARRAY = re.compile(r"(?P<constant>const )?(?P<element>\w+) \(&(?P<name>\w+)\)\[(?P<length>\d+)\]")
 SCALARS = ("unsigned", "unsigned short", "unsigned long long", "int", "double", "Descriptor")
 

@@ -65,9 +65,21 @@ def test_two_ctas_beside_each_other_are_rather_kept() -> None:
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:
+    signature = "*fp16:16,*i8:16,*fp32:16,*fp32:16,i32"
+    source = emitted(pipelined.ring_scaled, signature, arch="sm_90a", constants={"STAGES": 3, "SIDE": 64})
+    loop = main_loop(source)
+    assert loop.count("wgmma_wait<0>();") == 1 and "wgmma_wait<1>" not in source
+
+
+def test_chained_products_overlap() -> None:
     signature = "*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32,fp32,False,64,128,64"
-    loop = main_loop(emitted(attention, signature, arch="sm_90a"))
-    assert loop.count("wgmma_wait<0>();") == 2 and "wgmma_wait<1>" not in loop
+    source = emitted(attention, signature, arch="sm_90a")
+    loop = source[source.index("for (int start = 64;") :]
+    order = ("__syncthreads()", "wgmma_commit()", "wgmma_commit()", "wgmma_wait<1>()", "weight", "wgmma_wait<0>()")
+    place = 0
+    for text in order:
+        place = loop.index(text, place) + 1
+    assert loop[:place].count("__syncthreads()") == 1
 
 
 def test_one_stage_loads_where_it_stands() -> None:
@@ -134,12 +146,14 @@ def after_a_flag(x, flags, out, n, SIDE: tl.constexpr):
 
 
 @tle2cuda.jit
-def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
-    """Addresses come from what the loop loads."""
+def behind_an_index(x, index, out, n, SIDE: tl.constexpr, IS_FAR: tl.constexpr):
+    """Addresses come from what the loop loads, perhaps by addresses that it loads."""
     i = tl.arange(0, SIDE)
     acc = tl.zeros((SIDE, SIDE), tl.float32)
     for step in tl.range(0, n, num_stages=3):
         row = tl.load(index + step)
+        if IS_FAR:
+            row = tl.load(index + row)
         value = tl.load(x + row * SIDE + i[:, None] * SIDE + i[None, :])
         acc = tl.dot(value, value, acc)
     tl.store(out + i[:, None] * SIDE + i[None, :], acc)
@@ -150,7 +164,7 @@ def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
     [
         (in_place, "*fp16:16,i32,32"),
         (after_a_flag, "*fp16:16,*i32,*fp32,i32,32"),
-        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32"),
+        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32,True"),
     ],
 )
 def test_loads_that_may_not_go_ahead_stay(kernel: Any, signature: str) -> None:
@@ -195,6 +209,13 @@ def test_a_partition_fills_the_ring() -> None:
 
 def test_before_sm_90_there_are_no_partitions() -> None:
     assert "load on warp" not in persistent(True, arch="sm_80") and "cp_async_wait<" in persistent(True, arch="sm_80")
+
+
+def test_an_index_is_loaded_an_iteration_before_its_copies() -> None:
+    source = emitted(behind_an_index, "*fp16:16,*i32,*fp32,i32,32,False")
+    loop = main_loop(source)
+    assert waits(source) == [1] and loop.count("cp_async<") == 1
+    assert loop.index("cp_async<") < loop.index("row_ahead * 32") < loop.index("index + step + 3")
 
 
 @tle2cuda.jit

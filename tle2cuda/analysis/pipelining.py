@@ -6,7 +6,8 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 - it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
-  that are themselves such arithmetic: not on what the loop loads or computes from tiles;
+  that are themselves such arithmetic, and on integers that the loop loads by addresses of that kind (indices, which are
+  loaded one iteration earlier still): not on what the loop computes from tiles;
 - it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do; or it is a box
   of a tensor, which the copy engine brings.
 """
@@ -14,21 +15,23 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.chained_products import Chained, chained_products
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
-from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
+from tle2cuda.passes.async_copies import CACHES, Chunks
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import WARP_THREADS, parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
@@ -38,6 +41,7 @@ _WAITING = frozenset(
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -92,28 +96,35 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
+        chained: Two products, one of which is in flight beside the other one of the next iteration.
         holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
+        indices: Loads of the body on whose integers these depend.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
+            cost time.
         asked: The stages that were asked for, or as many as there are iterations.
+        follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
     """
 
     loop: Op
     stages: int
     capacity: int
     overlapped: Op | None
+    chained: Chained | None
     holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
+    indices: tuple[Op, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
     has_warpgroups: bool
     asked: int = 0
+    follows_stores: bool = False
 
     @property
     def has_barriers(self) -> bool:
@@ -155,7 +166,7 @@ class _Finder:
         self.uses = uses_of(kernel.body)
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
-        self.written = self._written()
+        self.written = self._written(kernel.body)
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -182,12 +193,13 @@ class _Finder:
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
-        closure = _Closure(loop, self.definitions)
+        inside = self._written(loop.regions[0]) if not self._is_divided(loop) else written
+        closure = _Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
-            staged = self._staged(op, written)
+            staged = self._staged(op, inside if op.result in self.notes else written)
             if staged is not None and closure.add(staged.addresses):
                 loads.append(staged)
         if not loads:
@@ -206,14 +218,17 @@ class _Finder:
             capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
+            None if by_engine or closure.indices else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
+            tuple(op for op in loop.regions[0].body if op in closure.indices),
             bounds,
             self._step(loop),
-            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
+            any(self._may_be_stored(staged) for staged in loads),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -224,9 +239,10 @@ class _Finder:
         has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
         return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
 
-    def _is_of_warpgroups(self, product: Op) -> bool:
+    def _is_by(self, families: tuple[str, ...], product: Op) -> bool:
+        """Whether a product is made by one of these instructions."""
         name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
-        return name is not None and name.startswith("wgmma")
+        return name is not None and name.startswith(families)
 
     # ---- the loop ----
 
@@ -255,10 +271,28 @@ class _Finder:
                 return False
         return True
 
-    def _written(self) -> set[Value | None]:
-        """Arguments that are written somewhere: copies are ordered with earlier stores of their own thread by nothing."""
-        found = (effect for op in walk(self.kernel.body) for effect in effects(op, self.roots))
+    def _written(self, region: Region) -> set[Value | None]:
+        """Arguments that are written somewhere in a region.
+
+        Copies by `cp.async` are ordered with earlier stores of their own thread by nothing. What the copy engine brings
+        the pass `barriers` orders with stores in front of the loop, as long as it is no other partition that asks for it.
+        """
+        found = (effect for op in walk(region) for effect in effects(op, self.roots))
         return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
+
+    def _may_be_stored(self, staged: Staged) -> bool:
+        """Whether the kernel writes somewhere what the copy engine brings."""
+        roots = set(self.roots.of(staged.load.operands[0]))
+        is_same = None in self.written or bool(roots & self.written) or (None in roots and bool(self.written))
+        return staged.note is not None and is_same
+
+    def _is_divided(self, loop: Op) -> bool:
+        """Whether a loop or one around it asks for a partition that fills its rings."""
+        return any(
+            op.attrs.get("warp_specialize") and (op is loop or any(inner is loop for r in op.regions for inner in walk(r)))
+            for op in walk(self.kernel.body)
+            if op.name == "for"
+        )
 
     def _feeding(self, loop: Op) -> set[Op]:
         """The loads whose values reach an operand of a product through changes of shape and type alone."""
@@ -278,7 +312,7 @@ class _Finder:
         return found
 
     def _overlapped(self, loop: Op, staged: set[Op]) -> Op | None:
-        """A product by `wgmma` that may still run when the next iteration begins.
+        """A product by `wgmma` or `tcgen05.mma` that may still run when the next iteration begins.
 
         It is the only one, nothing but the next one reads its sums in the loop, and it reads nothing but the ring.
         """
@@ -287,7 +321,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_of_warpgroups(product):
+        if not self._is_by(_BY_DESCRIPTORS, product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -302,14 +336,21 @@ class _Finder:
                 return None
         return product
 
+    def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
+        """Two products by `wgmma` that overlap."""
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        if not self._is_of_default_warps(loop) or not all(self._is_by(("wgmma",), op) for op in products):
+            return None
+        return chained_products(loop, staged, self.definitions, self.uses, WARP_THREADS * self.kernel.num_warps)
+
     def _holder(self, loop: Op) -> Op | None:
         """The first product by `mma.sync` of the body itself."""
         target = parse_target(self.kernel.target)
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
-                return op if is_plain else None
+                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
+                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
         return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:
@@ -317,15 +358,26 @@ class _Finder:
 
     # ---- a load ----
 
+    def _is_index(self, load: Op) -> bool:
+        """Whether a load brings integers that may be loaded earlier."""
+        element, pointer = element_of(load.result.type), element_of(load.operands[0].type)
+        if isinstance(element, PointerType) or not element.is_int() or not isinstance(pointer, PointerType):
+            return False
+        roots = set(self.roots.of(load.operands[0]))
+        is_kept = not roots & self.written and not {None} & (roots | self.written)
+        return pointer.space == GLOBAL and is_kept and not load.attrs.get("volatile")
+
     def _staged(self, load: Op, written: set[Value | None]) -> Staged | None:
         pointer = load.operands[0]
         type_, element = load.result.type, element_of(pointer.type)
         if not isinstance(type_, TileType) or not isinstance(element, PointerType) or element.space != GLOBAL:
             return None
         roots = set(self.roots.of(pointer))
-        if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
+        note = self.notes.get(load.result)
+        is_known = None not in roots or (note is not None and not written)
+        if not is_known or roots & written or None in written or load.attrs.get("cache") not in CACHES:
             return None
-        if (note := self.notes.get(load.result)) is not None:
+        if note is not None:
             return Staged(load, tuple(range(len(type_.shape))), note)
         if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
             return None
@@ -346,7 +398,7 @@ class _Finder:
 class _Closure:
     """What the addresses of loads follow from, inside of a loop."""
 
-    def __init__(self, loop: Op, made: Mapping[Value, Op]) -> None:
+    def __init__(self, loop: Op, made: Mapping[Value, Op], is_index: Callable[[Op], bool]) -> None:
         region = loop.regions[0]
         self.own = set(region.body)
         self.induction = region.params[0]
@@ -354,8 +406,10 @@ class _Closure:
         self.yielded = region.terminator.operands
         self.inside = {value for op in walk(region) for value in op.results} | set(region.params)
         self.definitions = made
+        self.is_index = is_index
         self.ops: set[Op] = set()
         self.needed: set[int] = set()
+        self.indices: set[Op] = set()
 
     @property
     def carried(self) -> tuple[int, ...]:
@@ -364,8 +418,27 @@ class _Closure:
 
     def add(self, addresses: Sequence[Value]) -> bool:
         """Take in what a copy's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
-        ops, needed = set(self.ops), set(self.needed)
-        todo = list(addresses)
+        found = self._slice(addresses, True)
+        if found is None:
+            return False
+        ops, needed, indices = found
+        for load in indices:  # by addresses that no load decides
+            own = self._slice(load.operands, False)
+            if own is None:
+                return False
+            ops |= own[0]
+            needed |= own[1]
+        self.ops |= ops
+        self.needed |= needed
+        self.indices |= indices
+        return True
+
+    def _slice(self, values: Sequence[Value], with_indices: bool) -> tuple[set[Op], set[int], set[Op]] | None:
+        """Operations, numbers of carried values, and loads of indices that values follow from; None for anything else."""
+        ops: set[Op] = set()
+        needed: set[int] = set()
+        indices: set[Op] = set()
+        todo = list(values)
         while todo:
             value = todo.pop()
             if value is self.induction or value not in self.inside:
@@ -377,13 +450,16 @@ class _Closure:
                     todo.append(self.yielded[number])
                 continue
             op = self.definitions.get(value)
-            if op is None or op not in self.own or op.regions or not is_pure(op):
-                return False
-            if op not in ops:
+            if op is None or op not in self.own or op.regions:
+                return None
+            if with_indices and op.name == "load" and self.is_index(op):
+                indices.add(op)
+            elif not is_pure(op):
+                return None
+            elif op not in ops:
                 ops.add(op)
                 todo += op.operands
-        self.ops, self.needed = ops, needed
-        return True
+        return ops, needed, indices
 
 
 __all__ = ["Pipelined", "Staged", "pipelined_loops"]

@@ -21,9 +21,6 @@ _CONSTANT = frozenset(
 """Parameters of the language's functions that take no value of the run time."""
 
 
-_NOWHERE = 1 << 30  # the place of what only comes by its name
-
-
 def with_constants(name: str, function: Any) -> Any:
     """A function of the language that refuses values of the run time where it needs constants.
 
@@ -37,16 +34,15 @@ def with_constants(name: str, function: Any) -> Any:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return function
-    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-    places = {p.name: _NOWHERE if p.kind in by_name else i for i, p in enumerate(parameters) if p.name in _CONSTANT}
+    places = {p.name: None if p.kind is p.KEYWORD_ONLY else i for i, p in enumerate(parameters) if p.name in _CONSTANT}
     return _checked(name, function, places) if places else function
 
 
-def _checked(name: str, function: Callable[..., Any], places: dict[str, int]) -> Callable[..., Any]:
+def _checked(name: str, function: Callable[..., Any], places: dict[str, int | None]) -> Callable[..., Any]:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for parameter, place in places.items():
-            value = args[place] if place < len(args) else kwargs.get(parameter)
+            value = args[place] if place is not None and place < len(args) else kwargs.get(parameter)
             if isinstance(value, Tile):
                 raise ConstexprRequired(
                     f"{name}: {parameter} must be known at compile time, got a run-time value ({describe(value)})",

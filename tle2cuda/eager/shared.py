@@ -259,8 +259,11 @@ def copy(
     mask: Any = None,
     is_async: Any = False,
     eviction_policy: Any = "",
+    multicast: Any = None,
 ) -> None:
-    """`tle.gpu.copy` between tiles of pointers, or descriptors, and buffers."""
+    """`tle.gpu.copy` between tiles of pointers, or descriptors, and buffers; of a shared copy each CTA makes its own."""
+    if multicast is not None and not (hasattr(src, "load_tile") and isinstance(dst, Buffer)):
+        raise InvalidArgument("copy: multicast is only supported for copies from a tensor descriptor to a buffer")
     if hasattr(src, "load_tile") or hasattr(dst, "load_tile"):
         _copy_descriptor(src, dst, offsets)
         if barrier is not None:

@@ -33,17 +33,16 @@ from tle2cuda.ir.types import (
 )
 
 Proxy = Literal["generic", "async"]
-Kind = Literal["read", "write", "atomic", "release", "signal", "wait", "arm", "poll"]
+Kind = Literal["read", "write", "atomic", "signal", "wait", "arm", "poll"]
 
 READ: Kind = "read"
 WRITE: Kind = "write"
 ATOMIC: Kind = "atomic"
-RELEASE: Kind = "release"
 SIGNAL: Kind = "signal"
 WAIT: Kind = "wait"
 ARM: Kind = "arm"
 POLL: Kind = "poll"
-"""The last five concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
+"""The last four concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
 
 _MEMORY_KINDS: Mapping[str, Kind] = {
     "load": READ,
@@ -192,7 +191,7 @@ class Roots:
                 self._scan(inner)
 
     def _visit(self, op: Op) -> None:
-        if op.name in ("alloc", "alloc_barriers", "pipe"):
+        if op.name in ("alloc", "alloc_barriers", "pipe", "tensor_alloc"):
             self._number[op.result] = len(self._number)
             if op.name == "pipe":
                 self._fields[op.result] = op.operands
@@ -254,6 +253,8 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return _asm_accesses(op, roots)
     if op.name in _COPIES:
         return _copy_accesses(op, roots)
+    if op.name in ("tensor_product", "tensor_load"):
+        return _tensor_memory(op, roots)
     if op.name in ("to_shared", "dot", "wgmma"):
         return _whole_buffers(op, roots)
     if kind is None:
@@ -270,12 +271,25 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
-    proxy: Proxy = "async" if op.name == "wgmma" or str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
+    has_descriptors = str(op.attrs.get("instruction")).startswith(("wgmma", "tcgen05"))
+    proxy: Proxy = "async" if op.name == "wgmma" or has_descriptors else "generic"
     return tuple(
         Effect(READ, SHARED, root, None, op, is_async=op.name == "wgmma", buffer=buffer, proxy=proxy)
         for buffer in buffers
         for root in roots.of(buffer)
     )
+
+
+def _tensor_memory(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """Products whose sums lie in tensor memory, which thread 0 starts and all wait for; loads of these."""
+    if op.name == "tensor_load":
+        return tuple(Effect(READ, SHARED, root, None, op) for root in roots.of(op.operands[0]))
+    operands = [
+        Effect(READ, SHARED, root, None, op, True, buffer=buffer, proxy="async")
+        for buffer in op.operands[:2]
+        for root in roots.of(buffer)
+    ]
+    return (*operands, *(Effect(WRITE, SHARED, root, None, op, True) for root in roots.of(op.operands[2])))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})
@@ -324,7 +338,7 @@ def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
 
 def is_product(effect: Effect) -> bool:
     """Whether a matrix product reads an operand through the asynchronous proxy."""
-    return effect.proxy == "async" and effect.op.name in ("dot", "wgmma")
+    return effect.proxy == "async" and effect.op.name in ("dot", "wgmma", "tensor_product")
 
 
 def is_remote(effect: Effect) -> bool:

@@ -32,6 +32,7 @@ from tle2cuda.lowering import (
     shared,
     sort,
     specialize,
+    tensor_memory,
     tiles,
     tma,
     wgmma,
@@ -64,6 +65,9 @@ _EMITTERS: dict[str, Emitter] = {
     "exclusive_sum": scan.emit_exclusive_sum,
     "dot": dot.emit_dot,
     "to_shared": mma.emit_to_shared,
+    "tensor_product": tensor_memory.emit_product,
+    "tensor_load": tensor_memory.emit_load,
+    "tensor_wait": tensor_memory.emit_wait,
     "wgmma": wgmma.emit_issue,
     "wgmma_wait": wgmma.emit_wait,
     "histogram": histogram.emit_histogram,
@@ -118,6 +122,8 @@ def _product_emitter(op: Op) -> Emitter:
 
 
 def _emit(state: State, op: Op) -> None:
+    if op.name == "tensor_alloc" or (op.name == "buffer_view" and op.result.type.storage == "tensor"):  # type: ignore[union-attr]
+        return  # columns of what the prologue allocates
     if op.name in ("yield", "condition", "assume", "tensor_map"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):

@@ -9,6 +9,8 @@ from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, BIT_AND, C, binary, mixed_bits
+from tle2cuda.lowering.distributed import uses_groups
+from tle2cuda.lowering.multicast import shares_stages
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
@@ -17,6 +19,7 @@ from tle2cuda.passes.meetings import MEETING, is_meeting
 from tle2cuda.targets import parse_target
 
 TEMPLATE = "barriers.cu.j2"
+_COMPLETED_BY_ENGINES = frozenset(("tma_load", "bulk_load", "tensor_product"))  # that arrive through another proxy
 HARDWARE_BARRIERS = 16  # named barriers of a CTA; 0 is `__syncthreads()` (PTX ISA, barrier)
 
 
@@ -35,6 +38,7 @@ class SetUpView:
     condition: str
     groups: tuple[SetUpGroup, ...]
     fence: bool
+    meeting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,11 @@ def wait(state: State, address: str, phase: str, op: Op) -> None:
     statements.evaluate(state.block, wait_text(state, address, phase), op.span, condition)
 
 
-def wait_text(state: State, address: str, phase: str) -> str:
-    """`mbarrier_wait(&shared.full[stage], lap & 1)`"""
+def wait_text(state: State, address: str, phase: str, of_cluster: bool = False) -> str:
+    """`mbarrier_wait(&shared.full[stage], lap & 1)`; where other CTAs of the cluster arrive, another function."""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
-    function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
+    by_engine = "mbarrier_wait_cluster" if of_cluster else "mbarrier_wait"
+    function = state.helper(by_engine if is_new else "mbarrier_poll")
     return f"{function}({address}, {phase})"
 
 
@@ -98,19 +103,36 @@ def emit_wait(state: State, op: Op) -> None:
 
 
 def emit_arrive(state: State, op: Op) -> None:
-    """One thread arrives for its task, behind a barrier where others have something to publish."""
+    """Every thread of the task arrives, behind what it has to publish; or thread 0, where it alone waits, for all of them.
+
+    The arrivals of a task are a multiple of those that the user counts (`arrival_units`): as many for each thread.
+    """
     barriers, index = op.operands
     state.comment(op.span)
-    address, arrivals = barrier_address(state, barriers, index), op.attrs["arrivals"]
-    condition = state.first_thread().text
+    address = barrier_address(state, barriers, index)
+    arrivals = op.attrs["arrivals"] * arrival_units(state, barriers)
+    condition = state.first_thread().text if op.attrs.get("elected") or state.task.is_single else ""
+    if not condition:
+        arrivals //= state.task.num_threads
+    arrive(state, state.block, address, arrivals, op, condition)
+
+
+def arrive(state: State, block: Block, address: str, arrivals: int, op: Op, condition: str = "") -> None:
+    """Some arrivals at an mbarrier at once."""
     if arrivals == 1:
-        statements.evaluate(state.block, f"{state.helper('mbarrier_arrive')}({address})", op.span, condition)
+        statements.evaluate(block, f"{state.helper('mbarrier_arrive')}({address})", op.span, condition)
     elif parse_target(state.kernel.target).has("mbarrier_tx"):
         text = f"{state.helper('mbarrier_arrive_count')}({address}, {arrivals})"
-        statements.evaluate(state.block, text, op.span, condition)
+        statements.evaluate(block, text, op.span, condition)
     else:
         text = f"{state.helper('mbarrier_arrive_each')}({address}, {arrivals})"
-        statements.evaluate(state.block, text, op.span, condition)
+        statements.evaluate(block, text, op.span, condition)
+
+
+def arrival_units(state: State, barriers: Value) -> int:
+    """By how much the arrivals that the user counts are multiplied: so that those of a task are as many for each thread."""
+    roots = state.roots.of(barriers)
+    return max((state.arrival_units.get(root, 1) for root in roots if root is not None), default=1)
 
 
 # ---- named barriers ---------------------------------------------------------------------------------------------------
@@ -145,7 +167,7 @@ def emit_named(state: State, op: Op) -> None:
         write(state.block, "specialize.cu.j2", "meeting", view, op.span)
         return
     state.comment(op.span)
-    function = state.helper(f"named_barrier_{op.attrs['kind']}")
+    function = state.helper("meeting_barrier_sync" if op.attrs["kind"] == "sync" else "named_barrier_arrive")
     number = state.named_barriers[op.attrs["number"]]
     statements.evaluate(state.block, f"{function}({number}, {op.attrs['threads']})", op.span)
 
@@ -163,11 +185,16 @@ def emit_set_up(state: State, block: Block, condition: str) -> None:
         count, line = _set_up(state, op)
         groups.setdefault(count, []).append(line)
     state.helper("mbarrier_init")
-    fence = any(op.name in ("tma_load", "bulk_load") for op in walk(state.kernel.body)) or state.kernel.cluster_size > 1
+    is_for_engines = any(op.name in _COMPLETED_BY_ENGINES for op in walk(state.kernel.body))
+    fence = is_for_engines or state.kernel.cluster_size > 1
     if fence:
         state.helper("fence_mbarrier_init")
     ordered = [SetUpGroup(count, tuple(groups[count])) for count in sorted(groups, reverse=True)]
-    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence))
+    meeting = "__syncthreads();  // all threads see the barriers set up"
+    if shares_stages(state):
+        call = "cluster.sync()" if uses_groups(state) else f"{state.helper('cluster_sync')}()"
+        meeting = f"{call};  // all CTAs of the cluster have set up their barriers"
+    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence, meeting))
 
 
 def _set_up(state: State, op: Op) -> tuple[int, str]:
@@ -175,6 +202,6 @@ def _set_up(state: State, op: Op) -> tuple[int, str]:
     type_ = op.result.type
     if isinstance(type_, BarrierType):
         place = f"{state.barriers[op.result]}[stage]" if type_.count > 1 else state.barriers[op.result]
-        return type_.count, f"mbarrier_init(&{place}, {op.attrs['arrivals']});"
+        return type_.count, f"mbarrier_init(&{place}, {op.attrs['arrivals'] * arrival_units(state, op.result)});"
     count = type_.shape[0]  # type: ignore[union-attr]
     return count, f"{state.buffers[op.result].text}[{'stage' if count > 1 else 0}] = 0;"

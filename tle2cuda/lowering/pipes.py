@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.multicast import pipe_sharings
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
 from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
@@ -13,6 +14,7 @@ from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import emit_elected_wait
 from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
+from tle2cuda.lowering.multicast import arrive_at_all
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
@@ -78,10 +80,12 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
         state.comment(op.span)
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
         address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
+        text = wait_text(state, address, phase, bool(pipe_sharings(ref.op)))
         if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
-            emit_elected_wait(state, op, wait_text(state, address, phase))
+            emit_elected_wait(state, op, text)
         else:
-            wait(state, address, phase, op)
+            condition = state.first_thread().text if op.attrs.get("elected") else ""
+            statements.evaluate(state.block, text, op.span, condition)
 
 
 def emit_commit(state: State, op: Op) -> None:
@@ -129,6 +133,8 @@ def fills_of(state: State, pipe: Value) -> str | None:
     ref = pipe_ref(state, pipe)
     if ref.full is None:
         return None
+    if (counted := _counted(state, ref)) is not None:
+        return counted
     name = state.pipe_fills.get(pipe)
     if name is None:
         scope = state.scopes[0]
@@ -138,9 +144,15 @@ def fills_of(state: State, pipe: Value) -> str | None:
     return name
 
 
+def _counted(state: State, ref: PipeRef) -> str | None:
+    """The variable that counts fills for the wait at the task's end, where there is one and it counts by parity."""
+    fills = state.fills.get(ref.full) if ref.full is not None else None
+    return fills.filled if fills is not None and not fills.parities else None
+
+
 def _count_fill(state: State, op: Op, ref: PipeRef) -> None:
     pipe, stage, _ = op.operands
-    if pipe not in state.pipes_in_maps or (name := fills_of(state, pipe)) is None:
+    if pipe not in state.pipes_in_maps or _counted(state, ref) is not None or (name := fills_of(state, pipe)) is None:
         return
     bit = "1" if ref.op.attrs["capacity"] == 1 else f"1u << {scalar_text(state, stage).text}"
     statements.evaluate(state.block, f"{name} ^= {bit}", op.span)
@@ -188,8 +200,16 @@ def emit_release(state: State, op: Op) -> None:
     if ref.empty is None:
         return
     state.comment(op.span)
-    text = f"{state.helper('mbarrier_arrive')}({barrier_address(state, ref.empty, stage)})"
+    address = barrier_address(state, ref.empty, stage)
     by_warpgroups = op.attrs.get("arrivals") == (WARPGROUPS,)
+    if sharings := pipe_sharings(ref.op):
+        if not by_warpgroups:
+            statements.evaluate(state.block, "__syncwarp()", op.span)
+        period = WARP_THREADS * WARPGROUP_WARPS if by_warpgroups else WARP_THREADS
+        call, condition = arrive_at_all(state, address, sharings, period)
+        statements.evaluate(state.block, call, op.span, condition)
+        return
+    text = f"{state.helper('mbarrier_arrive')}({address})"
     condition = f"{state.thread().text} % {WARP_THREADS * WARPGROUP_WARPS} == 0" if by_warpgroups else ""
     statements.evaluate(state.block, text, op.span, condition)
 

@@ -36,7 +36,6 @@ from tle2cuda.ir.effects import (
     ATOMIC,
     POLL,
     READ,
-    RELEASE,
     SIGNAL,
     WAIT,
     WRITE,
@@ -46,6 +45,7 @@ from tle2cuda.ir.effects import (
     is_product,
     is_remote,
 )
+from tle2cuda.ir.multicast import pipe_sharings
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.passes.drains import EXIT_REASON
@@ -53,6 +53,7 @@ from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, wit
 from tle2cuda.passes.pipe_releases import with_releases_by_warpgroups
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
+SHARING_REASON = "no CTA may exit while others fill its stages or arrive at its barriers"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
 UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
@@ -185,7 +186,7 @@ def describe(hazards: Iterable[Hazard]) -> str:
                 known.append(earlier.name)
             continue
         phrase = f"the {_VERBS[a.kind]} {earlier.name} before the {_VERBS[b.kind]} {later.name}"
-        if a.root is not None and b.root is not None and b.kind not in (RELEASE, SIGNAL):
+        if a.root is not None and b.root is not None and b.kind != SIGNAL:
             phrase += ", which shares its bytes"
         if phrase not in phrases:
             phrases.append(phrase)
@@ -205,10 +206,9 @@ _VERBS: Mapping[Kind, str] = {
     READ: "loads of",
     WRITE: "stores to",
     ATOMIC: "atomics on",
-    RELEASE: "arrival at",
     SIGNAL: "arrival at",
     WAIT: "waits at",
-    ARM: "next copy on",
+    ARM: "next phase of",
     POLL: "waits at",
 }
 
@@ -286,10 +286,14 @@ def _with_cluster_barriers(kernel: Kernel) -> Kernel:
     if kernel.cluster_size == 1:
         return kernel
     exits = _ClusterPaths(kernel)
-    if not exits.has_remote(kernel.body):
-        return kernel
     first, last = kernel.body.ops[0].span, kernel.body.terminator.span
     ops = list(kernel.body.ops)
+    if any(op.name == "pipe" and pipe_sharings(op) for op in walk(kernel.body)):
+        # Lowering lets the CTAs meet in front of everything, where it has set up what they arrive at.
+        ops.insert(-1, make_op("cluster_barrier", attrs={"reason": SHARING_REASON}, span=last))
+        return replace(kernel, body=Region((), tuple(ops)))
+    if not exits.has_remote(kernel.body):
+        return kernel
     if exits.behind_all(kernel.body, _Exit.NONE_YET) == _Exit.OPEN:
         ops.insert(-1, make_op("cluster_barrier", attrs={"reason": TRAILING_REASON}, span=last))
     exits.started(kernel.body, False)
