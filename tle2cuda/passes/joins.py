@@ -152,7 +152,7 @@ def _learns_of_others(task: Task, others: Uses, slots: Slots) -> bool:
             place = effect.pointer or effect.buffer
             if effect.one_thread or effect.is_scratch or (place is not None and None not in slots.hand_outs(place)):
                 continue
-            if effect.root is None or effect.root in others.written or None in others.written:
+            if effect.root in others.written or None in others.written or (effect.root is None and others.written):
                 return True
     return False
 
