@@ -153,7 +153,7 @@ class _Flow:
             return then.joined(other)
         if op.name == "warp_specialize":
             self.tell(op, state)
-            return self.sequence(item.parts[0], state)
+            return self.sequence(item.parts[0], state) if item.parts else state  # none where all warps are divided
         if item.is_loop:
             return self.loop(item, state)
         if op.name in ARRIVALS:
