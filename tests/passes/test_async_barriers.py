@@ -118,7 +118,7 @@ def test_a_barrier_of_its_own_is_not_armed_again_too_early() -> None:
     row = maker.buffer("row")
     with maker.loop(maker.constant(0), maker.constant(8), maker.constant(1)) as loop:
         maker.tma_load(row, loop.params[0])
-    assert reasons(ordered(maker), "barrier") == ["orders the waits at `row_landed` before the next copy on it"]
+    assert reasons(ordered(maker), "barrier") == ["orders the waits at `row_landed` before the next phase of it"]
 
 
 def test_a_fence_in_front_of_a_barrier_that_stands_serves() -> None:

@@ -184,8 +184,9 @@ class Hazards:
 
     def _marks(self, op: Op) -> list[Effect]:
         """What an operation does with mbarriers that barriers of the task must order."""
-        if op.name == "tma_load" and op.attrs["completion"] == "blocking":
-            own = scratch_operands(op)[:1]
+        is_blocking = op.name == "tma_load" and op.attrs["completion"] == "blocking"
+        if is_blocking or op.name == "tensor_product":
+            own = scratch_operands(op)[:1] if is_blocking else op.operands[-1:]
             return [Effect(kind, SHARED, root, None, op, kind == ARM) for kind in (ARM, POLL) for root in own]
         if op.name in ("tma_load", "pipe_commit", "pipe_close") and not self._is_gated(op):
             barriers = tensor_copy(op).barriers if op.name == "tma_load" else op.operands[0]

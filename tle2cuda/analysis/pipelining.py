@@ -19,17 +19,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.chained_products import Chained, chained_products
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
-from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
+from tle2cuda.passes.async_copies import CACHES, Chunks
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import WARP_THREADS, parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
@@ -94,6 +96,7 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
+        chained: Two products, one of which is in flight beside the other one of the next iteration.
         holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
@@ -111,6 +114,7 @@ class Pipelined:
     stages: int
     capacity: int
     overlapped: Op | None
+    chained: Chained | None
     holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
@@ -214,6 +218,7 @@ class _Finder:
             capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
+            None if by_engine or closure.indices else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
@@ -307,7 +312,7 @@ class _Finder:
         return found
 
     def _overlapped(self, loop: Op, staged: set[Op]) -> Op | None:
-        """A product by `wgmma` that may still run when the next iteration begins.
+        """A product by `wgmma` or `tcgen05.mma` that may still run when the next iteration begins.
 
         It is the only one, nothing but the next one reads its sums in the loop, and it reads nothing but the ring.
         """
@@ -316,7 +321,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(("wgmma",), product):
+        if not self._is_by(_BY_DESCRIPTORS, product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -330,6 +335,13 @@ class _Finder:
             if made not in staged:
                 return None
         return product
+
+    def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
+        """Two products by `wgmma` that overlap."""
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        if not self._is_of_default_warps(loop) or not all(self._is_by(("wgmma",), op) for op in products):
+            return None
+        return chained_products(loop, staged, self.definitions, self.uses, WARP_THREADS * self.kernel.num_warps)
 
     def _holder(self, loop: Op) -> Op | None:
         """The first product by `mma.sync` of the body itself."""

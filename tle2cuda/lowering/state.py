@@ -198,6 +198,7 @@ class State:
         self.buffers: dict[Value, BufferRef] = {}
         self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
         self.fills: dict[Value, Fills] = {}  # of the task that is being written, by the barriers that tell of them
+        self.turns: dict[Value, str] = {}  # variables that count products in flight behind each other, by their barriers
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order

@@ -208,7 +208,7 @@ _VERBS: Mapping[Kind, str] = {
     ATOMIC: "atomics on",
     SIGNAL: "arrival at",
     WAIT: "waits at",
-    ARM: "next copy on",
+    ARM: "next phase of",
     POLL: "waits at",
 }
 
