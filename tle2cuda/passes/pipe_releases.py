@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from tle2cuda.analysis.tasks import Task, walk_task
-from tle2cuda.ir.effects import Roots, effects, is_product
+from tle2cuda.ir.effects import Effect, Roots, effects, is_product
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
 
 WARPGROUPS = "warpgroups"
@@ -31,7 +31,7 @@ def released_by_warpgroups(
     """
     if writer is None or None in fields:
         return frozenset()
-    theirs = {e.root for op in walk_task(writer.region) for e in effects(op, roots) if not e.is_scratch}
+    theirs = [e for op in walk_task(writer.region) for e in effects(op, roots) if not e.is_scratch]
     found = set()
     for reader, uses in reading.items():
         readers = list({id(task.region): task for task, _ in uses}.values())
@@ -39,11 +39,18 @@ def released_by_warpgroups(
             continue
         own = [e for op in walk_task(readers[0].region) for e in effects(op, roots) if not e.is_scratch]
         reads = [e for e in own if e.root in fields]
-        others = {e.root for e in own if e.root not in fields}
-        is_apart = None not in others | theirs and others.isdisjoint(theirs)
-        if reads and all(map(is_product, reads)) and is_apart:
+        others = [e for e in own if e.root not in fields]
+        if reads and all(map(is_product, reads)) and _are_apart(others, theirs):
             found.add(reader)
     return frozenset(found)
+
+
+def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
+    """Whether nothing that either writes is accessed by the other."""
+    if any(e.root is None for e in (*some, *others)):
+        return False
+    written = {e.root for e in (*some, *others) if e.kind != "read"}
+    return written.isdisjoint({e.root for e in some} & {e.root for e in others})
 
 
 __all__ = ["WARPGROUPS", "released_by_warpgroups"]
