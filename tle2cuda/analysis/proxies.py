@@ -117,7 +117,15 @@ def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> tuple[Place
     placed = within.place()
     kinds = {**dict.fromkeys(placed.waits, "read"), **dict.fromkeys(outside.waits, "all")}
     stores = [access for access in within.engines if access.effect.kind == READ]
-    pending = pending_groups(hazards, kinds, stores, within.read_before, lambda op: within.told(op)[1])
+    pending = pending_groups(
+        hazards,
+        kinds,
+        stores,
+        within.read_before,
+        lambda op: within.told(op)[1],
+        barriers=given | outside.barriers | placed.barriers,
+        by_thread_0=within.by_thread_0,
+    )
     return outside, replace(placed, pending=pending)
 
 
