@@ -180,6 +180,20 @@ def test_a_store_on_one_path_does_not_count(tmp_path: pathlib.Path) -> None:
 _SUM = "desc.atomic_add([pid * 8, 0], tl.load(x + i * n + j))"
 
 
+def test_threads_that_do_not_wait_know_from_a_barrier_on(tmp_path: pathlib.Path) -> None:
+    """Thread 0 waits for the first store a second time behind the last barrier: the others know of the first wait alone."""
+    body = """\
+for t in range(n):
+    tl.store(tle.gpu.local_ptr(tile), (i + j + t).to(tl.float16))
+    tle.gpu.copy(tile, desc, [8, 32], [t * 16, 0])
+    tl.store(tle.gpu.local_ptr(other), (i - j + t).to(tl.float16))
+    tle.gpu.copy(other, desc, [8, 32], [t * 16 + 8, 0])
+    tle.gpu.copy(desc, ring.slot(0), [8, 32], [t * 16 - 8, 0])"""
+    waits = added(ordered(tmp_path, body), "tma_store_wait")
+    assert {op.attrs["kind"] for op in waits} == {"read", "all"}
+    assert [op.attrs.get("pending", 0) for op in waits] == [0] * len(waits)
+
+
 def test_reductions_wait_for_what_does_not_commute(tmp_path: pathlib.Path) -> None:
     kernel = ordered(tmp_path, f"{_SUM}\n{_SUM}")
     assert len(added(kernel, "tma_store", kind="add")) == 2 and not added(kernel, "tma_store_wait", kind="all")
