@@ -90,6 +90,45 @@ def segments() -> Iterator[Change]:
     yield _change("empty tensors not told apart", ("x_exists ? row : 2147418112;", "row;"))
 
 
+def maps_of_groups() -> Iterator[Change]:
+    """Faults of maps that are made again and again, by the task that loads and by the task that stores."""
+    landed = "mbarrier_wait(&shared.tiles_full[landed], ~tiles_fills >> landed & 1);"
+    stored = "tma_store_wait_read();  // nothing is stored by the map before this one any more"
+    yield _change("fence behind the changes of a map removed", ("fence_tensor_map(x_map);", ""))
+    yield _change("wait for what the map before described removed", (landed, ";"))
+    yield _change("wait for one stage of three", ("landed < 3;", "landed < 1;"))
+    yield _change("wait for the phase behind", (landed, landed.replace("~tiles", "tiles")))
+    yield _change("publishing not counted", ("tiles_fills ^= 1u << stage;", ""))
+    yield _change("wait for the stores by the map before removed", (stored, ""), ("if (thread == 0) tma_store_wait();", ""))
+    yield _change("map without its base", ("change_tensor_map_base(x_map, x + firsts_value);", ""))
+    yield _change("one map for both tasks", ("blockIdx.x) * 2 + 1;", "blockIdx.x) * 2;"))
+
+
+def maps_of_stages() -> Iterator[Change]:
+    """Faults of maps of which each stage of a pipe has one."""
+    yield _change("one map for all stages", (" * 3 + 1 + stage;", " * 3 + 1;"))
+    yield _change(
+        "map of another stage",
+        ("1 + stage;", "1 + (stage + 1) % 2;"),
+        (
+            "tma_load_2d(shared.ring[stage], x_map",
+            "tma_load_2d(shared.ring[stage], device_maps + blockIdx.x * 3 + 1 + stage",
+        ),
+    )
+    yield _change(
+        "fence in front of the changes",
+        ("fence_tensor_map(x_map);", ""),
+        ("*x_map = x_form;", "*x_map = x_form; fence_tensor_map(x_map);"),
+    )
+    yield _change(
+        "extents of the map before",
+        (
+            "change_tensor_map_extent<1>(x_map, max(end, 1));",
+            "if (row == 0) change_tensor_map_extent<1>(x_map, max(end, 1));",
+        ),
+    )
+
+
 def twice() -> Iterator[Change]:
     """Faults of two stores over each other."""
     wait = "if (thread == 0) tma_store_wait();  // the copy engine has written `out`"
@@ -136,6 +175,8 @@ TENSOR_CHANGES = {
     "op_order_twice_5": twice,
     "op_order_mixed": mixed,
     "op_order_ring_4_41": ring_of_stores,
+    "op_made_maps_pipe": maps_of_groups,
+    "op_made_maps_stages": maps_of_stages,
     "op_tensor_segments": segments,
     "op_tensor_lines_2500": lines,
     "op_tensor_ring_3_10": ring,

@@ -417,7 +417,7 @@ def test_accesses_outside_of_one_member_of_the_struct() -> None:
 
 
 def cluster_arguments() -> dict[str, Any]:
-    ids = np.load(ROUTING / "routing_top1_e512.npy").reshape(-1)[:4096].astype(np.int32)
+    ids = np.load(ROUTING / "routing_top1_e512.npy").reshape(-1)[:1024].astype(np.int32)
     sizes = Sizes(ids.size, 16, 512)
     return {
         "topk_ids": ids,

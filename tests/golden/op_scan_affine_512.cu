@@ -9,6 +9,13 @@ namespace {
 
 struct Items_i32_i32 { int item0; int item1; };
 
+// `a + b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T add_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+}
+
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -65,6 +72,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// `a * b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
+template <typename T>
+__device__ __forceinline__ T mul_wrapping(T a, T b)
+{
+    return static_cast<T>(static_cast<unsigned long long>(a) * static_cast<unsigned long long>(b));
+}
+
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -94,7 +108,7 @@ scan_affine(const int* __restrict__ scale, const int* __restrict__ shift, int* o
     const Vector<int, 4> scale_value = load_vector<4>(scale + i);
     const Vector<int, 4> shift_value = load_vector<4>(shift + i);
     const auto combine = [&](Items_i32_i32 a, Items_i32_i32 b) -> Items_i32_i32 {
-        return Items_i32_i32{a.item0 * b.item0, b.item0 * a.item1 + b.item1};
+        return Items_i32_i32{mul_wrapping(a.item0, b.item0), add_wrapping(mul_wrapping(b.item0, a.item1), b.item1)};
     };
     Items_i32_i32 scale_scanned_partial[4];
     Items_i32_i32 running = {};

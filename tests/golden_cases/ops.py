@@ -18,6 +18,7 @@ SHOWN = (
     "random_normal_int64",
     "asm_int8_to_int16",
     "asm_memory",
+    "mapped_elements",
     # Memory: edges of vectors, masks of several kinds, cache hints, addresses without alignment.
     "copy_f16_1003",
     "load_window_f32_5_1001",
@@ -81,6 +82,8 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "made_maps_pipe",
+    "made_maps_stages",
     "tensor_corners",
     "bulk_ring_bf16_rows",
     "pipe_boxes",

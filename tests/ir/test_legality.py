@@ -115,6 +115,11 @@ CASES = {
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",
         "operand 1 is float32 but operand 0 is fp32[8]: shapes differ",
     ),
+    "map": (
+        "%x = map %t {fn = 'f'} : fp32[8] do (%a: fp32) { yield %a }",
+        "%x = map %t {fn = 'f'} : fp32[8] do (%a: fp32) { yield %f }",
+        "its region uses values from around it",
+    ),
     "asm_block": (
         "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 1, pure = False} : i32",
         "%x = asm_block %n {asm = 'mov.u32 $0, $1;', constraints = '=r,r', pack = 0, pure = False} : i32",

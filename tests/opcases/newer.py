@@ -21,8 +21,9 @@ def copied_atomically(x, out, n, BLOCK: tl.constexpr):
 @tle2cuda.jit(language="3.9")
 def short_flags(x, out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    value = (x + i).atomic_load(sem="relaxed")
-    tl.store(out + i, value, mask=i < n)
+    value = (x + i).atomic_load(mask=i < n, sem="relaxed")
+    tl.store(out + i, value)
+    tl.store(out + BLOCK, tl.atomic_load(x + n - 1, mask=n > 0, scope="sys"))
 
 
 @tle2cuda.jit(language="3.9")
@@ -101,10 +102,10 @@ def _register_copies() -> None:
         add_case(case)
 
     def make_short(rng: np.random.Generator) -> Inputs:
-        return {"x": numbers(rng, 64, np.float16), "out": poison(50, np.float16), "n": 50}
+        return {"x": numbers(rng, 51, np.float16), "out": poison(65, np.float16), "n": 51}
 
     def expect_short(inputs: Inputs) -> dict[str, Array]:
-        return {"out": inputs["x"][:50]}
+        return {"out": np.concatenate([inputs["x"], np.zeros(13, np.float16), inputs["x"][-1:]])}
 
     add_case(OpCase("atomic_load_float16", "newer", short_flags, (1,), make_short, expect_short, {"BLOCK": 64}, 1))
 

@@ -12,7 +12,7 @@ import tle2cuda
 import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import error_of
 from tests.ops.harness import tracing
-from tle2cuda.errors import DTypeMismatch, NotSupported
+from tle2cuda.errors import InvalidArgument, KernelError, NotSupported
 from tle2cuda.ops.values import tensor
 
 NAMES = json.loads((pathlib.Path(__file__).parent / "data" / "triton_names.json").read_text(encoding="utf-8"))
@@ -80,6 +80,34 @@ def mapped(x, out, flags, n, BLOCK: tl.constexpr):
     tl.store(flags + n, k.cdiv(2))
 
 
+@tle2cuda.jit
+def nothing(x):
+    tl.static_assert(True)
+
+
+@tle2cuda.jit
+def printing(x):
+    if x == 0:
+        tl.device_print("x", x)
+    return x
+
+
+@tle2cuda.jit
+def negated(x):
+    return -x
+
+
+@tle2cuda.jit
+def first_of_two(x, y):
+    return x
+
+
+@tle2cuda.jit
+def applied(x, function: tl.constexpr, pack: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(x + i, tl.map_elementwise(function, tl.load(x + i), pack=pack))
+
+
 @pytest.mark.parametrize("device", ["interpreter", "eager"])
 def test_functions_of_elements(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", device)
@@ -88,26 +116,24 @@ def test_functions_of_elements(device: str, monkeypatch: pytest.MonkeyPatch) -> 
     mapped[(1,)](x, out, flags, 10, BLOCK=16)
     assert (out == np.maximum(x, np.float32(0.5))).all()
     assert flags.tolist() == [*(x < 0.5).astype(int).tolist(), 2]
-    with tracing() as trace, pytest.raises(NotSupported, match="pack must be 1"):
-        tl.map_elementwise(clipped, trace.symbol(tl.float32, (8,)), 1.0, pack=2)
 
 
-def test_functions_of_elements_do_not_branch_on_them() -> None:
-    @tle2cuda.jit
-    def distance(a, b):
-        if a > b:
-            result = a - b
-        else:
-            result = b - a
-        return result
-
-    @tle2cuda.jit
-    def kernel(x, y, N: tl.constexpr):
-        i = tl.arange(0, N)
-        tl.store(x + i, tl.map_elementwise(distance, tl.load(x + i), tl.load(y + i)))
-
-    with pytest.raises(DTypeMismatch, match=r"`if`: the condition must be a scalar, got tile i1\[16\]"):
-        tle2cuda.emit(kernel, "*fp32, *fp32, 16")
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+def test_what_functions_of_elements_may_not_do(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x = np.zeros(8, np.float32)
+    wrong = {
+        nothing: "tl.map_elementwise: the function returns nothing",
+        printing: "tl.map_elementwise: the function may compute and branch, but not access memory, print or synchronise",
+    }
+    for function, message in wrong.items():
+        with pytest.raises(KernelError) as caught:
+            applied[(1,)](x, function, 1, N=8)
+        assert caught.value.message == message
+    with pytest.raises(InvalidArgument, match="pack must be a power of two of at most 8, got 3"):
+        applied[(1,)](x, negated, 3, N=8)
+    with pytest.raises(InvalidArgument, match="with pack=2 the function must return 2 neighbours of each result, it re"):
+        applied[(1,)](x, first_of_two, 2, N=8)
 
 
 def test_constants() -> None:

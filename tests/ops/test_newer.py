@@ -46,7 +46,6 @@ def test_taken_by_the_rules_of_3_9(name: str, tmp_path: pathlib.Path) -> None:
     [
         ("tl.squeeze(tl.arange(0, 8)[:, None], 0)", "*i32", "tl.squeeze: axis 0 has 8 elements, only one of 1 can go"),
         ("tl.atomic_load(p)", "*i8", "tl.atomic_load works on elements of 16, 32 or 64 bits, not on int8"),
-        ("tl.atomic_load(p, mask=p.to(tl.int64) > 0)", "*fp16", "tl.atomic_load: 16-bit elements with a mask"),
         ("tl.atomic_store(p, 1)", "*i8", "tl.atomic_store works on elements of 16, 32 or 64 bits, not on int8"),
         (
             'tl.atomic_store(p, 1, sem="acquire")',

@@ -36,6 +36,9 @@ _COMPUTES = _ARITHMETIC | {
 """Operations whose result is made of their operands."""
 
 _READS = frozenset({"load", "atomic_rmw", "atomic_cas", "asm", "asm_block"})
+_OF_ELEMENTS = frozenset({"map", "reduce", "scan"})
+"""Operations with a function of single elements."""
+
 _MIXES = frozenset({"philox", "bitcast"})
 """Operations whose results are bits, not numbers of something."""
 
@@ -83,6 +86,9 @@ def _mixed(kernel: Kernel, info: Mapping[Value, AxisInfo]) -> set[Value]:
                 for found in (read, mixed):
                     ends = op.regions[0].terminator.operands
                     found.update(r for r, inner in zip(op.results, ends, strict=True) if inner in found)
+            elif op.regions and op.name in _OF_ELEMENTS:
+                for found in (read, mixed):
+                    _through_function(op, found)
             elif op.results:
                 _visit(op, info, read, mixed)
         changed = len(read) + len(mixed) != before
@@ -133,6 +139,14 @@ def _through_regions(op: Op, found: set[Value]) -> None:
             found.update(region.params[-carried:][position] for region in op.regions if region.params)
 
 
+def _through_function(op: Op, found: set[Value]) -> None:
+    """What a function of elements computes is in a set where some operand is, or some value that it returns."""
+    (region,) = op.regions
+    if any(v in found for v in (*op.operands, *region.terminator.operands)):
+        found.update(op.results)
+        found.update(region.params)
+
+
 def _escaping(kernel: Kernel) -> set[Value]:
     """Values that reach something else than an address."""
     users = uses_of(kernel.body)
@@ -152,9 +166,15 @@ def _escaping(kernel: Kernel) -> set[Value]:
 
 
 def _next_values(kernel: Kernel) -> dict[Value, list[Value]]:
-    """What a value becomes through loops, branches and fused regions."""
+    """What a value becomes through loops, branches, fused regions and functions of elements."""
     following: dict[Value, list[Value]] = {}
     for op in walk(kernel.body):
+        if op.regions and op.name in _OF_ELEMENTS:
+            region = op.regions[0]
+            for position, (value, result) in enumerate(zip(region.terminator.operands, op.results, strict=True)):
+                # Of reductions and scans, what one call returns is handed to the next one, on either side.
+                again = () if op.name == "map" else region.params[position :: len(op.results)]
+                following.setdefault(value, []).extend((result, *again))
         if op.name not in ("for", "while", "if", "fused"):
             continue
         count = len(op.results)

@@ -15,6 +15,7 @@ from tle2cuda.eager import (
     elementwise,
     inline_asm,
     libdevice,
+    mapping,
     memory,
     newer,
     operators,
@@ -33,7 +34,6 @@ from tle2cuda.eager.program import current, reads_3_9
 from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, range_bound
 from tle2cuda.eager.values import (
     Tile,
-    common_shape,
     describe,
     is_number,
     number_as,
@@ -81,31 +81,6 @@ def _condition(arg1: Any, disable_licm: Any = False) -> Any:
     return arg1
 
 
-def _map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
-    """`tl.map_elementwise`, for one element after the other."""
-    if static_int(pack, "tl.map_elementwise: pack") != 1:
-        raise NotSupported("tl.map_elementwise: pack must be 1", help="let the function take one element of each argument")
-    tiles = [to_tile(x, "tl.map_elementwise") for x in args]
-    shape = common_shape("tl.map_elementwise", *tiles)
-    flat = [tile.stretched(shape).reshaped((-1,)) for tile in tiles]
-
-    def element(tile: Tile, at: int) -> Tile:
-        return tile.rearranged(lambda array: array[at])
-
-    results = [scalar_fn(*(element(tile, at) for tile in flat)) for at in builtins.range(int(np.prod(shape)))]
-    several = isinstance(results[0], tuple)
-    rows = [result if several else (result,) for result in results]
-    made = []
-    for column in zip(*rows, strict=True):
-        parts = [to_tile(value, "tl.map_elementwise") for value in column]
-        data = np.array([part.data for part in parts]).reshape(shape)
-        exact = None
-        if any(part.exact is not None for part in parts):
-            exact = np.array([without_width(part) for part in parts]).reshape(shape)
-        made.append(Tile(data, parts[0].dtype, exact))
-    return tuple(made) if several else made[0]
-
-
 def _nothing() -> None:
     """What only matters to grids that overlap."""
 
@@ -144,12 +119,14 @@ def assume(cond: Any) -> None:
 
 def debug_barrier() -> None:
     """One program is one thread here."""
+    current().check_effects()
 
 
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
     """`tl.device_print`: whole tiles, as Python prints them."""
     if not isinstance(prefix, str):
         raise InvalidType(f"tl.device_print: the prefix must be a string, got {describe(prefix)}")
+    current().check_effects()
     x, y, z = current().index
     if not args:
         print(f"pid ({x}, {y}, {z}) {prefix}")
@@ -393,7 +370,7 @@ _TL: dict[str, Any] = {
     "swizzle2d": swizzle2d,
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
     "condition": _condition,
-    "map_elementwise": _map_elementwise,
+    "map_elementwise": mapping.map_elementwise,
     "convert_custom_float8_sm70": operators.convert_custom_float8,
     "convert_custom_float8_sm80": operators.convert_custom_float8,
     "globaltimer": inline_asm.globaltimer,

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tle2cuda.errors import Deadlock, LaunchError
+from tle2cuda.errors import Deadlock, LaunchError, NotSupported
 from tle2cuda.levels import DEFAULT_LEVEL
+from tle2cuda.ops.mapping import EFFECTS_IN_MAP, EFFECTS_IN_MAP_HELP
 
 if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
@@ -37,6 +38,7 @@ class Program:
         self.polls = 0
         self.waits_at: str = ""
         self.partitions: Partitions | None = None
+        self.only_computes = False  # within a function of `tl.map_elementwise`
         self._allocated = 0
 
     def take_buffer_number(self) -> int:
@@ -47,7 +49,17 @@ class Program:
     @property
     def memory(self) -> Memory:
         """All memory of the launch."""
+        self.check_effects()
         return self.launch.memory
+
+    def check_effects(self) -> None:
+        """Refuses what functions of elements may not do.
+
+        Raises:
+            NotSupported: Such a function is being run.
+        """
+        if self.only_computes:
+            raise NotSupported(EFFECTS_IN_MAP, help=EFFECTS_IN_MAP_HELP)
 
     def facts(self) -> tuple[str, ...]:
         """Lines of an error that say which program it was."""

@@ -390,6 +390,27 @@ class Compiler:
         self.combined_once[region] = once
         return _elementwise(once, dtypes, region)
 
+    def map_with_shadows(self, region: Region) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:
+        """A compiled function of elements on n values and n shadows: gives the shadows of what it returns."""
+        once, yielded = self.combined_once[region], region.terminator.operands
+        params = [self.shadow(value) for value in region.params]
+        shadows = [self.shadow(value) for value in yielded]
+        followed = [is_followed(value) for value in yielded]
+
+        def exact_of(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
+            given, exact = inputs[: len(params)], inputs[len(params) :]
+            for slot, value, number in zip(params, given, exact, strict=True):
+                if slot:
+                    frame[slot] = number if number != plain(value) else None
+            values = once(frame, given)
+            kept = [frame[slot] if slot else None for slot in shadows]
+            return tuple(
+                shadow if shadow is not None else plain(value) if is_number else 0
+                for value, shadow, is_number in zip(values, kept, followed, strict=True)
+            )
+
+        return _by_element(exact_of, [np.dtype(np.int64)] * len(yielded))
+
     def combine_with_shadows(self, region: Region) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:
         """A compiled combine region on pairs of n values and n shadows each: gives n values and their n shadows."""
         once, yielded = self.combined_once[region], region.terminator.operands
@@ -424,6 +445,15 @@ def _elementwise(
         shape = np.shape(inputs[0])
         return tuple(np.broadcast_to(value, shape) for value in once(frame, inputs))
 
+    is_vector_safe = all(op.name in _VECTOR_SAFE for op in walk(region))
+    return by_arrays if is_vector_safe else _by_element(once, dtypes)
+
+
+def _by_element(
+    once: Callable[[Frame, Sequence[Any]], tuple[Any, ...]], dtypes: Sequence[Any]
+) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:
+    """A function of scalars on arrays, for one element after the other."""
+
     def by_element(frame: Frame, inputs: Sequence[Any]) -> tuple[Any, ...]:
         shape = np.shape(inputs[0])
         flat = [np.asarray(value).reshape(-1) for value in inputs]
@@ -434,7 +464,7 @@ def _elementwise(
                 output[position] = result
         return tuple(output.reshape(shape) for output in outputs)
 
-    return by_arrays if all(op.name in _VECTOR_SAFE for op in walk(region)) else by_element
+    return by_element
 
 
 def _dtype(value: Value) -> DType:

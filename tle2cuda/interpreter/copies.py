@@ -182,7 +182,7 @@ def _changed_tensor_map(compiler: Compiler, op: Op) -> Steps:
     type_ = op.result.type
     assert isinstance(type_, TensorMapType)
     size, rank = type_.element.bytes, len(type_.box)
-    result, base, *slots = compiler.slots_of((op.result, *op.operands))
+    result, base, *slots = compiler.slots_of((op.result, *op.operands[: 2 * rank]))
 
     def make(frame: Frame) -> None:
         values = [int(frame[slot]) for slot in slots]

@@ -272,6 +272,20 @@ def _with_function(at: Shadowed, fold: Callable[[Any, Sequence[Any]], Sequence[A
     return folded
 
 
+def _mapped(at: Shadowed) -> Step:
+    """A function of elements, run once more with the shadows of its arguments."""
+    function = at.compiler.map_with_shadows(at.op.regions[0])
+    followed = [is_followed(v) for v in at.operands]
+
+    def mapped(frame: Frame) -> None:
+        values = [np.asarray(frame[slot]) for slot in at.ins]
+        exact = [at.exact(frame, i) if followed[i] else np.zeros(values[i].shape, np.int64) for i in range(len(values))]
+        for number, shadow in enumerate(function(frame, (*values, *exact))):
+            at.keep(frame, shadow, number)
+
+    return mapped
+
+
 def _exclusive_sum(at: Shadowed) -> Step:
     step = -1 if at.op.attrs.get("reverse") else 1
 
@@ -300,6 +314,7 @@ _STEPS: Mapping[str, Callable[[Shadowed], Step]] = {
     "bitcast": _bits,
     "reduce": _reduction,
     "scan": _scan,
+    "map": _mapped,
     "exclusive_sum": _exclusive_sum,
     "dot": _product,
 }

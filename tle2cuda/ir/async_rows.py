@@ -13,7 +13,6 @@ from tle2cuda.ir.kinds import (
     BUFFER,
     FLAG,
     I32_SCALAR,
-    INT_SCALAR,
     INTS,
     NATURAL,
     PIPE,
@@ -129,10 +128,10 @@ _row(
 )
 _row(
     "changed_tensor_map",
-    "base, extents, strides but the last -> tensor map, made by one thread in memory of its CTA",
+    "base, extents, strides but the last [, i32 stage] [, pipes] -> tensor map, made by one thread in memory of its CTA",
     (POINTER,),
     async_rules.check_changed_tensor_map,
-    variadic=INT_SCALAR,
+    variadic=ANY,
     is_pure=False,
     attrs={
         "name": TEXT,
@@ -140,6 +139,8 @@ _row(
         "form_base": TEXT,
         "swizzle_bytes": choice_of(0, 32, 64, 128),
         "padding": choice("zero", "nan"),
+        "slots": maybe(POSITIVE),
+        "after_stores": maybe(FLAG),
     },
 )
 _row(

@@ -9,6 +9,8 @@ from tle2cuda.ir.tma import num_operands, tensor_copy
 from tle2cuda.ir.types import (
     BOOL,
     GLOBAL,
+    I32,
+    I64,
     BarrierType,
     BufferType,
     PipeType,
@@ -103,13 +105,18 @@ def check_tensor_map(op: Op) -> None:
 
 
 def check_changed_tensor_map(op: Op) -> None:
-    """What the kernel describes: a base, the extents, the strides but that of the contiguous dimension."""
+    """What the kernel describes: base, extents, strides but the last; its stage; pipes whose stages have landed."""
     need(len(op.results) == 1 and isinstance(op.results[0].type, TensorMapType), "its result is no tensor map")
     made = op.results[0].type
     assert isinstance(made, TensorMapType)
     rank = len(made.box)
     need(1 <= rank <= _MOST_DIMENSIONS, f"it has {rank} dimensions")
-    need(len(op.operands) == 2 * rank, f"it has {len(op.operands)} operands instead of {2 * rank}")
+    parts, rest = op.operands[: 2 * rank], list(op.operands[2 * rank :])
+    need(len(parts) == 2 * rank, f"it has {len(parts)} operands instead of {2 * rank}")
+    need(all(v.type in (I32, I64) for v in parts[1:]), "its extents and strides are no integers")
+    if op.attrs.get("slots", 1) > 1 or (rest and rest[0].type is I32):
+        need(bool(rest) and rest.pop(0).type is I32, "it has several slots, and no stage")
+    need(all(isinstance(v.type, PipeType) for v in rest), "it waits for what is no pipe")
 
 
 def _long(shape: tuple[int, ...]) -> tuple[int, ...]:

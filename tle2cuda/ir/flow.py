@@ -19,6 +19,9 @@ def handed_on(op: Op) -> Iterator[tuple[Values, Values]]:
             yield op.results, region.terminator.operands
     elif op.name in ("fused", "warp_specialize"):
         yield op.results, op.regions[0].terminator.operands
+    elif op.name == "map":
+        yield op.regions[0].params, op.operands
+        yield op.results, op.regions[0].terminator.operands
     elif op.name == "for":
         region = op.regions[0]
         for sources in (op.operands[3:], region.terminator.operands):

@@ -121,6 +121,15 @@ _row(
     attrs={"asm": TEXT, "constraints": TEXT},
 )
 _row(
+    "map",
+    "values of one shape -> values of that shape; region on one element of each",
+    (VALUE,),
+    rules.check_map,
+    variadic=VALUE,
+    regions=1,
+    attrs={"fn": TEXT},
+)
+_row(
     "asm_block",
     "values of one shape -> values of that shape",
     (),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tle2cuda.ir.device_functions import find_overload
 from tle2cuda.ir.kinds import BOOLEAN, INTEGER, Broken, is_int, is_integer
 from tle2cuda.ir.nodes import Op, Region, Value
+from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import (
     BOOL,
     CLUSTER,
@@ -311,6 +312,19 @@ def yields(region: Region, types: Sequence[Type], name: str = "its region") -> N
 
 def _names(types: Sequence[Type]) -> str:
     return ", ".join(map(str, types))
+
+
+def check_map(op: Op) -> None:
+    """The region takes one element of each operand and yields one of each result; nothing around it is used inside."""
+    shape = _same_shapes(op, op.operands)
+    (region,) = op.regions
+    given = [element_of(v.type) for v in op.operands]
+    need([p.type for p in region.params] == given, "the parameters of its region are not elements of its operands")
+    need(bool(op.results), "it has no results")
+    need(not captured_values(region), "its region uses values from around it")
+    need(all(shape_of(v.type) == shape for v in op.results), "a result has another shape")
+    yields(region, [element_of(v.type) for v in op.results])
+    _same_layout(op, (*op.operands, *op.results))
 
 
 def check_reduce(op: Op) -> None:

@@ -73,6 +73,8 @@ def kind_of(op: Op) -> str:
 def spell(state: State, op: Op, address: C, *values: C) -> C:
     """Expression that performs the atomic on one element and yields the old value."""
     kind, dtype = kind_of(op), element_type(op)
+    if kind == "or" and dtype is U16 and _is_zero(state, op):
+        kind, values = "cas", (values[0], values[0])  # a swap of zero for zero changes nothing either
     pointer = element_of(op.operands[0].type)
     assert isinstance(pointer, PointerType)
     scope = op.attrs.get("scope", "gpu")
@@ -94,6 +96,12 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
         name = state.helper("atomic_exchange_short" + ("_system" if scope == "sys" and suffix else ""))
         return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
     raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
+
+
+def _is_zero(state: State, op: Op) -> bool:
+    """Whether the value that an atomic combines with memory is known to be 0."""
+    known = state.info.get(op.operands[1])
+    return known is not None and known.constant == 0
 
 
 _VECTORS = {F32: "f32", F16: "f16", BF16: "bf16"}

@@ -513,7 +513,7 @@ def emit_for(state: State, op: Op) -> None:
             lower=lower_text,
             goes_on=f"{name} {'>' if descends else '<'} {upper_text.at(RELATIONAL)}",
             advance=_advance(state, name, step, step_value),
-            unroll="" if op.attrs.get("role") == "prologue" else op.attrs.get("unroll"),
+            unroll=_unroll(op, region),
         )
         update_in_place(state, region, carried, region.terminator.operands)
         with state.nested(is_loop=True) as body:
@@ -522,6 +522,14 @@ def emit_for(state: State, op: Op) -> None:
     write(state.block, TEMPLATE, "for_loop", view, op.span, body=body)
     if any(inner.name == "dot" and inner.attrs.get("pending") for inner in region.ops):
         statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<0>()", op.span)  # for the last product
+
+
+def _unroll(op: Op, region: Region) -> int | str | None:
+    """Where maps are made the compiler would unroll as ever, and spill what it keeps of several forms."""
+    if op.attrs.get("role") == "prologue":
+        return ""
+    given: int | str | None = op.attrs.get("unroll")
+    return 1 if given is None and any(inner.name == "changed_tensor_map" for inner in region.ops) else given
 
 
 def _advance(state: State, name: str, step: Value, step_value: int | None) -> str:

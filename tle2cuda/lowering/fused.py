@@ -281,7 +281,7 @@ class FusedLoop:
             self._atomic(op)
         elif op.name == "load":
             self._define(op.results[0], self.memory.load_element(op), op, keep=True)
-        elif op.name in ELEMENTWISE:
+        elif op.name in ELEMENTWISE or op.name == "map":
             arguments: list[Expr] = [self.ev.value(v) for v in op.operands]
             expr = elementwise(self.state, op, arguments, self.ev.text)
             self._define(op.results[0], self.ev.text(expr), op)

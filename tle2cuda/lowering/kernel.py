@@ -104,7 +104,7 @@ def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = 
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
-    if _changed_maps(kernel):
+    if tma.changed_maps(kernel):
         parameters.append(f"TensorMap* {tma.DEVICE_MAPS}")
     parameters += maps
     file = KernelFile(
@@ -158,12 +158,7 @@ def _is_passed(state: State, argument: Value) -> bool:
 
 
 def _tensor_maps(kernel: Kernel) -> list[Op]:
-    return [op for op in kernel.body.ops if op.name in ("tensor_map", "changed_tensor_map")]
-
-
-def _changed_maps(kernel: Kernel) -> int:
-    """How many tensor maps each CTA makes in memory."""
-    return sum(op.name == "changed_tensor_map" for op in kernel.body.ops)
+    return [*(op for op in kernel.body.ops if op.name == "tensor_map"), *tma.changed_maps(kernel)]
 
 
 def _emit_body(state: State) -> None:
@@ -374,7 +369,7 @@ def _contract(state: State, access: GlobalAccess, shared_bytes: int, dynamic: bo
     scratch: tuple[ScratchSpec, ...] = ()
     if state.headers == "minimal" and kernel.cooperative:
         scratch = (ScratchSpec(GRID_BARRIER_WORDS, fixed_bytes=8, zero=True),)
-    if count := _changed_maps(kernel):
+    if count := tma.slots_of_maps(kernel):
         bytes_per_cta = TENSOR_MAP_BYTES * count
         made = ScratchSpec(tma.DEVICE_MAPS, bytes_per_cta=bytes_per_cta, zero=False, alignment_bytes=TENSOR_MAP_BYTES)
         scratch = (*scratch, made)

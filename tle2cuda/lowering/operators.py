@@ -47,7 +47,7 @@ def index_rule(*names: str) -> Callable[[IndexRule], IndexRule]:
 
 def elementwise(state: State, op: Op, arguments: list[Expr], to_text: ToText) -> Expr:
     """The value of one elementwise operation."""
-    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, math, overflow, random  # noqa: F401  (they register their rules)
+    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, mapping, math, overflow, random  # noqa: F401  (they register their rules)
 
     if op in state.wrapping:
         return call(state.helper(f"{op.name}_wrapping"), *_texts(op, arguments, to_text, exact=True))

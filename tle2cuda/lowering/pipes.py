@@ -88,6 +88,7 @@ def emit_commit(state: State, op: Op) -> None:
     if op.attrs["arrivals"]:
         state.comment(op.span)
     _arrive(state, op, ref)
+    _count_fill(state, op, ref)
     _may_go_unread(state, op)
 
 
@@ -101,6 +102,7 @@ def emit_close(state: State, op: Op) -> None:
     flag = f"{state.buffers[ref.closed].text}[{scalar_text(state, stage).text}]"
     statements.assign(state.block, flag, "1", op.span, state.first_thread().text)
     _arrive(state, op, ref)
+    _count_fill(state, op, ref)
 
 
 def _arrive(state: State, op: Op, ref: PipeRef) -> None:
@@ -110,6 +112,31 @@ def _arrive(state: State, op: Op, ref: PipeRef) -> None:
     for who in op.attrs["arrivals"]:
         condition = state.first_thread().text if who == ELECTED else ""
         statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)
+
+
+def fills_of(state: State, pipe: Value) -> str | None:
+    """A variable of the writer whose bits say of each stage whether it was published an odd number of times.
+
+    None for a pipe without barriers. There is one where a tensor map waits for the stages that its predecessor filled.
+    """
+    ref = pipe_ref(state, pipe)
+    if ref.full is None:
+        return None
+    name = state.pipe_fills.get(pipe)
+    if name is None:
+        scope = state.scopes[0]
+        stem = ref.op.attrs.get("name") or ref.op.result.name or "pipe"
+        name = state.pipe_fills[pipe] = state.names.fresh(f"{stem}_fills", scope.names_depth)
+        statements.started(scope.block, "unsigned", name, "0", ref.op.span)
+    return name
+
+
+def _count_fill(state: State, op: Op, ref: PipeRef) -> None:
+    pipe, stage, _ = op.operands
+    if pipe not in state.pipes_in_maps or (name := fills_of(state, pipe)) is None:
+        return
+    bit = "1" if ref.op.attrs["capacity"] == 1 else f"1u << {scalar_text(state, stage).text}"
+    statements.evaluate(state.block, f"{name} ^= {bit}", op.span)
 
 
 _ARRIVALS = {

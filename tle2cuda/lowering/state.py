@@ -13,7 +13,7 @@ from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
 from tle2cuda.ir.effects import Roots
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -23,6 +23,7 @@ from tle2cuda.ir.types import (
     F8E5,
     F16,
     DType,
+    PipeType,
     PointerType,
     TileType,
     Type,
@@ -204,6 +205,7 @@ class State:
         self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
+        self.pipe_fills: dict[Value, str] = {}  # variables that count how often stages were published
         self.uses_thread = False
         self.uses_warpgroup = False
         self.uses_cluster = False
@@ -216,6 +218,12 @@ class State:
     def roots(self) -> Roots:
         """Where the kernel's buffers and barriers come from."""
         return Roots(self.kernel)
+
+    @functools.cached_property
+    def pipes_in_maps(self) -> frozenset[Value]:
+        """Pipes whose published stages tensor maps wait for."""
+        made = [op for op in walk(self.kernel.body) if op.name == "changed_tensor_map"]
+        return frozenset(value for op in made for value in op.operands if isinstance(value.type, PipeType))
 
     # ---- text -------------------------------------------------------------------------------------------------------
 

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
-from tle2cuda.ir.types import TensorMapType
+from tle2cuda.ir.types import DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
 from tle2cuda.lowering.mbarriers import barrier_address
+from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
 from tle2cuda.lowering.templates import write
@@ -69,7 +70,7 @@ class ChangedView:
     """A map that one thread makes of a form, for `tma.cu.j2`; the contiguous dimension first.
 
     Attributes:
-        condition: Selects the thread.
+        waits: What it waits for before.
         name: Pointer to the map.
         form: The kernel's parameter.
         base: Pointer to the tensor.
@@ -77,7 +78,7 @@ class ChangedView:
         strides: Strides in bytes, but that of the contiguous dimension.
     """
 
-    condition: str
+    waits: tuple[str, ...]
     name: str
     form: str
     base: str
@@ -153,26 +154,78 @@ def _form_spec(op: Op, type_: TensorMapType) -> TensorMapSpec:
     )
 
 
+def changed_maps(kernel: Kernel) -> list[Op]:
+    """The operations that make tensor maps in memory of the CTA, one for each map."""
+    found = {op.attrs["form"]: op for op in walk(kernel.body) if op.name == "changed_tensor_map"}
+    return list(found.values())
+
+
+def slots_of_maps(kernel: Kernel) -> int:
+    """For how many tensor maps each CTA has memory."""
+    return sum(_slots(op) for op in changed_maps(kernel))
+
+
+def _slots(op: Op) -> int:
+    return int(op.attrs.get("slots") or 1)
+
+
 def emit_changed_map(state: State, op: Op) -> None:
     """One thread copies the form to memory of its CTA and changes what it leads to."""
     type_ = op.result.type
     assert isinstance(type_, TensorMapType)
     rank = len(type_.box)
-    maps = [each for each in state.kernel.body.ops if each.name == "changed_tensor_map"]
-    cta = "gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x"
-    index = cta if len(maps) == 1 else f"({cta}) * {len(maps)}"
-    index += f" + {maps.index(op)}" if maps.index(op) else ""
     state.comment(op.span)
+    base, *values = (scalar_text(state, value).text for value in op.operands[: 2 * rank])
+    rest = op.operands[2 * rank :]
+    stage = rest[0] if rest and isinstance(rest[0].type, DType) else None
     name = state.names.fresh(op.attrs["name"])
-    statements.constant(state.block, "TensorMap*", name, f"{DEVICE_MAPS} + {index}", op.span)
+    statements.constant(state.block, "TensorMap*", name, _memory(state, op, stage), op.span)
     state.tensor_maps[op.result] = name
-    base, *values = (scalar_text(state, value).text for value in op.operands)
     extents, strides = tuple(reversed(values[:rank])), tuple(reversed(values[rank:]))
-    view = ChangedView(state.first_thread().text, name, op.attrs["form"], base, extents, strides)
+    waits = [wait for pipe in rest[stage is not None :] for wait in _published(state, pipe)]
+    if op.attrs.get("after_stores"):
+        waits.append(f"{state.helper('tma_store_wait_read')}();  // nothing is stored by the map before this one any more")
+    view = ChangedView(tuple(waits), name, op.attrs["form"], base, extents, strides)
     for part in ("base", "extent", *(["stride"] if strides else [])):
         state.helper(f"change_tensor_map_{part}")
     state.helper("fence_tensor_map")
-    write(state.block, TEMPLATE, "changed_map", view, op.span)
+    if state.task.is_single:
+        write(state.block, TEMPLATE, "changed_map", view, op.span)
+        return
+    body = Block(state.block.depth + 1)
+    write(body, TEMPLATE, "changed_map", view, op.span)
+    write(state.block, TEMPLATE, "one_thread", state.first_thread(), op.span, body=body)
+
+
+def _memory(state: State, op: Op, stage: Value | None) -> str:
+    """Where a map lies: the maps of a CTA stand beside each other, those of the stages of a pipe too."""
+    maps = changed_maps(state.kernel)
+    number = next(i for i, each in enumerate(maps) if each.attrs["form"] == op.attrs["form"])
+    first, count = sum(map(_slots, maps[:number])), sum(map(_slots, maps))
+    cta = "gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x"
+    text = cta if count == 1 else f"({cta}) * {count}"
+    if first:
+        text += f" + {first}"
+    if stage is not None and _slots(op) > 1:
+        text += f" + {scalar_text(state, stage).text}"
+    return f"{DEVICE_MAPS} + {text}"
+
+
+def _published(state: State, pipe: Value) -> list[str]:
+    """Waits for the published stages of a pipe: what the engine brought by the map before this one has landed."""
+    filled = fills_of(state, pipe)
+    if filled is None:
+        return []
+    ref = pipe_ref(state, pipe)
+    assert ref.full is not None
+    state.helper("mbarrier_wait")
+    type_ = pipe.type
+    assert isinstance(type_, PipeType)
+    if type_.capacity == 1:
+        return [f"mbarrier_wait({barrier_address(state, ref.full, None)}, ~{filled} & 1);  // it has landed"]
+    barrier = f"&{state.barriers[ref.full]}[landed]"
+    loop = f"for (int landed = 0; landed < {type_.capacity}; ++landed)"
+    return [f"{loop}  // what the map before this one described", f"    mbarrier_wait({barrier}, ~{filled} >> landed & 1);"]
 
 
 def map_arguments(op: Op) -> set[str]:

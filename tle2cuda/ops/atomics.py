@@ -99,6 +99,14 @@ def exchange(address: tensor, value: tensor, mask: Any, sem: str, scope: Any, wh
     return _emit_rmw("xchg", address, value, enabled, _ordering(sem, scope, address, what))
 
 
+def unchanged(address: tensor, mask: Any, sem: str, scope: Any, what: str) -> tensor:
+    """What atomics read that change nothing, of unsigned words of any width from 16 bits on; masked off: 0."""
+    condition = optional_mask(mask)
+    enabled = None if condition is None else mask_operand(condition, address.dims, what)
+    zero = constant(0, pointee(address), address.dims)
+    return _emit_rmw("or", address, zero, enabled, _ordering(sem, scope, address, what))
+
+
 def _emit_rmw(kind: str, address: tensor, value: tensor, mask: tensor | None, attrs: dict[str, Any]) -> tensor:
     operands = (address, value) if mask is None else (address, value, mask)
     return emit_value(

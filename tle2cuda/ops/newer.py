@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tle2cuda.errors import DTypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.types import BOOL, I64, DType, PointerType
 from tle2cuda.ops import core
 from tle2cuda.ops.affine_tiles import pointee
-from tle2cuda.ops.atomics import atomic_cas, atomic_or, exchange
+from tle2cuda.ops.atomics import exchange, unchanged
 from tle2cuda.ops.core import (
     builtin,
     dtype_from_ir,
@@ -163,12 +163,12 @@ def atomic_load(pointer: Any, mask: Any = None, sem: Any = None, scope: Any = No
 
     Args:
         pointer: Pointer, or tile of pointers, to elements of 16, 32 or 64 bits.
-        mask: bool, broadcast to the pointer's shape. Masked-off elements are not touched and give 0. Not for 16 bits.
+        mask: bool, broadcast to the pointer's shape. Masked-off elements are not touched and give 0.
         sem: ``"acquire"`` (default) or ``"relaxed"``.
         scope: ``"cta"``, ``"gpu"`` (default) or ``"sys"``.
 
     Raises:
-        NotSupported: By the rules of Triton 3.6, and for 16 bits with a mask.
+        NotSupported: By the rules of Triton 3.6.
         InvalidType: `pointer` is no pointer.
         DTypeMismatch: Elements of another width, or a mask that is not bool.
         InvalidArgument: Another `sem` or `scope`.
@@ -183,12 +183,7 @@ def atomic_load(pointer: Any, mask: Any = None, sem: Any = None, scope: Any = No
 
 def _loaded(pointer: Any, mask: Any, order: str, scope: Any, what: str) -> tensor:
     address, words, dtype = _as_integers(pointer, what)
-    if words.bits == 16:
-        if optional_mask(mask) is not None:
-            raise NotSupported(f"{what}: 16-bit elements with a mask", help="use 32-bit elements")
-        bits = atomic_cas(address, 0, 0, sem=order, scope=scope)
-    else:
-        bits = atomic_or(address, 0, mask=mask, sem=order, scope=scope)
+    bits = unchanged(address, mask, order, scope, what)
     return bits if dtype is words else emit_value("bitcast", (bits,), dtype, bits.dims)
 
 

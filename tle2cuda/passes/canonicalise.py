@@ -141,9 +141,9 @@ class _Simplify(Rewriter):
             self.place(current, op.results)
 
     def nested(self, op: Op) -> None:
-        """Copy an operation with regions; combine functions must not come to depend on values around them."""
+        """Copy an operation with regions; functions of elements must not come to depend on values around them."""
         outer = self.available
-        if op.name in ("reduce", "scan"):
+        if op.name in ("reduce", "scan", "map"):
             self.available = [{}]
         self.copy(op)
         self.available = outer

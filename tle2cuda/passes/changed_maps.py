@@ -1,7 +1,7 @@
 """Tensor maps that a kernel makes: of a form that the launcher encodes, one thread changes base, extents and strides.
 
-That is done once, before loops and branches: a map must not change while copies by it are in flight. Only the warps that do
-not belong to a worker partition use it, so that the thread that makes it is the one that issues copies.
+That is done where the description is known, by the task that copies: the thread that makes a map is the one that issues
+copies by it. In loops it is done again and again, when `map_reuse.py` knows how the map before it is free.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from tle2cuda.analysis.buffer_views import BufferViews
 from tle2cuda.ir.builder import Builder
-from tle2cuda.ir.nodes import Kernel, Op, Value, walk
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.tma import TensorCopy
-from tle2cuda.ir.types import BOOL, I32, I64, DType, TensorMapType
+from tle2cuda.ir.types import BOOL, I32, I64, DType, PointerType, TensorMapType
 from tle2cuda.ops import core
 from tle2cuda.ops.affine_tiles import named
 from tle2cuda.ops.core import constant, emit_value, tensor
+from tle2cuda.passes.map_reuse import MapReuse, Nesting, Reuse
 from tle2cuda.targets import parse_target
 
 _ALIGNMENT_BYTES = 16
@@ -35,6 +36,7 @@ class Changed:
         swizzle_bytes: Swizzle of the buffers.
         padding: What is outside.
         argument: A pointer argument that the form may lead to.
+        region: Where it is made.
     """
 
     base: Value
@@ -45,6 +47,7 @@ class Changed:
     swizzle_bytes: int
     padding: str
     argument: str
+    region: Region
 
 
 class ChangedMaps:
@@ -54,12 +57,14 @@ class ChangedMaps:
         self._arguments = {argument.value: argument for argument in kernel.args}
         self._definitions = made
         self._views = views
-        self._at_top = {result for op in kernel.body.ops for result in op.results} | set(self._arguments)
-        self._in_workers = {op for site in kernel.specialisations for region in site.regions[1:] for op in walk(region)}
+        self._nesting = Nesting(kernel)
+        self._reuse = MapReuse(kernel, self._nesting)
         self._is_possible = parse_target(kernel.target).has("tensormap") and not any(
             op.name == "grid_dependency"
             for op in walk(kernel.body)  # grids that overlap share their scratch
         )
+        self._plans: dict[Changed, Reuse] = {}
+        self._anchors: dict[Op, list[Changed]] = {}
         self._names: dict[Changed, str] = {}
         self._values: dict[Changed, tuple[Value, Value | None]] = {}
         self.found: dict[Op, Changed] = {}
@@ -70,33 +75,50 @@ class ChangedMaps:
 
     def note(self, op: Op, copy: TensorCopy, box: tuple[int, ...], swizzle_bytes: int, padding: str) -> None:
         """Give a copy a changed map, where that is possible."""
-        parts = (copy.base, *copy.extents, *copy.strides)
         argument = self._form_base(copy)
-        if not self._is_possible or argument is None or op in self._in_workers or not self._at_top.issuperset(parts):
+        if not self._is_possible or argument is None:
             return
         element = copy.buffer_type.element
         strides = copy.strides[:-1]
-        self.found[op] = Changed(copy.base, copy.extents, strides, element, box, swizzle_bytes, padding, argument)
+        region = self._nesting.home(op, (copy.base, *copy.extents, *strides))
+        self.found[op] = Changed(copy.base, copy.extents, strides, element, box, swizzle_bytes, padding, argument, region)
 
     def _form_base(self, copy: TensorCopy) -> str | None:
-        """An argument that leads to memory as a tensor map needs it."""
-        for root in self._views.roots.of(copy.base):
-            argument = self._arguments.get(root) if root is not None else None
-            if argument is not None and argument.divisibility % _ALIGNMENT_BYTES == 0:
+        """An argument that leads to memory as a tensor map needs it, if there is one that the tensor may be of."""
+        roots = [self._arguments[root] for root in self._views.roots.of(copy.base) if root in self._arguments]
+        for argument in (*roots, *self._arguments.values()):
+            is_pointer = isinstance(argument.value.type, PointerType)
+            if is_pointer and argument.divisibility % _ALIGNMENT_BYTES == 0:
                 return argument.name
         return None
+
+    def settle(self) -> None:
+        """Leave out the maps of which it is not known when they may be made again; place the others."""
+        copies: dict[Changed, list[Op]] = {}
+        for op, changed in self.found.items():
+            copies.setdefault(changed, []).append(op)
+        self._plans.clear()
+        self._anchors.clear()
+        for changed, ops in copies.items():
+            held = [outer for op in ops if (outer := self._nesting.inside(op, changed.region)) is not None]
+            anchor = min(held, key=self._nesting.position.__getitem__)
+            plan = self._reuse.plan(anchor, ops)
+            if plan is None:
+                for op in ops:
+                    del self.found[op]
+            else:
+                self._plans[changed] = plan
+                self._anchors.setdefault(anchor, []).append(changed)
 
     def name_maps(self, taken: set[str]) -> None:
         """Name the maps, apart from all others."""
         from tle2cuda.passes.tensor_maps import fresh_name
 
-        self._names = {changed: fresh_name(changed.argument, taken) for changed in dict.fromkeys(self.found.values())}
+        self._names = {changed: fresh_name(changed.argument, taken) for changed in self._plans}
 
     def first_used_in(self, op: Op) -> list[Changed]:
-        """The maps that an operation of the kernel's body is the first to use."""
-        inside = [op, *(inner for region in op.regions for inner in walk(region))]
-        used = dict.fromkeys(self.found[each] for each in inside if each in self.found)
-        return [changed for changed in used if changed not in self._values]
+        """The maps that are made in front of an operation."""
+        return self._anchors.get(op, [])
 
     def made(self, op: Op) -> tuple[Value, Value | None]:
         """The map of a copy, and whether its tensor has elements; None when it surely has."""
@@ -124,15 +146,19 @@ class ChangedMaps:
             for axis, stride in enumerate(changed.strides):
                 product = emit_value("mul", (core.cast(tensor(stride), I64), size), I64, ())
                 strides.append(named(product, f"{stem}_stride{axis}_bytes").value)
-            attrs = {
+            attrs: dict[str, object] = {
                 "name": name,
                 "form": name.replace("_map", "_form"),
                 "form_base": changed.argument,
                 "swizzle_bytes": changed.swizzle_bytes,
                 "padding": changed.padding,
             }
+            reuse = self._plans[changed]
+            chosen = () if reuse.stage is None else (reuse.stage,)
+            attrs |= {"slots": reuse.slots, "after_stores": reuse.stores}
             type_ = TensorMapType(changed.element, changed.box)
-            made = builder.emit_one("changed_tensor_map", (changed.base, *extents, *strides), type_, attrs)
+            operands = (changed.base, *extents, *strides, *chosen, *reuse.pipes)
+            made = builder.emit_one("changed_tensor_map", operands, type_, attrs)
             if exists is not None:
                 named(exists, f"{stem}_exists")
         self._values[changed] = (made, None if exists is None else exists.value)

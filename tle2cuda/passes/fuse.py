@@ -99,7 +99,9 @@ class _Fuse:
             return is_tile(op.operands[0]) and not op.attrs.get("num_scratch")
         if op.name == "assert":
             return is_tile(op.operands[0])
-        return (op.name in ELEMENTWISE or op.name in CHOICES) and is_tile(op.results[0])
+        if op.name == "map" and len(op.results) > 1:
+            return False
+        return (op.name in ELEMENTWISE or op.name in CHOICES or op.name == "map") and is_tile(op.results[0])
 
     def _may_precede(self, op: Op, group: _Group) -> bool:
         """Whether an operation that computes no tile can be moved in front of the open group."""

@@ -168,6 +168,7 @@ class LayoutChoice:
             "local_ptr",
             "scan",
             "asm_block",
+            "map",
         ):
             self._union([*op.operands, *op.results])
         elif op.name == "exclusive_sum":

@@ -253,7 +253,7 @@ class _Assign:
         method = getattr(self, f"visit_{op.name}", None)
         if method is not None:
             method(op)
-        elif op.name in ELEMENTWISE or op.name in ("print", "assert", "local_ptr", "remote", "asm_block"):
+        elif op.name in ELEMENTWISE or op.name in (*("print", "assert", "local_ptr", "remote", "asm_block", "map"),):
             self.visit_elementwise(op)
         elif any(is_tile(v) for v in (*op.operands, *op.results)):
             raise AssertionError(f"the layout pass has no rule for {op.name}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError, InvalidArgument, KernelError, OutOfResources
 from tle2cuda.ir.legality import verify
-from tle2cuda.ir.nodes import Kernel
+from tle2cuda.ir.nodes import Kernel, Op
 
 TRACE = "trace"
 """Names, among the dumps, the kernel as the front end made it."""
@@ -64,7 +64,8 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     wanted = _wanted(dump)
     dumps: dict[str, str] = {}
     _keep(kernel, TRACE, wanted, dumps)
-    _verified(kernel, "front end")
+    legal: set[Op] = set()
+    _verified(kernel, "front end", legal)
     todo, prefix = list(PASSES), kernel
     while todo:
         each = todo.pop(0)
@@ -78,7 +79,7 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
             kernel, todo = fewer, [p for p in PASSES if p.name not in _names_before("pipeliner")]
             continue
         _keep(kernel, each.name, wanted, dumps)
-        _verified(kernel, f"pass {each.name}")
+        _verified(kernel, f"pass {each.name}", legal)
     return kernel, dumps
 
 
@@ -112,9 +113,9 @@ def _run_one(name: str, kernel: Kernel) -> Kernel:
     return result
 
 
-def _verified(kernel: Kernel, maker: str) -> None:
+def _verified(kernel: Kernel, maker: str, legal: set[Op]) -> None:
     try:
-        verify(kernel)
+        verify(kernel, legal)
     except InternalError as error:
         raise InternalError(
             f"internal error in {maker}: it made illegal IR: {error.message}", error.span, error.facts

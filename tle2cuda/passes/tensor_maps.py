@@ -1,10 +1,10 @@
 """Describe tensors to the copy engine: equal descriptions become one tensor map, which the launcher encodes.
 
-A description that depends on more than the arguments, and is known before all loops and branches, becomes a map that one
-thread makes of a form that the launcher encodes (`changed_maps.py`).
+A description that depends on more than the arguments becomes a map that one thread makes of a form that the launcher
+encodes, where it is known (`changed_maps.py`).
 
-A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where the host cannot
-compute the description from the arguments, where the buffer is no dense piece of memory as the engine fills it, for
+A copy that no tensor map serves becomes loads and stores through pointers: on targets without TMA, where it is not known
+when a map that a loop makes may be made again, where the buffer is no dense piece of memory as the engine fills it, for
 element types that the engine cannot treat as asked, and at coordinates that are known to make it fault. Where coordinates
 are not known to be the engine's, both stand in the kernel, and a branch decides when it runs (`coordinate_branches.py`).
 """
@@ -107,6 +107,7 @@ class _Planner:
         self.swizzles: dict[Op, int] = {}
         if has_tma:
             plain = [op for op in copies if self._describe(op) is not None]
+            self.changed.settle()
             self.swizzles = swizzles.choose(kernel, (*plain, *self.changed.found), self.views)
             self.changed.clear()
         operands = swizzles.of_operands(kernel, self.views)
@@ -116,6 +117,7 @@ class _Planner:
             if described is not None:
                 self.found[op] = described
                 self.spans.setdefault(described, op)
+        self.changed.settle()
         engines = (*self.found, *self.changed.found)
         self.doubts = {op: doubts for op in engines if _has_another_way(op) and (doubts := self.coordinates.doubts(op))}
         self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
@@ -208,9 +210,6 @@ class _Rewrite(Rewriter):
         made = [self._made(description, op) for description, op in self.planned.spans.items()]
         self._stack.append([])
         for op in self.source.body.ops:
-            for changed in self.planned.changed.first_used_in(op):
-                for new in self.planned.changed.make(self.source, changed):
-                    self.emit(new)
             self.visit(op)
         return replace(self.source, body=Region(self.source.body.params, (*made, *self._stack.pop())))
 
@@ -232,6 +231,9 @@ class _Rewrite(Rewriter):
         return op
 
     def visit(self, op: Op) -> None:
+        for changed in self.planned.changed.first_used_in(op):
+            for new in self.planned.changed.make(self.source, changed):
+                self.emit(new)
         if op in self.planned.without_buffer:
             return
         if op.name == "alloc" and op in self.planned.allocations:

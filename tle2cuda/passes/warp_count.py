@@ -17,7 +17,7 @@ from tle2cuda.ir.types import TileType
 _LOOP_WEIGHT = 16  # how often a loop runs, for lack of better knowledge
 _WORTH = 0.7  # share of the work below which half as many warps are better
 _LOOPS = ("for", "while")
-_INSTRUCTIONS: Mapping[str, int] = {"math": 8, "libdevice": 24, "philox": 60, "div": 8, "idiv": 10, "rem": 10}
+_INSTRUCTIONS: Mapping[str, int] = {"map": 24, "math": 8, "libdevice": 24, "philox": 60, "div": 8, "idiv": 10, "rem": 10}
 """Instructions of operations that take many, roughly."""
 _COUNTS_WARPS = frozenset(("asm", "asm_block", "dot", "pipe", "named_barrier", "warp_specialize", "wgmma"))
 """Operations that depend on the number of warps: they were made for it, or arrive at barriers that count them."""

@@ -32,6 +32,7 @@ struct Copy {
     std::vector<unsigned char> data;  // between reading and writing
     Mbarrier* barrier = nullptr;
     unsigned barrier_bytes = 0;
+    const void* map = nullptr;  // the tensor map that it reads
     std::function<void()> perform;  // a matrix product, which is no copy
     unsigned issuers = 0;           // threads of the warpgroup that have issued it
     CopyList prior;  // not a copy but an arrival that follows these copies

@@ -112,10 +112,11 @@ void for_each_part(const Box& box, Inside inside, Visit visit)
     }
 }
 
-std::shared_ptr<Copy> new_tensor_copy(const EncodedTensorMap& map, const void* pc)
+std::shared_ptr<Copy> new_tensor_copy(const EncodedTensorMap& map, const void* address, const void* pc)
 {
     auto copy = std::make_shared<Copy>();
     copy->kind = COPY_TENSOR;
+    copy->map = address;
     copy->party = {pc, current->cta->index, current->index};
     copy->fill = map.is_nan_fill ? NANS[map.type] : 0;
     copy->fill_bytes = TYPE_BYTES[map.type];
@@ -173,7 +174,7 @@ extern "C" void tle2cuda_tensor_load(
         };
         auto* const target = static_cast<unsigned char*>(there(to));
         require_shared_box(target, box, "a tensor copy writes", line);
-        const auto copy = new_tensor_copy(map, pc);
+        const auto copy = new_tensor_copy(map, map_address, pc);
         for_each_row(box, [&](uint64_t offset, unsigned char* row, bool exists) {
             const unsigned char* const from = row + box.first[0] * box.element_bytes;
             const Inside inside = inside_of(box, exists);
@@ -199,7 +200,7 @@ extern "C" void tle2cuda_tensor_store(
     const bool is_copy = operation == ATOMIC_EXCHANGE;
     require_coordinates(box, is_copy ? "a tensor copy" : "a tensor reduction", false, line);
     require_shared_box(from, box, is_copy ? "a tensor copy reads" : "a tensor reduction reads", line);
-    const auto copy = new_tensor_copy(map, __builtin_return_address(0));
+    const auto copy = new_tensor_copy(map, map_address, __builtin_return_address(0));
     copy->operation = operation;
     copy->type = ELEMENT_TYPES[map.type];
     if (!is_copy && copy->type == NO_TYPE) fail("tensor_map", "a tensor reduction of 8 or 16-bit integers", line);
@@ -229,6 +230,9 @@ extern "C" void tle2cuda_tensor_prefetch(const void* map, int line) { tensor_map
 extern "C" void tle2cuda_tensor_map_change(void* address, unsigned field, unsigned axis, uint64_t value, int line)
 {
     EncodedTensorMap map = tensor_map_at(address, 0, line);
+    for (const auto& copy : launch.copies)
+        if (copy->map == address && copy->stage == Stage::ISSUED)
+            fail("tensor_map", "a change of a tensor map by which a " + copy_name(*copy) + " is under way", line);
     if (axis >= map.rank || (field == 2 && axis + 1 >= map.rank)) fail("tensor_map", "a change of a dimension that the tensor map lacks", line);
     if (field == 1 && value == 0) fail("tensor_map", "a tensor map without elements", line);
     if (field != 1 && value % CHUNK_BYTES) fail("tensor_map", "a tensor map with an address or stride that is no multiple of 16 bytes", line);

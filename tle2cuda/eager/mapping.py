@@ -1,0 +1,68 @@
+"""`tl.map_elementwise`: a function of the user's, called for one element, or a few, after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tle2cuda.eager.program import current
+from tle2cuda.eager.values import Tile, common_shape, describe, numeric, static_int, to_tile, without_width
+from tle2cuda.errors import InvalidArgument, InvalidType
+
+_WHAT = "tl.map_elementwise"
+
+
+def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
+    """`tl.map_elementwise`."""
+    width = static_int(pack, f"{_WHAT}: pack")
+    if not args:
+        raise InvalidArgument(f"{_WHAT} needs at least one argument behind the function")
+    tiles = [numeric(x, _WHAT) for x in args]
+    shape = common_shape(_WHAT, *tiles)
+    flat = [tile.stretched(shape).reshaped((-1,)) for tile in tiles]
+    elements = int(np.prod(shape))
+    if width < 1 or width & (width - 1) or width > elements:
+        raise InvalidArgument(f"{_WHAT}: pack must be a power of two of at most {elements}, got {width}")
+    program = current()
+    columns: list[list[Tile]] = []
+    outer, program.only_computes = program.only_computes, True
+    try:
+        for first in range(0, elements, width):
+            found = scalar_fn(*(_element(tile, first + i) for tile in flat for i in range(width)))
+            _note(columns, found, width)
+    finally:
+        program.only_computes = outer
+    made = tuple(_together(column, shape) for column in columns)
+    return made if len(made) > 1 else made[0]
+
+
+def _element(tile: Tile, at: int) -> Tile:
+    return tile.rearranged(lambda array: array[at])
+
+
+def _note(columns: list[list[Tile]], found: Any, width: int) -> None:
+    """Append what one call returned, so many neighbours of each result."""
+    if found is None:
+        raise InvalidType(f"{_WHAT}: the function returns nothing", help="end it with `return` and a value")
+    parts = [to_tile(x) for x in (found if isinstance(found, (tuple, list)) else (found,))]
+    for part in parts:
+        if part.shape or part.is_pointer:
+            raise InvalidType(f"{_WHAT}: the function must return scalars, it returned {describe(part)}")
+    if len(parts) % width:
+        raise InvalidArgument(
+            f"{_WHAT}: with pack={width} the function must return {width} neighbours of each result, "
+            f"it returned {len(parts)} value(s)"
+        )
+    if not columns:
+        columns.extend([] for _ in range(len(parts) // width))
+    for number, column in enumerate(columns):
+        column += parts[number * width : (number + 1) * width]
+
+
+def _together(parts: list[Tile], shape: tuple[int, ...]) -> Tile:
+    data = np.array([part.data for part in parts]).reshape(shape)
+    exact = None
+    if any(part.exact is not None for part in parts):
+        exact = np.array([without_width(part) for part in parts]).reshape(shape)
+    return Tile(data, parts[0].dtype, exact)
