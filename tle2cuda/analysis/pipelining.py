@@ -80,7 +80,7 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
-        holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
+        holder: A product that may issue the copies while it multiplies.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
@@ -166,7 +166,7 @@ class _Finder:
             capacity - extra,
             capacity,
             overlapped,
-            self._holder(loop),
+            self._holder(loop) if overlapped is None else None,
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
@@ -262,13 +262,12 @@ class _Finder:
         return product
 
     def _holder(self, loop: Op) -> Op | None:
-        """The first product by `mma.sync` of the body itself."""
+        """The first product on tensor cores of the body itself."""
         target = parse_target(self.kernel.target)
         for op in loop.regions[0].body:
             if op.name == "dot":
                 name = instruction_name(op, target, self.kernel.num_warps)
-                is_plain = name is not None and not name.startswith("wgmma") and len(shape_of(op.result.type)) == 2
-                return op if is_plain else None
+                return op if name is not None and len(shape_of(op.result.type)) == 2 else None
         return None
 
     def _is_of_default_warps(self, loop: Op) -> bool:

@@ -367,7 +367,7 @@ class _Loop:
                 elif op is self.plan.holder:
                     attrs = MappingProxyType({**op.attrs, "holds_copies": True})
                     into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
-                    following = self._fill(*free, later, further)
+                    following = self._fill(*free, later, further, is_guarded)
                 else:
                     into.visit(op)
             into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=span))
