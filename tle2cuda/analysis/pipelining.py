@@ -262,13 +262,16 @@ class _Finder:
         return product
 
     def _holder(self, loop: Op) -> Op | None:
-        """The first product on tensor cores of the body itself."""
-        target = parse_target(self.kernel.target)
-        for op in loop.regions[0].body:
-            if op.name == "dot":
-                name = instruction_name(op, target, self.kernel.num_warps)
-                return op if name is not None and len(shape_of(op.result.type)) == 2 else None
-        return None
+        """The first product by `mma.sync` of the body itself, or by `wgmma` where it is the only one.
+
+        Others behind the copies would read their operands in front of them, into registers.
+        """
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        op = next((op for op in loop.regions[0].body if op.name == "dot"), None)
+        name = op and instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
+        if op is None or name is None or len(shape_of(op.result.type)) != 2:
+            return None
+        return op if len(products) == 1 or not name.startswith("wgmma") else None
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))
