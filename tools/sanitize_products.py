@@ -35,10 +35,11 @@ def run_matmul(cupy: Any) -> None:
         a, b = numbers((m, k), 0), numbers((k, n), 1)
         out = cupy.full((m, n), 7, np.float16)
         close(matmul.multiply(cupy.asarray(a), cupy.asarray(b), out), a.astype(np.float64) @ b.astype(np.float64))
-    a, b = numbers((200, 72), 0), numbers((72, 136), 1)
-    out = cupy.full((200, 136), 7, np.float16)
-    matmul_persistent.multiply_persistent(cupy.asarray(a), cupy.asarray(b), out, ctas=2)
-    close(out, a.astype(np.float64) @ b.astype(np.float64))
+    a, b = numbers((200, 200), 0), numbers((200, 136), 1)
+    for split in (False, True):
+        out = cupy.full((200, 136), 7, np.float16)
+        matmul_persistent.multiply_persistent(cupy.asarray(a), cupy.asarray(b), out, ctas=2, specialize=split)
+        close(out, a.astype(np.float64) @ b.astype(np.float64))
 
 
 def run_few_rows(cupy: Any) -> None:

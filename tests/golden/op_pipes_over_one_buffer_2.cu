@@ -148,10 +148,10 @@ three_pipes(const int* x, int* out, const int n)
                 // slot = w.acquire(k)                                            async_pipes.py:252
                 const int stage = k_ & 1;
                 const int lap = k_ >> 1;
-                if (thread == 0) mbarrier_wait(&shared.raw_empty[stage], (lap + 1) & 1);
-
-                // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B ...   async_pipes.py:253
                 if (thread == 0) {
+                    mbarrier_wait(&shared.raw_empty[stage], (lap + 1) & 1);
+
+                    // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k ...   async_pipes.py:253
                     mbarrier_expect_bytes(&shared.raw_full[stage], 256);
                     bulk_load(shared.data[stage], x + k_ * 64, 256, &shared.raw_full[stage]);
                 }

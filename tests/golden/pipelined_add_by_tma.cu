@@ -146,24 +146,20 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // col = tl.program_id(0) % ctas_per_row * (BLOCK_COLS * TILES)             pipelined_add.py:146
     const int col = pid_x % ctas_per_row * 1024;
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 1);
-
-    // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
+        mbarrier_wait(&shared.pairs_empty[0], 1);
+        // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:117
         mbarrier_expect_bytes(&shared.pairs_full[0], 8192);
         tma_load_2d(shared.x_ring[0], &x_map, &shared.pairs_full[0], col, row);
-
         // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[0], &y_map, &shared.pairs_full[0], col, row);
     }
-    // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 1);
-
-    // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
+        mbarrier_wait(&shared.pairs_empty[1], 1);
+
+        // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:117
         mbarrier_expect_bytes(&shared.pairs_full[1], 8192);
         tma_load_2d(shared.x_ring[1], &x_map, &shared.pairs_full[1], col + 256, row);
-
         // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[1], &y_map, &shared.pairs_full[1], col + 256, row);
     }
@@ -181,13 +177,11 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive(&shared.pairs_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    if (thread == 0) mbarrier_wait(&shared.pairs_empty[0], 0);
-
-    // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
+        mbarrier_wait(&shared.pairs_empty[0], 0);
+        // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:117
         mbarrier_expect_bytes(&shared.pairs_full[0], 8192);
         tma_load_2d(shared.x_ring[0], &x_map, &shared.pairs_full[0], col + 512, row);
-
         // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[0], &y_map, &shared.pairs_full[0], col + 512, row);
     }
@@ -211,13 +205,11 @@ add_by_tma(float* out, const int rows, const int cols, const int out_stride,
     // reader.release(i)                                                        pipelined_add.py:156
     mbarrier_arrive(&shared.pairs_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_add.py:116
-    if (thread == 0) mbarrier_wait(&shared.pairs_empty[1], 0);
-
-    // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...   pipelined_add.py:117
     if (thread == 0) {
+        mbarrier_wait(&shared.pairs_empty[1], 0);
+        // tle.gpu.copy(x_desc, slot.x, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:117
         mbarrier_expect_bytes(&shared.pairs_full[1], 8192);
         tma_load_2d(shared.x_ring[1], &x_map, &shared.pairs_full[1], col + 768, row);
-
         // tle.gpu.copy(y_desc, slot.y, [BLOCK_ROWS, BLOCK_COLS], [row, co ...  pipelined_add.py:118
         tma_load_2d(shared.y_ring[1], &y_map, &shared.pairs_full[1], col + 768, row);
     }

@@ -120,19 +120,14 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     // col = tl.program_id(0) % ctas_per_row * (BLOCK_COLS * TILES)            pipelined_copy.py:114
     const int col = pid_x % ctas_per_row * 1024;
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 1);
-
-    // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
+        mbarrier_wait(&shared.tiles_empty[0], 1);
+        // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, c ...  pipelined_copy.py:89
         mbarrier_expect_bytes(&shared.tiles_full[0], 4096);
         tma_load_2d(shared.ring[0], &x_map, &shared.tiles_full[0], col, row);
     }
-
-    // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 1);
-
-    // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
+        mbarrier_wait(&shared.tiles_empty[1], 1);
         mbarrier_expect_bytes(&shared.tiles_full[1], 4096);
         tma_load_2d(shared.ring[1], &x_map, &shared.tiles_full[1], col + 256, row);
     }
@@ -150,10 +145,9 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     // reader.release(i)                                                       pipelined_copy.py:121
     mbarrier_arrive(&shared.tiles_empty[0]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    if (thread == 0) mbarrier_wait(&shared.tiles_empty[0], 0);
-
-    // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
+        mbarrier_wait(&shared.tiles_empty[0], 0);
+        // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, c ...  pipelined_copy.py:89
         mbarrier_expect_bytes(&shared.tiles_full[0], 4096);
         tma_load_2d(shared.ring[0], &x_map, &shared.tiles_full[0], col + 512, row);
     }
@@ -171,10 +165,9 @@ copy_by_tma(const int cols, const __grid_constant__ TensorMap x_map,
     // reader.release(i)                                                       pipelined_copy.py:121
     mbarrier_arrive(&shared.tiles_empty[1]);
     // slot = writer.acquire(i)                                                 pipelined_copy.py:88
-    if (thread == 0) mbarrier_wait(&shared.tiles_empty[1], 0);
-
-    // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, col + ...  pipelined_copy.py:89
     if (thread == 0) {
+        mbarrier_wait(&shared.tiles_empty[1], 0);
+        // tle.gpu.copy(desc, slot.tile, [BLOCK_ROWS, BLOCK_COLS], [row, c ...  pipelined_copy.py:89
         mbarrier_expect_bytes(&shared.tiles_full[1], 4096);
         tma_load_2d(shared.ring[1], &x_map, &shared.tiles_full[1], col + 768, row);
     }

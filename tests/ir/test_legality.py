@@ -305,6 +305,11 @@ CASES = {
         "%x = hint %r {contiguity = 8} : i32[8]",
         "attribute contiguity is 8, not a tuple of ints or None",
     ),
+    "tensor_tile": (
+        "%x = tensor_tile %r, %p, %n, %one, %zero {rank = 1, padding = 'zero'} : i32[8]",
+        "%x = tensor_tile %r, %p, %n, %one {rank = 1, padding = 'zero'} : i32[8]",
+        "a tile of a tensor of rank 1 has 5 operands, not 4",
+    ),
     "for": (
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %c }",
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %i }",

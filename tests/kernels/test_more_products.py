@@ -67,12 +67,13 @@ def test_grouped_gemm_in_tle(where: str, turned: bool) -> None:
 @HERE
 @pytest.mark.parametrize("turned", [False, True])
 def test_persistent_matmul(where: str, turned: bool) -> None:
+    """Loads by the kernel's own warps, and by one that does nothing else."""
     a, b = random((70, 48), np.float16), random((48, 56), np.float16, 1)
     b = np.asfortranarray(b) if turned else b
     tile = matmul_persistent.Tile(64, 32, 16, 2, 4, 3)
     with on(where) as there:
         out = there(np.full((70, 56), POISON, np.float16))
-        c = matmul_persistent.multiply_persistent(there(a), there(b), out, tile=tile, ctas=2)
+        c = matmul_persistent.multiply_persistent(there(a), there(b), out, tile=tile, ctas=2, specialize=turned)
     check(c, matmul_reference(a, b).astype(np.float64), 2e-3)
 
 

@@ -28,6 +28,7 @@ FAMILIES = (
     "dot_warpgroups",
     "tle_wgmma",
     "pipelined",
+    "ring_boxes",
     "block_pointers",
     "descriptors",
     "async_pipes",

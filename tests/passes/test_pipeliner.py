@@ -11,8 +11,10 @@ import tle2cuda
 import tle2cuda.language as tl
 from kernels.attention import attention
 from kernels.matmul import matmul
+from kernels.matmul_persistent import matmul_persistent
 from tests.opcases import pipelined
 from tle2cuda.language import tle
+from tle2cuda.runtime import report
 
 MATMUL = "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,{blocks},8"
 
@@ -153,6 +155,78 @@ def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
 )
 def test_loads_that_may_not_go_ahead_stay(kernel: Any, signature: str) -> None:
     assert "cp_async" not in emitted(kernel, signature)
+
+
+PERSISTENT = (
+    "tensordesc<fp16[128,64]>,tensordesc<fp16[64,{n}]>,tensordesc<fp16[128,{n}]>,i32,i32,i32,128,{n},64,8,0,{split}"
+)
+
+
+def persistent(split: bool, n: int = 128, **options: Any) -> str:
+    signature = PERSISTENT.format(n=n, split=int(split))
+    return emitted(matmul_persistent, signature, **{"arch": "sm_90a", "num_warps": 8, "num_stages": 4, **options})
+
+
+def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
+    source = persistent(False)
+    kernel = source[source.index('extern "C"') :]
+    assert "cp_async" not in source and "mbarrier_init(&shared.ring_empty[stage], 2);" in kernel
+    loop = kernel[kernel.index("mbarrier_wait(&shared.ring_full[stage]") : kernel.index("wgmma_wait<0>();")]
+    assert "__syncthreads()" not in loop
+    order = [
+        "wgmma_wait<1>();",
+        "mbarrier_arrive(&shared.ring_empty[done_stage])",
+        "if (thread == 0) {",
+        "mbarrier_wait(&shared.ring_empty[",
+        "tma_load_2d(",
+    ]
+    places = [loop.index(text) for text in order]
+    assert places == sorted(places)
+
+
+def test_a_partition_fills_the_ring() -> None:
+    source = persistent(True)
+    assert "//   warps     multiply on warps 0 to 7, load on warp 8" in source
+    kernel = source[source.index('extern "C"') :]
+    load, multiply = kernel[: kernel.index("return;")], kernel[kernel.index("return;") :]
+    assert "tma_load_2d(" in load and "wgmma_m64" not in load
+    assert "tma_load_2d(" not in multiply and "registers_increase<232>();" in multiply
+
+
+def test_before_sm_90_there_are_no_partitions() -> None:
+    assert "load on warp" not in persistent(True, arch="sm_80") and "cp_async_wait<" in persistent(True, arch="sm_80")
+
+
+@tle2cuda.jit
+def undivided(x, out, n, SIDE: tl.constexpr, WAY: tl.constexpr):
+    """Loops that no partition can fill."""
+    i = tl.arange(0, SIDE)
+    rows = tl.make_tensor_descriptor(x, [n, SIDE], [SIDE, 1], [SIDE, SIDE])
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    first = 0
+    for step in tl.range(0, n, SIDE, num_stages=3, warp_specialize=True):
+        if WAY == "pointers":
+            value = tl.load(x + (step + i[:, None]) * SIDE + i[None, :])
+        else:
+            value = rows.load([first, 0])
+        acc = tl.dot(value, value, acc)
+        first = step if WAY == "boxes" else first + tl.sum(value.to(tl.int32))
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("pointers", "the copy engine brings none of what it loads"),
+        ("sums", "the copy engine brings none of what it loads"),
+        ("boxes", ""),
+    ],
+)
+def test_loops_that_stay_undivided_say_so(way: str, reason: str) -> None:
+    source = emitted(undivided, "*fp16:16,*fp32:16,i32,64", arch="sm_90a", constants={"WAY": way})
+    notes = report._notes(source)
+    assert len(notes) == bool(reason) and all(note.endswith(reason) for note in notes)
+    assert ("load on warp" in source) is not bool(reason)
 
 
 @tle2cuda.jit

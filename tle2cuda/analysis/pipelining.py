@@ -7,12 +7,14 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
   that are themselves such arithmetic: not on what the loop loads or computes from tiles;
-- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do.
+- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do; or it is a box
+  of a tensor, which the copy engine brings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
@@ -25,6 +27,7 @@ from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
 from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 from tle2cuda.passes.products import instruction_name
+from tle2cuda.passes.tensor_tiles import described_by
 from tle2cuda.targets import parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
@@ -46,10 +49,19 @@ class Staged:
     Attributes:
         load: The load.
         order: Its axes in the order in which the ring stores them: the contiguous one last.
+        note: The tensor that it is a box of, where the copy engine brings it (`tle2cuda.passes.tensor_tiles`).
     """
 
     load: Op
     order: tuple[int, ...]
+    note: Op | None = None
+
+    @property
+    def addresses(self) -> tuple[Value, ...]:
+        """What a copy needs: pointers and mask, or base, extents, strides and offsets."""
+        if self.note is not None:
+            return described_by(self.note)
+        return self.load.operands[: 2 if self.load.attrs.get("has_mask") else 1]
 
     @property
     def is_turned(self) -> bool:
@@ -87,6 +99,7 @@ class Pipelined:
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
         has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        asked: The stages that were asked for, or as many as there are iterations.
     """
 
     loop: Op
@@ -100,19 +113,42 @@ class Pipelined:
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
     has_warpgroups: bool
+    asked: int = 0
+
+    @property
+    def has_barriers(self) -> bool:
+        """Whether the copy engine fills the ring, which tells by mbarriers what has landed."""
+        return any(staged.note is not None for staged in self.loads)
+
+    @property
+    def is_filled_by_engine(self) -> bool:
+        """Whether the copy engine alone fills the ring."""
+        return all(staged.note is not None for staged in self.loads)
+
+    @property
+    def ring_bytes(self) -> int:
+        """Bytes of the ring."""
+        return self.capacity * sum(staged.size_bytes for staged in self.loads)
 
 
-def pipelined_loops(kernel: Kernel, most_stages: int) -> dict[Op, Pipelined]:
-    """The loops that get rings of at most so many stages."""
+def pipelined_loops(kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> dict[Op, Pipelined]:
+    """The loops that get rings.
+
+    Args:
+        kernel: The kernel.
+        most_stages: Of each ring.
+        notes: Tensors of which loaded tiles are boxes that the copy engine could bring.
+    """
     if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
         return {}
-    found = _Finder(kernel, most_stages).found()
+    found = _Finder(kernel, most_stages, notes).found()
     return {plan.loop: plan for plan in found}
 
 
 class _Finder:
-    def __init__(self, kernel: Kernel, most_stages: int) -> None:
+    def __init__(self, kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> None:
         self.kernel = kernel
+        self.notes = notes
         self.most_stages = most_stages
         self.roots = Roots(kernel)
         self.definitions = definitions(kernel.body)
@@ -140,8 +176,9 @@ class _Finder:
 
     def _plan(self, loop: Op) -> Pipelined | None:
         asked = loop.attrs.get("num_stages")
-        stages = min(asked or self.kernel.num_stages, self._most_iterations(loop))
-        if min(stages, self.most_stages) < 2 or not self._step(loop) or not self._may_be_reordered(loop):
+        wished = min(asked or self.kernel.num_stages, self._most_iterations(loop))
+        stages = min(wished, self.most_stages)
+        if stages < 2 or not self._step(loop) or not self._may_be_reordered(loop):
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
@@ -151,28 +188,32 @@ class _Finder:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
             staged = self._staged(op, written)
-            if staged is not None and closure.add(op):
+            if staged is not None and closure.add(staged.addresses):
                 loads.append(staged)
         if not loads:
             return None
+        by_engine = any(staged.note is not None for staged in loads)
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
-        if overlapped is not None and not self._has_room(stages, sum(staged.size_bytes for staged in loads)):
-            overlapped = None
-        extra = int(overlapped is not None)
+        extra = 0
+        if overlapped is not None:
+            has_room = self._has_room(stages, sum(staged.size_bytes for staged in loads))
+            extra, overlapped = int(has_room), overlapped if has_room or by_engine else None
         capacity = min(stages + extra, self.most_stages)
         bounds = (self.info[loop.operands[0]], self.info[loop.operands[1]])
         return Pipelined(
             loop,
-            capacity - extra,
+            # A stage that the engine fills is free as soon as the product in flight is the one behind it.
+            capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
-            self._holder(loop) if overlapped is None else None,
+            None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
             bounds,
             self._step(loop),
             any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            wished,
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -201,7 +242,7 @@ class _Finder:
         """Iterations of a loop with constant bounds: a ring need not be larger."""
         made = [self.definitions.get(v) for v in loop.operands[:3]]
         values = [op.attrs["value"] for op in made if op is not None and op.name == "constant"]
-        return len(range(*values)) if len(values) == 3 and values[2] else self.most_stages
+        return len(range(*values)) if len(values) == 3 and values[2] else sys.maxsize
 
     def _may_be_reordered(self, loop: Op) -> bool:
         """Whether nothing in the loop orders its loads against what others do."""
@@ -286,6 +327,8 @@ class _Finder:
         roots = set(self.roots.of(pointer))
         if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
             return None
+        if (note := self.notes.get(load.result)) is not None:
+            return Staged(load, tuple(range(len(type_.shape))), note)
         if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
             return None
         mask = load.operands[1] if load.attrs.get("has_mask") else None
@@ -321,10 +364,10 @@ class _Closure:
         """Numbers of the carried values that are needed."""
         return tuple(sorted(self.needed))
 
-    def add(self, load: Op) -> bool:
-        """Take in what a load's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
+    def add(self, addresses: Sequence[Value]) -> bool:
+        """Take in what a copy's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
         ops, needed = set(self.ops), set(self.needed)
-        todo = list(load.operands[: 2 if load.attrs.get("has_mask") else 1])
+        todo = list(addresses)
         while todo:
             value = todo.pop()
             if value is self.induction or value not in self.inside:

@@ -188,6 +188,8 @@ _row(
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
+        "is_ring": maybe(FLAG),
+        "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),
     },
 )
@@ -229,7 +231,7 @@ _row(
     "-> what region 0 yields; a region per partition",
     (),
     async_rules.check_warp_specialize,
-    attrs={"warps": INTS, "registers": INTS, "names": TEXTS},
+    attrs={"warps": INTS, "registers": INTS, "names": TEXTS, "is_automatic": maybe(FLAG)},
     reads_memory=True,
     **_EFFECT,
 )

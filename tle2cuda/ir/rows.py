@@ -405,6 +405,14 @@ _row(
     attrs={name: maybe(INTS) for name in ("divisibility", "contiguity", "constancy")},
 )
 _row(
+    "tensor_tile",
+    "loaded tile, base, `rank` each of extents, strides, i32 offsets -> the tile",
+    (TILE, POINTER),
+    rules.check_tensor_tile,
+    variadic=INTEGER,
+    attrs={"rank": POSITIVE, "padding": choice("zero", "nan"), "eviction": maybe(TEXT), "is_promised": maybe(FLAG)},
+)
+_row(
     "for",
     "lower, upper, step, inits -> carried; region (induction, carried) yields carried",
     (INT_SCALAR,) * 3,

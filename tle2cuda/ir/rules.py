@@ -587,6 +587,14 @@ def check_fused(op: Op) -> None:
     yields(region, [v.type for v in op.results])
 
 
+def check_tensor_tile(op: Op) -> None:
+    """The tile itself, described by a tensor of its rank."""
+    rank = op.attrs["rank"]
+    problem = f"a tile of a tensor of rank {rank} has {2 + 3 * rank} operands, not {len(op.operands)}"
+    need(len(op.operands) == 2 + 3 * rank, problem)
+    expect(op, op.operands[0].type)
+
+
 def check_same_but_layout(op: Op) -> None:
     """The operand's type, perhaps in another layout."""
     expect(op, op.operands[0].type)

@@ -278,8 +278,11 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
         cluster = f", clusters of {kernel.cluster_dims}"
     memory = f"{shared_bytes} bytes of shared memory"
     lines = [f"target    {kernel.target}, {kernel.num_threads} threads per CTA{cluster}, {memory}"]
-    if kernel.most_stages is not None:
+    if kernel.most_stages is not None and any(_has_fewer_stages(op) for op in walk(kernel.body)):
         lines.append(f"stages    at most {kernel.most_stages} in a pipelined loop: more do not fit into shared memory")
+    for op in walk(kernel.body):
+        if reason := op.attrs.get("undivided"):
+            lines.append(f"loops     {op.span.short()} has no partition that loads: {reason}")
     lines.append(f"launch    {_launch(kernel, contract)}")
     for number, site in enumerate((*kernel.specialisations, *kernel.divisions)):
         lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))
@@ -291,6 +294,11 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
     if contract.constants:
         lines += _listed("constants ", [f"{name} = {text}" for name, text in contract.constants])
     return lines
+
+
+def _has_fewer_stages(op: Op) -> bool:
+    """Whether a ring has fewer stages than its loop asked for."""
+    return op.name == "pipe" and bool(op.attrs["capacity"] < op.attrs.get("asked", 0))
 
 
 def _launch(kernel: Kernel, contract: LaunchContract) -> str:

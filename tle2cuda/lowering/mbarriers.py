@@ -72,10 +72,15 @@ def wait(state: State, address: str, phase: str, op: Op) -> None:
 
     They could also lag behind by two phases, take the newer one for the older, and wait for ever.
     """
+    condition = state.first_thread().text if op.attrs.get("elected") else ""
+    statements.evaluate(state.block, wait_text(state, address, phase), op.span, condition)
+
+
+def wait_text(state: State, address: str, phase: str) -> str:
+    """`mbarrier_wait(&shared.full[stage], lap & 1)`"""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
     function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
-    condition = state.first_thread().text if op.attrs.get("elected") else ""
-    statements.evaluate(state.block, f"{function}({address}, {phase})", op.span, condition)
+    return f"{function}({address}, {phase})"
 
 
 def emit_alloc(state: State, op: Op) -> None:

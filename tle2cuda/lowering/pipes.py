@@ -10,7 +10,8 @@ from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
-from tle2cuda.lowering.mbarriers import barrier_address, parity, wait
+from tle2cuda.lowering.issues import emit_elected_wait
+from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
@@ -75,7 +76,11 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
     if ref.empty is not None:
         state.comment(op.span)
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
-        wait(state, barrier_address(state, ref.empty, stage), parity(state, lap, 1), op)
+        address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
+        if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
+            emit_elected_wait(state, op, wait_text(state, address, phase))
+        else:
+            wait(state, address, phase, op)
 
 
 def emit_commit(state: State, op: Op) -> None:

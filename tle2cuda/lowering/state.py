@@ -39,8 +39,8 @@ from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
 
 if TYPE_CHECKING:
+    from tle2cuda.lowering.issues import Issue
     from tle2cuda.lowering.specialize import Worker
-    from tle2cuda.lowering.tma import Issue
 
 
 @dataclass(frozen=True, slots=True)

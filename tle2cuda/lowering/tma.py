@@ -15,6 +15,7 @@ from tle2cuda.ir.types import DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
+from tle2cuda.lowering.issues import TEMPLATE, Issue
 from tle2cuda.lowering.mbarriers import barrier_address
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
@@ -24,30 +25,8 @@ from tle2cuda.lowering.writer import Block, barrier_remark
 from tle2cuda.runtime.contract import TensorMapSpec
 from tle2cuda.runtime.tensor_maps import expression_names
 
-TEMPLATE = "tma.cu.j2"
 DEVICE_MAPS = "device_maps"
 """Parameter that leads to the maps that the kernel makes, those of one CTA beside each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """The copies issued last, which others may join.
-
-    Attributes:
-        block: Where their statements stand.
-        name: Their operation.
-        close: The line that closes them.
-        end: How many lines there were when they were written.
-        roots: Allocations of their buffers.
-        commented: The user's line shown last among them.
-    """
-
-    block: Block
-    name: str
-    close: int
-    end: int
-    roots: frozenset[Value | None]
-    commented: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)

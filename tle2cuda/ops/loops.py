@@ -40,7 +40,7 @@ class range(_Bounds):
         loop_unroll_factor: Wish for this unrolling.
         disallow_acc_multi_buffer: Accepted, no effect.
         flatten: Accepted, no effect.
-        warp_specialize: Accepted, no effect.
+        warp_specialize: Wish for a warp that loads while the others compute.
         disable_licm: Accepted, no effect.
 
     Raises:

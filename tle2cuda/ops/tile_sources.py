@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tle2cuda.ir import builder
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import SHARED, PointerType, element_of
 from tle2cuda.ops.affine_tiles import AffineTile
-from tle2cuda.ops.core import tensor
+from tle2cuda.ops.core import emit_value, meaning, tensor
 from tle2cuda.targets import parse_target
 
 _LEAST_ROW_BYTES = 16
@@ -36,8 +37,22 @@ class TileSource:
 
 
 def remember(tile: tensor, source: TileSource) -> tensor:
-    """Note where a tile comes from; returns it."""
-    builder.current().tile_sources[tile.value] = source
+    """Note where a tile comes from; returns it.
+
+    What the copy engine could bring says so in the IR, too: the pipeliner may let it.
+    """
+    context = builder.current()
+    if parse_target(context.target).has("tma") and _is_tensor(source, tile):
+        place = source.place
+        described = (tile, place.base, *place.extents, *place.strides, *place.offsets)
+        attrs = {
+            "rank": len(tile.dims),
+            "padding": source.padding or "zero",
+            "eviction": source.eviction,
+            "is_promised": source.is_promised,
+        }
+        tile = emit_value("tensor_tile", described, tile.element, tile.dims, attrs)
+    context.tile_sources[tile.value] = source
     return tile
 
 
@@ -81,3 +96,8 @@ def _is_tensor(source: TileSource, tile: tensor) -> bool:
     assert isinstance(element, PointerType)
     row_bytes = tile.dims[-1] * element.element.bytes
     return len(tile.dims) <= _MOST_DIMENSIONS and row_bytes >= _LEAST_ROW_BYTES and tile.element is element.element
+
+
+@meaning("tensor_tile")
+def _tensor_tile(ctx: Any, op: Op, tile: Any, *described: Any) -> Any:
+    return tile

@@ -49,6 +49,7 @@ from tle2cuda.ir.effects import (
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
+from tle2cuda.passes.pipe_releases import with_releases_by_warpgroups
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
@@ -68,7 +69,7 @@ def run(kernel: Kernel) -> Kernel:
     """
     check_collective_barriers(kernel)
     check_barriers_of_all(kernel)
-    kernel = with_elected_waits(with_joins(_without_waits(kernel)))
+    kernel = with_elected_waits(with_joins(with_releases_by_warpgroups(_without_waits(kernel))))
     memory = Memory(kernel)
     check_copies_in_flight(kernel, memory)
     additions = _Additions()

@@ -1,15 +1,23 @@
 """Who releases the stages of a pipe: every thread of a reader, or one for each warpgroup where products alone read.
 
+That holds within one task, too, where thread 0 fills the stages by the copy engine.
+
 A warpgroup waits for all of a product, so behind a wait one of its threads may say that all are done with what it read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
-from tle2cuda.analysis.tasks import Task, walk_task
-from tle2cuda.ir.effects import Effect, Roots, effects, is_product
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
+from tle2cuda.analysis.slots import pipe_of
+from tle2cuda.analysis.tasks import Task, tasks, walk_task
+from tle2cuda.ir.effects import READ, Effect, Roots, effects, is_product
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Value, walk
+from tle2cuda.ir.rewrite import replace_ops
+from tle2cuda.ir.rules import scratch_operands, value_operands
+from tle2cuda.ir.types import BarrierType
 
 WARPGROUPS = "warpgroups"
 """Arrivals of a release: by one thread of each warpgroup."""
@@ -35,12 +43,15 @@ def released_by_warpgroups(
     found = set()
     for reader, uses in reading.items():
         readers = list({id(task.region): task for task, _ in uses}.values())
-        if len(readers) > 1 or readers[0].warps % WARPGROUP_WARPS or readers[0].region is writer.region:
+        if len(readers) > 1 or readers[0].warps % WARPGROUP_WARPS:
             continue
         own = [e for op in walk_task(readers[0].region) for e in effects(op, roots) if not e.is_scratch]
         reads = [e for e in own if e.root in fields]
-        others = [e for e in own if e.root not in fields]
-        if reads and all(map(is_product, reads)) and _are_apart(others, theirs):
+        is_apart = _are_apart([e for e in own if e.root not in fields], theirs)
+        if readers[0].region is writer.region:
+            reads = [e for e in reads if e.op.name != "tma_load"]
+            is_apart = None not in {e.root for e in own if e.is_shared}  # the task tells itself, of the ring alone
+        if reads and all(map(is_product, reads)) and is_apart:
             found.add(reader)
     return frozenset(found)
 
@@ -49,8 +60,52 @@ def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
     """Whether nothing that either writes is accessed by the other."""
     if any(e.root is None for e in (*some, *others)):
         return False
-    written = {e.root for e in (*some, *others) if e.kind != "read"}
+    written = {e.root for e in (*some, *others) if e.kind != READ}
     return written.isdisjoint({e.root for e in some} & {e.root for e in others})
 
 
-__all__ = ["WARPGROUPS", "released_by_warpgroups"]
+def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
+    """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie."""
+    rings = {op.result: op for op in walk(kernel.body) if op.name == "pipe" and _is_engines_ring(op)}
+    if not rings:
+        return kernel
+    roots = Roots(kernel)
+    released: set[Value] = set()
+    arrivals: dict[Value, int] = {}
+    for pipe, op in rings.items():
+        fields = {root for field in value_operands(op) for root in roots.of(field)}
+        writers = _users(kernel, roots, pipe, "pipe_acquire")
+        reading = _users(kernel, roots, pipe, "pipe_release")
+        if writers and reading and released_by_warpgroups(roots, fields, writers[0][0], {None: reading}):
+            released.add(pipe)
+            arrivals[scratch_operands(op)[1]] = reading[0][0].warps // WARPGROUP_WARPS
+
+    def change(op: Op) -> Op:
+        if op.name == "alloc_barriers" and op.result in arrivals:
+            return _with(op, arrivals=arrivals[op.result])
+        is_release = op.name == "pipe_release" and pipe_of(op, roots) in released
+        return _with(op, arrivals=(WARPGROUPS,)) if is_release else op
+
+    return replace_ops(kernel, change) if released else kernel
+
+
+def _is_engines_ring(op: Op) -> bool:
+    """Whether a pipe is a ring of the pipeliner's that the copy engine alone fills, and that is filled again."""
+    barriers = [v for v in scratch_operands(op) if isinstance(v.type, BarrierType)]
+    return bool(op.attrs.get("is_ring")) and op.attrs.get("transports") == ("tma",) and len(barriers) > 1
+
+
+def _users(kernel: Kernel, roots: Roots, pipe: Value, name: str) -> list[tuple[Task, Op]]:
+    return [
+        (task, op)
+        for task in tasks(kernel)
+        for op in walk_task(task.region)
+        if op.name == name and pipe_of(op, roots) is pipe
+    ]
+
+
+def _with(op: Op, **attrs: object) -> Op:
+    return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
+
+
+__all__ = ["WARPGROUPS", "released_by_warpgroups", "with_releases_by_warpgroups"]

@@ -39,16 +39,23 @@ def choose(kernel: Kernel, copies: Iterable[Op], views: BufferViews) -> dict[Op,
         views: Where buffers lie.
     """
     candidates: dict[Op, int] = {}
+    decided: dict[Op, int] = {}  # rings of the pipeliner have the swizzle that products read
     for copy in copies:
         buffer = tensor_copy(copy).buffer_type
         for alloc in views.allocations(tensor_copy(copy).buffer) or ():
+            if alloc.attrs.get("is_ring"):
+                decided[alloc] = alloc.attrs.get("swizzle_bytes") or 0
+                continue
             span = _widest(alloc)
             if span and buffer.shape[-2:] == _shape(alloc)[-2:]:
                 candidates[alloc] = span
     if not candidates:
-        return {}
+        return decided
     uses = _Uses(kernel, views)
-    return {alloc: span for alloc, span in candidates.items() if uses.find_elements(alloc) and uses.go_down_columns(alloc)}
+    chosen = {
+        alloc: span for alloc, span in candidates.items() if uses.find_elements(alloc) and uses.go_down_columns(alloc)
+    }
+    return {**decided, **chosen}
 
 
 def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:

@@ -130,6 +130,9 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
+_NOTE = re.compile(r"^//   (?:stages|loops ) {3,4}(?P<text>.+)$", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Resource usage of a compiled kernel.
@@ -146,6 +149,7 @@ class Report:
         shared_dynamic_bytes: Dynamic shared memory of one CTA.
         cuda_lines: Lines of the emitted file.
         occupancy: How many CTAs fit on one SM.
+        notes: What was asked for and not done, as the emitted file's header says it.
     """
 
     kernel: str
@@ -159,6 +163,7 @@ class Report:
     shared_dynamic_bytes: int
     cuda_lines: int
     occupancy: Occupancy
+    notes: tuple[str, ...] = ()
 
     @property
     def shared_bytes(self) -> int:
@@ -184,7 +189,7 @@ class Report:
                 f"{fits.percent:.0f} % of its warps, limited by {fits.limited_by}",
             ),
         )
-        return "\n".join(f"{name:<14}{text}" for name, text in rows)
+        return "\n".join(f"{name:<14}{text}" for name, text in (*rows, *(("note", note) for note in self.notes)))
 
     def __str__(self) -> str:
         return self.render()
@@ -206,4 +211,10 @@ def make_report(contract: LaunchContract, resources: Resources, source: str) -> 
         contract.dynamic_shared_bytes,
         source.count("\n"),
         occupancy(target, contract.cta_threads, resources.registers, shared_bytes),
+        _notes(source),
     )
+
+
+def _notes(source: str) -> tuple[str, ...]:
+    """What the header of an emitted file says of stages and loops."""
+    return tuple(match["text"] for match in _NOTE.finditer(source.partition("#include")[0]))

@@ -2,7 +2,7 @@
 
 python -m tools.bench.matmul_persistent --json out.json
 
-Tiles are M,N,K,group,warps,stages.
+Tiles are M,N,K,group,warps,stages; `split` marks kernels one warp of which loads while the others multiply.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ def contestants(size: int, dtype: str, options: Any) -> list[Contestant]:
     if rivals.why_no_triton() is None:
         modules["triton"] = rivals.triton_module("kernels.matmul_persistent")
     for text in options.tiles:
-        for name, module in modules.items():
+        for name, split in [(name, split) for name in modules for split in (False, True)]:
+            if split and name not in options.split:
+                continue
+            module = modules[name]
             tile = module.Tile(*comma_ints(text))
 
-            def launch(module: Any = module, tile: Any = tile) -> None:
-                module.multiply_persistent(a, b, out, tile=tile)
+            def launch(module: Any = module, tile: Any = tile, split: bool = split) -> None:
+                module.multiply_persistent(a, b, out, tile=tile, specialize=split)
 
-            made.append(Contestant(f"{name} {text}", launch, [out], wrong))
+            made.append(Contestant(f"{name} {text}{' split' if split else ''}", launch, [out], wrong))
     return [x for x in made if options.only is None or x.name.split()[0] in options.only]
 
 
@@ -52,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sizes", type=comma_ints, default=[2048, 4096, 8192], help="M = N = K")
     parser.add_argument("--dtypes", type=comma_list, default=["float16"])
     parser.add_argument("--tiles", type=str.split, default=list(TILES))
+    parser.add_argument("--split", type=comma_list, default=["tle2cuda"], help="who also specialises warps")
     parser.add_argument("--turned", action="store_true", help="the right operand lies by columns")
     options = parser.parse_args(arguments)
     bench = Bench(launches_per_graph=5)

@@ -1,0 +1,216 @@
+"""Pipelined loops whose rings the copy engine fills: boxes of tensors, in loops, branches and beside other loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import tle2cuda
+import tle2cuda.language as tl
+from tests.opcases.case import Array, Inputs, OpCase, Tolerance, add_case, poison
+
+FINE = Tolerance(2, 16, eps=2.0**-10)
+
+
+@tle2cuda.jit
+def box_products(
+    a, b, out, tiles, steps, depth, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Tiles of a product, some of them left out: the ring goes on from one to the next."""
+    left = tl.make_tensor_descriptor(a, [tiles * M, depth], [depth, 1], [M, BLOCK])
+    right = tl.make_tensor_descriptor(b, [depth, N], [N, 1], [BLOCK, N])
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        acc = tl.zeros((M, N), tl.float32)
+        if tile % 3 != 1:
+            for k in tl.range(0, steps * BLOCK, BLOCK, num_stages=STAGES):
+                acc = tl.dot(left.load([tile * M, k]), right.load([k, 0]), acc)
+        tl.store(out + (tile * M + i[:, None]) * N + j[None, :], acc)
+
+
+@tle2cuda.jit
+def box_partitions(
+    a, b, out, tiles, steps, depth, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr,
+    INNER: tl.constexpr,
+):  # fmt: skip
+    """The same by a partition that fills the ring, asked for at the outer loop or at the inner one."""
+    left = tl.make_tensor_descriptor(a, [tiles * M, depth], [depth, 1], [M, BLOCK])
+    right = tl.make_tensor_descriptor(b, [N, depth], [depth, 1], [N, BLOCK])
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=not INNER):
+        acc = tl.zeros((M, N), tl.float32)
+        if tile % 3 != 1:
+            for k in tl.range(0, steps * BLOCK, BLOCK, num_stages=STAGES, warp_specialize=INNER):
+                acc = tl.dot(left.load([tile * M, k]), right.load([0, k]).T, acc)
+        tl.store(out + (tile * M + i[:, None]) * N + j[None, :], acc)
+
+
+@tle2cuda.jit
+def box_two_rings(a, b, order, out, blocks, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """Rows by numbers out of memory, two loops one behind the other, the second of which reads what is no product."""
+    left = tl.make_tensor_descriptor(a, [blocks * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    right = tl.make_tensor_descriptor(b, [blocks * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    i = tl.arange(0, SIDE)
+    for tile in tl.range(tl.program_id(0), blocks, tl.num_programs(0), warp_specialize=True):
+        acc = tl.zeros((SIDE, SIDE), tl.float32)
+        first = tl.load(order + tile) * SIDE
+        for row in tl.range(first, blocks * SIDE, SIDE, num_stages=STAGES):
+            acc = tl.dot(left.load([first, 0]), right.load([row, 0]), acc) * 0.5
+        most = tl.full((SIDE,), 0, tl.float32)
+        for row in tl.range(0, first, SIDE, num_stages=2):
+            most = tl.maximum(most, tl.max(right.load([row, 0]).to(tl.float32), 1))
+        tl.store(out + (tile * SIDE + i[:, None]) * SIDE + i[None, :], acc + most[:, None])
+
+
+@tle2cuda.jit
+def box_mixed(a, b, scale, out, depth, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """A block pointer that the loop moves, a descriptor of rows of K, and scales through pointers, in one ring."""
+    i = tl.arange(0, SIDE)
+    left = tl.make_block_ptr(a, (SIDE, depth), (depth, 1), (0, 0), (SIDE, SIDE), (1, 0))
+    right = tl.make_tensor_descriptor(b, [SIDE, depth], [depth, 1], [SIDE, SIDE])
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for k in tl.range(0, depth, SIDE, num_stages=STAGES):
+        x = tl.load(left, boundary_check=(0, 1), padding_option="zero")
+        y = right.load([0, k])
+        acc += tl.dot(x, tl.trans(y)) * tl.load(scale + k + i)[None, :]
+        left = tl.advance(left, (0, SIDE))
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
+@tle2cuda.jit
+def box_rows(x, out, rows, columns, first, STAGES: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """Sums over blocks of rows that every thread reads out of the ring, in a loop that asks whether there are more."""
+    boxes = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [ROWS, WIDTH], padding_option="nan")
+    i = tl.arange(0, WIDTH)
+    start = 0
+    total = tl.zeros((WIDTH,), tl.float32)
+    while start < columns:
+        for row in tl.range(first, rows, ROWS, num_stages=STAGES):
+            tile = boxes.load([row, start])
+            total = total * 0.5 + tl.sum(tl.where(tile == tile, tile, 0.0), 0)
+        start += WIDTH
+    tl.store(out + i, total)
+
+
+def _case(name: str, kernel: Any, grid: tuple[int, ...], make: Any, want: Any, warps: int = 4, **constants: Any) -> None:
+    add_case(OpCase(name, "ring_boxes", kernel, grid, make, want, constants, warps, FINE))
+
+
+def _small(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+
+def _products_case(tiles: int, steps: int, stages: int, m: int, n: int, block: int, warps: int = 4, short: int = 0) -> None:
+    depth = max(1, steps) * block - short
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (tiles * m, depth), np.float16), _small(rng, (depth, n), np.float16)
+        out = poison((tiles * m, n), np.float32)
+        return {"a": a, "b": b, "out": out, "tiles": tiles, "steps": steps, "depth": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64)[..., : steps * block] for name in "ab")
+        b = inputs["b"].astype(np.float64)[: steps * block]
+        out = a @ b
+        for tile in range(1, tiles, 3):
+            out[tile * m : (tile + 1) * m] = 0
+        return {"out": out.astype(np.float32)}
+
+    name = f"box_products_{tiles}_{steps}_{stages}_{m}x{n}x{block}"
+    _case(name, box_products, (2,), make, want, warps, STAGES=stages, M=m, N=n, BLOCK=block)
+
+
+for _steps in (0, 1, 2, 3, 4, 7):
+    _products_case(5, _steps, 3, 64, 32, 32)
+_products_case(3, 5, 2, 64, 32, 32)
+_products_case(7, 3, 4, 128, 64, 64, warps=8, short=24)
+_products_case(3, 4, 3, 32, 32, 16)
+
+
+def _partitions_case(tiles: int, steps: int, stages: int, inner: bool, m: int, n: int, block: int, warps: int) -> None:
+    depth = max(1, steps) * block
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (tiles * m, depth), np.float16), _small(rng, (n, depth), np.float16)
+        out = poison((tiles * m, n), np.float32)
+        return {"a": a, "b": b, "out": out, "tiles": tiles, "steps": steps, "depth": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64)[:, : steps * block] for name in "ab")
+        out = a @ b.T
+        for tile in range(1, tiles, 3):
+            out[tile * m : (tile + 1) * m] = 0
+        return {"out": out.astype(np.float32)}
+
+    name = f"box_partitions_{tiles}_{steps}_{stages}{'_inner' if inner else ''}_{m}x{n}x{block}"
+    _case(name, box_partitions, (2,), make, want, warps, STAGES=stages, M=m, N=n, BLOCK=block, INNER=inner)
+
+
+for _steps, _stages in ((0, 3), (2, 3), (7, 3), (5, 2)):
+    _partitions_case(5, _steps, _stages, False, 64, 32, 32, 4)
+_partitions_case(7, 3, 4, True, 128, 64, 64, 8)
+_partitions_case(5, 4, 3, True, 32, 32, 16, 4)
+
+
+def _two_case(blocks: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = (_small(rng, (blocks * side, side), np.float16) for _ in range(2))
+        order = rng.permutation(blocks).astype(np.int32)
+        return {"a": a, "b": b, "order": order, "out": poison((blocks * side, side), np.float32), "blocks": blocks}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64).reshape(blocks, side, side) for name in "ab")
+        out = np.zeros((blocks, side, side))
+        for tile, first in enumerate(inputs["order"]):
+            for row in range(first, blocks):
+                out[tile] = (out[tile] + a[first] @ b[row]) * 0.5
+            out[tile] += np.maximum(b[:first].max((0, 2), initial=0), 0)[:, None]
+        return {"out": out.reshape(-1, side).astype(np.float32)}
+
+    _case(f"box_two_rings_{blocks}_{stages}_{side}", box_two_rings, (2,), make, want, STAGES=stages, SIDE=side)
+
+
+_two_case(5, 3, 64)
+
+
+def _mixed_case(depth: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = (_small(rng, (side, depth), np.float16) for _ in range(2))
+        scale = _small(rng, (-(-depth // side) * side,), np.float32)
+        return {"a": a, "b": b, "scale": scale, "out": poison((side, side), np.float32), "depth": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b, scale = (inputs[name].astype(np.float64) for name in ("a", "b", "scale"))
+        total = np.zeros((side, side))
+        for k in range(0, depth, side):
+            total += a[:, k : k + side] @ b[:, k : k + side].T * scale[k : k + side][None, :]
+        return {"out": total.astype(np.float32)}
+
+    _case(f"box_mixed_{depth}_{stages}", box_mixed, (1,), make, want, STAGES=stages, SIDE=side)
+
+
+_mixed_case(168, 3, 32)
+_mixed_case(256, 3, 64)
+
+
+def _rows_case(first: int, rows: int, columns: int, stages: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        x = _small(rng, (rows, columns), np.float32)
+        return {"x": x, "out": poison((64,), np.float32), "rows": rows, "columns": columns, "first": first}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        total = np.zeros(64)
+        for start in range(0, columns, 64):
+            for row in range(first, rows, 8):
+                total *= 0.5
+                block = inputs["x"][row : row + 8, start : start + 64].sum(0, dtype=np.float64)
+                total[: len(block)] += block
+        return {"out": total.astype(np.float32)}
+
+    _case(f"box_rows_{first}_{rows}_{columns}_{stages}", box_rows, (1,), make, want, STAGES=stages, ROWS=8, WIDTH=64)
+
+
+_rows_case(0, 44, 132, 3)
+_rows_case(8, 24, 128, 2)

@@ -1,0 +1,530 @@
+"""The rewriting of one pipelined loop (`tle2cuda.passes.pipeliner`): its ring, what fills it, and what reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from tle2cuda.analysis.pipelining import Pipelined, Staged
+from tle2cuda.ir.nodes import Op, Region, Value, make_op
+from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.span import Span
+from tle2cuda.ir.types import (
+    BOOL,
+    I32,
+    SHARED,
+    U32,
+    U64,
+    BufferType,
+    DType,
+    PipeType,
+    PointerType,
+    TileType,
+    Type,
+    dtype_of,
+    shape_of,
+    slot_type,
+    with_shape,
+)
+from tle2cuda.layout.shared import SWIZZLE_BYTES
+from tle2cuda.passes.ring_turns import Turns
+
+_ROWS_OF_PATTERN = 8
+_SWIZZLED_ALIGNMENT_BYTES = 1024
+_PLAIN_ALIGNMENT_BYTES = 128
+_LEFT_REASON = "zeros of iterations that do not exist have landed"
+
+
+class Writer(Rewriter):
+    """Writes loops anew.
+
+    Attributes:
+        plans: The pipelined loops.
+        definitions: Of the kernel as it was.
+        rings: Allocations and pipes, which stand in front of everything else.
+        pipes: Those with mbarriers, by loop.
+        copies: Of the copy engine, and the tiles that they bring.
+        turns: Stages that rings with mbarriers have used.
+    """
+
+    def __init__(self, plans: dict[Op, Pipelined], made: dict[Value, Op]) -> None:
+        super().__init__()
+        self.plans = plans
+        self.definitions = made
+        self.rings: list[Op] = []
+        self.pipes: dict[Pipelined, Value] = {}
+        self.copies: dict[Op, Value] = {}
+        self.turns = Turns(self, plans)
+
+    def params(self, region: Region) -> tuple[Value, ...]:
+        """The parameters of a region that is written anew."""
+        return region.params
+
+    def results(self, op: Op) -> tuple[Value, ...]:
+        """The results of an operation that is written anew."""
+        return op.results
+
+    def make(self, name: str, operands: Sequence[Value], type_: Type, span: Span, hint: str = "", **attrs: object) -> Value:
+        """Emit an operation with one result."""
+        return self.emit(make_op(name, tuple(operands), (type_,), attrs, (), span, (hint,))).result
+
+    def number(self, value: int, type_: Type, span: Span) -> Value:
+        """A constant."""
+        return self.make("constant", (), type_, span, value=value)
+
+    def inside(
+        self, write: Callable[[], tuple[Value, ...]], span: Span, params: tuple[Value, ...] = (), end: str = "yield"
+    ) -> Region:
+        """A region that `write` fills, which returns what the region yields."""
+        self._stack.append([])
+        yielded = write()
+        self.emit(make_op(end, yielded, (), span=span))
+        return Region(params, tuple(self._stack.pop()))
+
+
+class RingLoop:
+    """The rewriting of one loop: as a whole, or the side that fills its ring, or the one that reads it."""
+
+    def __init__(self, into: Writer, plan: Pipelined) -> None:
+        self.into = into
+        self.plan = plan
+        self.loop = plan.loop
+        self.span = plan.loop.span
+        self.region = plan.loop.regions[0]
+        self.induction = self.region.params[0]
+        self.type = self.induction.type
+        self.lower, self.upper, self.step = (into[v] for v in plan.loop.operands[:3])
+        self.ahead = plan.stages - 1
+        self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
+        self.is_split = False  # whether another partition fills the ring
+        self.pipe = into.pipes.get(plan) or self._pipe()
+
+    def rewrite(self) -> None:
+        """Write the prologue and the loop."""
+        start = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
+        self._main(self._prologue(start))
+
+    def read(self) -> None:
+        """Write the loop without its copies."""
+        self.is_split = True
+        self._main(())
+
+    def fill(self) -> None:
+        """Write the copies of the loop, and nothing else."""
+        into, span, loop = self.into, self.span, self.loop
+        self.is_split = True
+        start = tuple(into[loop.operands[3 + number]] for number in self.plan.carried)
+        induction = Value(self.type, self.induction.name, span)
+        params = tuple(
+            Value(v.type, self.region.params[1 + n].name, span) for v, n in zip(start, self.plan.carried, strict=True)
+        )
+        counts = self._counts_iterations()
+        counter = induction if counts else Value(I32, "turn", span)
+
+        def body() -> tuple[Value, ...]:
+            number = self._number_of(induction) if counts else counter
+            when = (induction, induction)  # there is such an iteration
+            following = self._fill(*self._place(number, "stage"), when, params, is_guarded=False)
+            return (*following, *(() if counts else (self._next(counter),)))
+
+        extra = () if counts else (counter,)
+        region = into.inside(body, span, (induction, *params, *extra))
+        starts = () if counts else (self.turn or into.number(0, I32, span),)
+        operands = (self.lower, self.upper, self.step, *start, *starts)
+        types = tuple(v.type for v in (*start, *starts))
+        new = into.emit(make_op("for", operands, types, {"is_pipelined": True}, (region,), span))
+        for number, result in zip(self.plan.carried, new.results, strict=False):
+            into.bind(loop.results[number], result)
+        if self.turn is not None:
+            into.turns.set(self.plan, new.results[-1])
+
+    # ---- the ring ----
+
+    def _ring(self, staged: Staged) -> Value:
+        """The buffer of one load's stages."""
+        type_ = staged.load.result.type
+        assert isinstance(type_, TileType) and isinstance(type_.element, DType)
+        name = staged.load.result.name or "tile"
+        ring = BufferType((self.plan.capacity, *staged.shape), type_.element)
+        span_bytes = swizzle_of(staged.shape, type_.element)
+        attrs: dict[str, object] = {
+            "name": name,
+            "scratch": True,
+            "is_kept": True,
+            "is_ring": True,
+            "alignment_bytes": _SWIZZLED_ALIGNMENT_BYTES if span_bytes else _PLAIN_ALIGNMENT_BYTES,
+        }
+        if span_bytes:
+            attrs["swizzle_bytes"] = span_bytes
+        op = make_op("alloc", (), (ring,), attrs, (), staged.load.span, (name,))
+        self.into.rings.append(op)
+        return op.result
+
+    def _pipe(self) -> Value:
+        buffers = [self._ring(staged) for staged in self.plan.loads]
+        names: list[str] = []
+        for staged in self.plan.loads:
+            name = staged.load.result.name or "tile"
+            names.append(name if name not in names else f"{name}_{len(names)}")
+        fields = tuple((name, v.type) for name, v in zip(names, buffers, strict=True) if isinstance(v.type, BufferType))
+        type_ = PipeType(self.plan.capacity, fields)
+        attrs: dict[str, object] = {
+            "name": "ring",
+            "capacity": self.plan.capacity,
+            "fields": tuple(names),
+            "readers": (),
+            "one_shot": False,
+            "is_ring": True,
+            "asked": self.plan.asked,
+        }
+        if not self.plan.has_barriers:
+            attrs["restarts"] = True
+        op = make_op("pipe", tuple(buffers), (type_,), attrs, (), self.span, ("ring",))
+        if self.plan.has_barriers:
+            self.into.rings.append(op)  # whose barriers go on where the loop runs again
+            self.into.pipes[self.plan] = op.result
+            return op.result
+        return self.into.emit(op).result
+
+    def _slots(self) -> tuple[BufferType, ...]:
+        type_ = self.pipe.type
+        assert isinstance(type_, PipeType)
+        return tuple(slot_type(field) for _, field in type_.fields)
+
+    # ---- the prologue ----
+
+    def _prologue(self, start: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Fill the first stages; returns the carried values of the iteration behind them."""
+        into, span = self.into, self.span
+        if self.ahead == 1:
+            first = self._turned_on(into.number(0, I32, span))
+            return self._fill(*self._place(first, "stage"), (self.lower, self._starts(self.lower)), start)
+        stage = Value(I32, "stage", span)
+        params = tuple(Value(v.type, self._named(n), span) for v, n in zip(start, self.plan.carried, strict=True))
+
+        def body() -> tuple[Value, ...]:
+            iteration = self._iteration_of(stage)
+            place = (stage, into.number(0, I32, span))
+            if self.turn is not None:
+                place = self._place(self._turned_on(stage), "stage")
+            return self._fill(*place, (iteration, self._starts(iteration)), params)
+
+        region = into.inside(body, span, (stage, *params))
+        zero, end, one = (into.number(value, I32, span) for value in (0, self.ahead, 1))
+        types = tuple(v.type for v in start)
+        attrs = {"unroll": self.ahead, "role": "prologue"}
+        return into.emit(make_op("for", (zero, end, one, *start), types, attrs, (region,), span)).results
+
+    def _named(self, number: int) -> str:
+        name = self.region.params[1 + number].name
+        return f"{name}_ahead" if name else "ahead"
+
+    def _iteration_of(self, stage: Value) -> Value:
+        """The loop's counter in the iteration whose number is `stage`."""
+        into, span = self.into, self.span
+        number = stage if self.type is I32 else into.make("cast", (stage,), self.type, span)
+        scaled = into.make("mul", (number, self.step), self.type, span)
+        return into.make("add", (self.lower, scaled), self.type, span)
+
+    def _starts(self, iteration: Value) -> Value:
+        """Whether there is an iteration of the first few."""
+        into, span = self.into, self.span
+        first = self.plan.bounds[0].hi
+        most = self.ahead * self.plan.step
+        if first is not None and first + most <= _largest(self.type):
+            return into.make("cmp", (iteration, self.upper), BOOL, span, predicate="lt")
+        # The sum with the first value of the counter may have left the range of its type.
+        moved = into.make("sub", (iteration, self.lower), self.type, span)
+        left = into.make("sub", (self.upper, self.lower), self.type, span)
+        has_any = into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt")
+        unsigned = U32 if self.type is I32 else U64
+        wide = [into.make("cast", (v,), unsigned, span) for v in (moved, left)]
+        return into.make("and", (has_any, into.make("cmp", wide, BOOL, span, predicate="lt")), BOOL, span)
+
+    def _turned_on(self, number: Value) -> Value:
+        """The number of a stage among all that the ring hands out, from that in this run of the loop."""
+        return number if self.turn is None else self.into.make("add", (self.turn, number), I32, self.span)
+
+    def _fill(
+        self, stage: Value, lap: Value, when: tuple[Value, Value], carried: tuple[Value, ...], is_guarded: bool = True
+    ) -> tuple[Value, ...]:
+        """Copy what an iteration loads into a stage, if there is such an iteration.
+
+        Args:
+            stage: The stage.
+            lap: Its lap.
+            when: The loop's counter in that iteration, and whether it exists.
+            carried: The values that iteration gets of those that addresses depend on.
+            is_guarded: Branch around the copies where there is no such iteration; else they are masked off.
+
+        Returns:
+            The values that the next one gets.
+        """
+        into, span = self.into, self.span
+        iteration, in_range = when
+        place = (self.pipe, stage, lap)
+        has_barriers = self.plan.has_barriers  # whose phases count the stages that are filled
+        acquire = make_op("pipe_acquire", place, self._slots(), span=span, names=self._names())
+        commit = make_op("pipe_commit", place, (), span=span)
+        if not has_barriers:
+            into.emit(acquire)
+        before = dict(into.mapping)
+        into.bind(self.induction, iteration)
+        for number, value in zip(self.plan.carried, carried, strict=True):
+            into.bind(self.region.params[1 + number], value)
+
+        def copies() -> tuple[Value, ...]:
+            kept = dict(into.mapping)
+            self._clone(self._needed([v for staged in self.plan.loads for v in staged.addresses]))
+            if has_barriers:
+                into.emit(acquire)
+            for staged, slot in zip(self.plan.loads, acquire.results, strict=True):
+                self._copy(staged, slot, None if is_guarded else in_range)
+            if has_barriers:
+                into.emit(commit)
+            into.mapping = kept
+            return ()
+
+        if is_guarded:
+            arms = (into.inside(copies, span), into.inside(lambda: (), span))
+            into.emit(make_op("if", (in_range,), (), {"is_guard": True}, arms, span))
+        else:
+            copies()
+        if not has_barriers:
+            into.emit(commit)
+        following = [self.region.terminator.operands[number] for number in self.plan.carried]
+        self._clone(self._needed(following))
+        result = tuple(into[v] for v in following)
+        into.mapping = before
+        return result
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(staged.load.result.name for staged in self.plan.loads)
+
+    def _needed(self, values: Sequence[Value]) -> set[Op]:
+        """The operations of the slice from which values follow."""
+        found: set[Op] = set()
+        todo = list(values)
+        while todo:
+            op = self.into.definitions.get(todo.pop())
+            if op is not None and op in self.plan.slice and op not in found:
+                found.add(op)
+                todo += op.operands
+        return found
+
+    def _clone(self, ops: set[Op]) -> None:
+        """Write operations of the body again, for other values of what changes in the loop."""
+        into = self.into
+        for op in self.region.body:
+            if op in ops:
+                operands = tuple(into[v] for v in op.operands)
+                types = tuple(r.type for r in op.results)
+                copy = make_op(op.name, operands, types, op.attrs, (), op.span, tuple(r.name for r in op.results))
+                into.emit(copy)
+                for old, new in zip(op.results, copy.results, strict=True):
+                    into.bind(old, new)
+
+    def _copy(self, staged: Staged, slot: Value, condition: Value | None) -> None:
+        into, load = self.into, staged.load
+        operands = [into[v] for v in staged.addresses]
+        if (note := staged.note) is not None:
+            attrs = {**note.attrs, "block": staged.shape, "completion": "blocking"}
+            into.copies[into.emit(make_op("tma_load", (*operands, slot), (), attrs, span=load.span))] = load.result
+            return
+        if condition is not None:
+            type_ = TileType(shape_of(load.result.type), BOOL)
+            masks = [*operands[1:], into.make("splat", (condition,), type_, load.span)]
+            operands[1:] = masks if len(masks) == 1 else [into.make("and", masks, type_, load.span)]
+        if staged.is_turned:
+            operands = [self._turned(v, staged.order, load.span) for v in operands]
+        pointers, *masks = operands
+        attrs = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
+        into.emit(make_op("cp_async", (pointers, slot, *masks), (), attrs, span=load.span))
+
+    def _turned(self, value: Value, order: tuple[int, ...], span: Span) -> Value:
+        type_ = value.type
+        assert isinstance(type_, TileType)
+        shape = tuple(type_.shape[axis] for axis in order)
+        return self.into.make("trans", (value,), TileType(shape, type_.element), span, value.name, perm=order)
+
+    # ---- the loop ----
+
+    def _main(self, filled: tuple[Value, ...]) -> None:
+        into, loop, span = self.into, self.loop, self.span
+        old = self.region.params
+        params = tuple(Value(p.type, p.name, p.span) for p in old)
+        further = tuple(Value(v.type, self._named(n), span) for v, n in zip(filled, self.plan.carried, strict=bool(filled)))
+        counts = self._counts_iterations()
+        counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
+        before = dict(into.mapping)
+        for was, now in zip(old, params, strict=True):
+            into.bind(was, now)
+
+        def body() -> tuple[Value, ...]:
+            number = self._number_of(params[0]) if counts else counter
+            following = self._body(number, params[0], further)
+            kept = tuple(into[v] for v in self.region.terminator.operands)
+            return (*kept, *following, *(() if counts else (self._next(counter),)))
+
+        extra = () if counts else (counter,)
+        region = into.inside(body, span, (*params, *further, *extra))
+        into.mapping = before
+        starts = () if counts else (self.turn or into.number(0, I32, span),)
+        operands = (*(into[v] for v in loop.operands), *filled, *starts)
+        results = (*loop.results, *(Value(v.type, "", span) for v in (*further, *extra)))
+        attrs = {name: value for name, value in loop.attrs.items() if name != "num_stages"}
+        attrs["is_pipelined"] = True
+        into.emit(replace(loop, operands=operands, results=results, attrs=MappingProxyType(attrs), regions=(region,)))
+        if self.plan.has_barriers:
+            self._behind(None if counts else results[-1])
+        elif self.plan.has_warpgroups:  # copies that are masked off write zeros
+            into.emit(make_op("cp_async_wait", (), (), {"pending": 0, "reason": _LEFT_REASON}, (), span))
+
+    def _body(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
+        """An iteration; returns the values that addresses of the next one depend on.
+
+        The copies for a later one stand in front of what the loop does, or where they may be made: behind the product that
+        issues them, or the one that is in flight while they are.
+        """
+        into, span, plan = self.into, self.span, self.plan
+        stage, lap = self._place(number, "stage")
+        types: tuple[Type, ...] = (BOOL, *self._slots())
+        names = ("is_closed", *self._names())
+        waited = into.emit(make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, names))
+        following: tuple[Value, ...] = ()
+        if not self.is_split:
+            later = self._later(induction)
+            ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
+            free = self._place(ahead, "free_stage")
+        is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
+        if not is_late and not self.is_split:
+            following = self._fill(*free, later, further, not plan.has_warpgroups or plan.has_barriers)
+        slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited.results[1:], strict=True), strict=True))
+        for op in self.region.body:
+            if op in slots:
+                self._read(*slots[op])
+            elif op is plan.overlapped:
+                self._product(op, "may_overlap")
+                if plan.has_barriers:
+                    self._release_before(number, induction)
+                    if not self.is_split:
+                        following = self._fill(*free, later, further)
+            elif op is plan.holder:
+                self._product(op, "holds_copies")
+                following = self._fill(*free, later, further, not plan.has_warpgroups)
+            else:
+                into.visit(op)
+        if not plan.has_barriers or plan.overlapped is None:
+            self._release(stage, lap)
+        return following
+
+    def _product(self, op: Op, flag: str) -> None:
+        into = self.into
+        attrs = MappingProxyType({**op.attrs, flag: True})
+        into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
+
+    def _release(self, stage: Value, lap: Value) -> None:
+        self.into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=self.span))
+
+    def _release_before(self, number: Value, induction: Value) -> None:
+        """Release the stage of the iteration before this one, whose product is complete."""
+        into, span = self.into, self.span
+        later = into.make("cmp", (induction, self.lower), BOOL, span, predicate="gt")
+        self._release_last(number, later)
+
+    def _release_last(self, number: Value, condition: Value) -> None:
+        into, span = self.into, self.span
+
+        def release() -> tuple[Value, ...]:
+            before = into.make("sub", (number, into.number(1, I32, span)), I32, span)
+            self._release(*self._place(before, "done_stage"))
+            return ()
+
+        arms = (into.inside(release, span), into.inside(lambda: (), span))
+        into.emit(make_op("if", (condition,), (), {}, arms, span))
+
+    def _behind(self, count: Value | None) -> None:
+        """Behind the loop: release what its last product read, and go on from its count of stages."""
+        into, span = self.into, self.span
+        if count is not None and self.turn is not None:
+            into.turns.set(self.plan, count)
+        if self.plan.overlapped is not None and count is not None:
+            self._release_last(count, into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt"))
+
+    def _counts_iterations(self) -> bool:
+        """Whether the loop's counter tells the number of the iteration: it starts at 0, and so does the ring."""
+        if self.turn is not None or (self.plan.has_barriers and self.plan.overlapped is not None):
+            return False
+        made = self.into.definitions.get(self.loop.operands[0])
+        return made is not None and made.name == "constant" and made.attrs["value"] == 0
+
+    def _number_of(self, induction: Value) -> Value:
+        """The number of the iteration, from a counter that starts at 0."""
+        into, span = self.into, self.span
+        number = induction
+        if self.plan.step != 1:
+            number = into.make("idiv", (number, self.step), self.type, span)
+        return number if self.type is I32 else into.make("cast", (number,), I32, span)
+
+    def _next(self, counter: Value) -> Value:
+        return self.into.make("add", (counter, self.into.number(1, I32, self.span)), I32, self.span)
+
+    def _place(self, number: Value, name: str) -> tuple[Value, Value]:
+        """Stage and lap of an iteration."""
+        into, span = self.into, self.span
+        stages = into.number(self.plan.capacity, I32, span)
+        stage = into.make("rem", (number, stages), I32, span, name)
+        return stage, into.make("idiv", (number, stages), I32, span, "lap")
+
+    def _later(self, induction: Value) -> tuple[Value, Value]:
+        """The counter of the iteration whose loads are made now, and whether there is one.
+
+        Where there is none, the sum may leave the range of its type. What is left to do is 1 or more inside of the loop; it
+        may be too much for a signed number where the counter starts below 0.
+        """
+        into, span = self.into, self.span
+        ahead = self.ahead * self.plan.step
+        distance = into.number(ahead, self.type, span)
+        later = into.make("add", (induction, distance), self.type, span)
+        last = self.plan.bounds[1].hi
+        if last is not None and last + ahead <= _largest(self.type):
+            return later, into.make("cmp", (later, self.upper), BOOL, span, predicate="lt")
+        left = into.make("sub", (self.upper, induction), self.type, span)
+        first = self.plan.bounds[0].lo
+        if first is None or first < 0:
+            unsigned = U32 if self.type is I32 else U64
+            left, distance = (into.make("cast", (v,), unsigned, span) for v in (left, distance))
+        return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
+
+    def _read(self, staged: Staged, slot: Value) -> None:
+        """What the loop loaded is now read from the ring."""
+        into, load = self.into, staged.load
+        type_ = load.result.type
+        assert isinstance(type_, TileType) and isinstance(type_.element, DType)
+        pointers = with_shape(PointerType(type_.element, SHARED), staged.shape)
+        place = into.make("local_ptr", (slot,), pointers, load.span)
+        tile = TileType(staged.shape, type_.element)
+        value = into.make("load", (place,), tile, load.span, load.result.name, has_mask=False, has_other=False)
+        if staged.is_turned:
+            back = tuple(staged.order.index(axis) for axis in range(len(staged.order)))
+            value = into.make(
+                "trans", (value,), TileType(type_.shape, type_.element), load.span, load.result.name, perm=back
+            )
+        into.bind(load.result, value)
+
+
+def _largest(type_: Type) -> int:
+    """The largest number that a counter may be."""
+    return int(2 ** (dtype_of(type_).bits - 1) - 1)
+
+
+def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
+    """The span of the swizzle under which the rows of a stage are stored, in bytes; 0 for none."""
+    if len(shape) < 2 or shape[-2] < _ROWS_OF_PATTERN:
+        return 0
+    span = min(shape[-1] * element.bytes, SWIZZLE_BYTES[-1])
+    return span if span in SWIZZLE_BYTES else 0
+
+
+__all__ = ["RingLoop", "Writer", "swizzle_of"]
