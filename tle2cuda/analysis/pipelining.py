@@ -309,10 +309,12 @@ class _Finder:
         """
         products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
         op = next((op for op in loop.regions[0].body if op.name == "dot"), None)
-        name = op and instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
-        if op is None or name is None or len(shape_of(op.result.type)) != 2:
+        if op is None or len(shape_of(op.result.type)) != 2:
             return None
-        return op if len(products) == 1 or not name.startswith("wgmma") else None
+        name = instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
+        if name is None or (name.startswith("wgmma") and len(products) > 1):
+            return None
+        return op
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))
