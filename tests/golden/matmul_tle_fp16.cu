@@ -92,11 +92,15 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
+// matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
+template <typename T>
+__device__ __forceinline__ void store_matrices(
+    T* row, const Vector<T, 2>& m0, const Vector<T, 2>& m1, const Vector<T, 2>& m2, const Vector<T, 2>& m3)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(shared_address(row)), "r"(reinterpret_cast<const unsigned&>(m0)), "r"(reinterpret_cast<const unsigned&>(m1)),
+                   "r"(reinterpret_cast<const unsigned&>(m2)), "r"(reinterpret_cast<const unsigned&>(m3)) : "memory");
 }
 
 // Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
@@ -308,15 +312,17 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
                 // out = writer.acquire(parts).tile                                 matmul_tle.py:70
                 mbarrier_wait(&shared.below_empty, (parts + 1) & 1);
+                Vector<__half, 2> lower_out_value[32];
                 // tile [64, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
                 #pragma unroll
                 for (int run = 0; run < 32; ++run) {
                     // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:71
-                    Vector<__half, 2> lower_out_value;
                     #pragma unroll
-                    for (int k = 0; k < 2; ++k) lower_out_value[k] = __float2half(acc[run][k]);
-                    store_vector(&shared.lower_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], lower_out_value);
+                    for (int k = 0; k < 2; ++k) lower_out_value[run][k] = __float2half(acc[run][k]);
                 }
+                #pragma unroll
+                for (int part = 0; part < 8; ++part)
+                    store_matrices(&shared.lower_out[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], lower_out_value[4 * part], lower_out_value[4 * part + 1], lower_out_value[4 * part + 2], lower_out_value[4 * part + 3]);
                 fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
 
                 // writer.commit(parts)                                             matmul_tle.py:72
@@ -326,14 +332,18 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
                 // out = writer.acquire(parts).tile                                 matmul_tle.py:70
                 mbarrier_wait(&shared.below_empty, (parts_2 + 1) & 1);
+                Vector<__half, 2> lower_out_value_2[32];
                 #pragma unroll
                 for (int run = 0; run < 32; ++run) {
-                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:71
-                    Vector<__half, 2> lower_out_value;
                     #pragma unroll
-                    for (int k = 0; k < 2; ++k) lower_out_value[k] = __float2half(acc[run + 32][k]);
-                    store_vector(&shared.lower_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], lower_out_value);
+                    for (int k = 0; k < 2; ++k) {
+                        // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))  matmul_tle.py:71
+                        lower_out_value_2[run][k] = __float2half(acc[run + 32][k]);
+                    }
                 }
+                #pragma unroll
+                for (int part = 0; part < 8; ++part)
+                    store_matrices(&shared.lower_out[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], lower_out_value_2[4 * part], lower_out_value_2[4 * part + 1], lower_out_value_2[4 * part + 2], lower_out_value_2[4 * part + 3]);
                 fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
 
                 // writer.commit(parts)                                             matmul_tle.py:72
@@ -531,15 +541,17 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
         // out = writer.acquire(parts).tile                                         matmul_tle.py:70
         mbarrier_wait(&shared.above_empty, (parts + 1) & 1);
+        Vector<__half, 2> upper_out_value[32];
         // tile [64, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:71
-            Vector<__half, 2> upper_out_value;
             #pragma unroll
-            for (int k = 0; k < 2; ++k) upper_out_value[k] = __float2half(acc[run][k]);
-            store_vector(&shared.upper_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], upper_out_value);
+            for (int k = 0; k < 2; ++k) upper_out_value[run][k] = __float2half(acc[run][k]);
         }
+        #pragma unroll
+        for (int part = 0; part < 8; ++part)
+            store_matrices(&shared.upper_out[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], upper_out_value[4 * part], upper_out_value[4 * part + 1], upper_out_value[4 * part + 2], upper_out_value[4 * part + 3]);
         fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
 
         // writer.commit(parts)                                                     matmul_tle.py:72
@@ -549,14 +561,16 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
         // out = writer.acquire(parts).tile                                         matmul_tle.py:70
         mbarrier_wait(&shared.above_empty, (parts_2 + 1) & 1);
+        Vector<__half, 2> upper_out_value_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:71
-            Vector<__half, 2> upper_out_value;
             #pragma unroll
-            for (int k = 0; k < 2; ++k) upper_out_value[k] = __float2half(acc[run + 32][k]);
-            store_vector(&shared.upper_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], upper_out_value);
+            for (int k = 0; k < 2; ++k) upper_out_value_2[run][k] = __float2half(acc[run + 32][k]);
         }
+        #pragma unroll
+        for (int part = 0; part < 8; ++part)
+            store_matrices(&shared.upper_out[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], upper_out_value_2[4 * part], upper_out_value_2[4 * part + 1], upper_out_value_2[4 * part + 2], upper_out_value_2[4 * part + 3]);
         fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
 
         // writer.commit(parts)                                                     matmul_tle.py:72
