@@ -172,7 +172,10 @@ class Tiles(NamedTuple):
     down: Tile
 
 
-# By slots per expert: at most so many, and what is used.
+# By slots per expert: at most so many, and what is used. So few slots that most multiprocessors have one block or two are
+# better off with two CTAs each.
+FEW_SLOTS = 32
+TILES_OF_FEW = Tiles(16, Tile(64, 128, 4, 4, 3), Tile(64, 128, 4, 4, 3))
 TILES: tuple[tuple[float, Tiles], ...] = (
     (24, Tiles(16, Tile(64, 128, 4, 4, 4), Tile(64, 128, 4, 4, 4))),
     (96, Tiles(64, Tile(64, 64, 8, 4, 4), Tile(128, 64, 8, 4, 4))),
@@ -183,6 +186,8 @@ _SUM_BLOCK = 1024
 
 def choose_tiles(num_slots: int, num_experts: int) -> Tiles:
     """The sizes for this many slots."""
+    if num_slots <= FEW_SLOTS:
+        return TILES_OF_FEW
     return next(tiles for most, tiles in TILES if num_slots <= most * num_experts)
 
 
@@ -234,9 +239,16 @@ def fused_moe(
     """
     from kernels.moe_align_block_size import moe_align_block_size
 
-    check_shapes(x, w_gate_up, w_down, topk_weights, topk_ids, out)
     (tokens, size), (experts, twice, _) = x.shape, w_gate_up.shape
     inner, top_k = twice // 2, int(topk_ids.shape[1])
+    wanted = {"w_gate_up": (experts, 2 * inner, size), "w_down": (experts, size, inner), "out": (tokens, size)}
+    for name, array in {"w_gate_up": w_gate_up, "w_down": w_down, "out": out}.items():
+        if tuple(array.shape) != wanted[name]:
+            raise ValueError(f"{name} must be {list(wanted[name])} for x {list(x.shape)}, got {list(array.shape)}")
+        if element_strides(array)[-1] != 1 or element_strides(x)[-1] != 1:
+            raise ValueError("the elements of a row must be neighbours")
+    if tuple(topk_weights.shape) != tuple(topk_ids.shape) or topk_ids.shape[0] != tokens:
+        raise ValueError(f"topk_ids and topk_weights must be [{tokens}, K]")
     if tokens == 0:
         return out
     slots = tokens * top_k
@@ -257,26 +269,6 @@ def fused_moe(
         *element_strides(w_down)[:2], element_strides(partial)[0], BLOCK_M=tiles.block_m, BLOCK_N=n, BLOCK_K=k,
         GROUP_M=group_m, num_warps=warps, num_stages=stages,
     )  # fmt: skip
-    return sum_choices(partial, topk_ids, out, experts)
-
-
-def check_shapes(x: Any, w_gate_up: Any, w_down: Any, topk_weights: Any, topk_ids: Any, out: Any) -> None:
-    """Raises ValueError unless the arrays of `fused_moe` fit each other."""
-    (tokens, size), (experts, twice, _) = x.shape, w_gate_up.shape
-    inner = twice // 2
-    wanted = {"w_gate_up": (experts, 2 * inner, size), "w_down": (experts, size, inner), "out": (tokens, size)}
-    for name, array in {"w_gate_up": w_gate_up, "w_down": w_down, "out": out}.items():
-        if tuple(array.shape) != wanted[name]:
-            raise ValueError(f"{name} must be {list(wanted[name])} for x {list(x.shape)}, got {list(array.shape)}")
-        if element_strides(array)[-1] != 1 or element_strides(x)[-1] != 1:
-            raise ValueError("the elements of a row must be neighbours")
-    if tuple(topk_weights.shape) != tuple(topk_ids.shape) or topk_ids.shape[0] != tokens:
-        raise ValueError(f"topk_ids and topk_weights must be [{tokens}, K]")
-
-
-def sum_choices(partial: Any, topk_ids: Any, out: Any, experts: int) -> Any:
-    """Writes to `out` of each token the sum of what its experts have left in `partial`, [T * K, H]."""
-    (tokens, size), top_k = out.shape, int(topk_ids.shape[1])
     block = min(_SUM_BLOCK, power_of_two(size))
     moe_sum[(tokens, -(-size // block))](
         partial, topk_ids, out, experts, size, element_strides(partial)[0], element_strides(out)[0], TOP_K=top_k,

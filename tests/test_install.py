@@ -146,6 +146,8 @@ def test_package_metadata(installed: Any) -> None:
         ("triton._C.libtriton", "triton._C: it is Triton's compiled library; tle2cuda emits CUDA and calls NVRTC"),
         ("triton.language.extra.hip", "triton.language.extra.hip: it belongs to another vendor's GPUs; "),
         ("triton.profiler", "triton.profiler: profile with Nsight Compute"),
+        ("triton.tools.ragged_tma", "triton.tools.ragged_tma: make a descriptor of the part in the kernel"),
+        ("triton.tools.compile", "with `tle2cuda compile FILE::KERNEL --signature S --dump-cu FILE`"),
         ("triton.nothing.at.all", "tle2cuda serves triton, and has no module triton.nothing"),
     ],
 )
@@ -153,6 +155,19 @@ def test_what_is_not_served(installed: Any, module: str, reason: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(module)
     assert reason in str(caught.value)
+
+
+def test_microscaling_formats(installed: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from triton.tools.mxfp import MXFP4Tensor, MXScaleTensor
+
+    values = torch.tensor([0.0, -0.25, 0.75, 2.5, -5.0, 100.0])
+    fp4 = MXFP4Tensor(values)
+    assert fp4.to(torch.float32).tolist() == [0, 0, 1, 2, -4, 6]
+    packed = fp4.to_packed_tensor(0)
+    assert torch.equal(fp4.unpack_packed_tensor(packed, 0, (6,)), fp4.data)
+    scales = MXScaleTensor(torch.tensor([3.0, 0.5, -1.0]))
+    assert scales.data.tolist() == [128, 126, 255]
 
 
 def test_unknown_attributes_say_who_serves(installed: Any) -> None:

@@ -132,6 +132,9 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
         "tma": Feature((9, 0), "bulk tensor copies (TMA)"),
         # PTX ISA 8.7, tensormap.replace: sm_90a, sm_100a, sm_101a, sm_120a and their successors.
         "tensormap": Feature((9, 0), "tensor maps that a kernel changes", _HAS_SUFFIX_A),
+        # PTX ISA 8.7, cp.async.bulk.tensor with .multicast::cluster: meant for sm_90a, sm_100a, sm_103a; ptxas
+        # warns of it elsewhere.
+        "multicast": Feature((9, 0), "tensor copies to a cluster", frozenset({(9, 0), (10, 0), (10, 3)})),
         # PTX ISA 8.7, mbarrier.init and mbarrier.arrive: sm_80 or higher.
         "mbarrier": Feature((8, 0), "mbarriers"),
         # PTX ISA 8.7, mbarrier.try_wait and mbarrier.expect_tx: sm_90 or higher.

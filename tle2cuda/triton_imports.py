@@ -65,6 +65,16 @@ _MISSING: Mapping[str, str] = {
     "triton.backends.ascend": _OTHER_VENDOR,
     "triton.backends.enflame": _OTHER_VENDOR,
     "triton._C": "it is Triton's compiled library; tle2cuda emits CUDA and calls NVRTC",
+    "triton.compiler.code_generator": "tle2cuda traces kernels itself: tle2cuda.emit gives the CUDA of one",
+    "triton.compiler.make_launcher": "kernel[grid](...) launches, and tle2cuda.compile gives a cupy.RawKernel",
+    "triton.tools.compile": "write the CUDA of a kernel with `tle2cuda compile FILE::KERNEL --signature S --dump-cu FILE`",
+    "triton.tools.link": "build the emitted .cu files yourself, as examples/cpp does with CMake",
+    "triton.tools.ragged_tma": "make a descriptor of the part in the kernel, "
+    "tl.make_tensor_descriptor(base + first * stride, (size, N), (stride, 1), block): it is clipped at the part's end",
+    "triton.tools.experimental_descriptor": "it is of Triton 3.3 and older; use triton.tools.tensor_descriptor",
+    "triton.common": "it is of Triton 2; its parts are triton.runtime.build and triton.backends.nvidia.driver",
+    "triton.ops": "it is of Triton 2.1 and older; the kernels moved to the project triton-lang/kernels",
+    "triton.runtime._async_compile": "kernels are compiled at their first launch; kernel.warmup(...) compiles ahead",
     "triton.profiler": "profile with Nsight Compute, or read `tle2cuda compile --report`",
 }
 

@@ -99,7 +99,8 @@ def candidates(*only: str) -> list[Candidate]:
     from tests.emulator.mutants import mutants
     from tests.emulator.subjects import subject
 
-    chosen = [mutant for mutant in mutants() if not only or any(part in mutant.id for part in only)]
+    wanted = (mutant for mutant in mutants() if not mutant.arch)  # those of other targets run on other GPUs
+    chosen = [mutant for mutant in wanted if not only or any(part in mutant.id for part in only)]
     found: list[Candidate] = []
 
     def add(title: str, name: str, emitted: EmittedKernel, for_gpu: EmittedKernel | None, **more: Any) -> None:

@@ -18,7 +18,7 @@ from tle2cuda.passes import canonicalise
 
 CASES_FILE = pathlib.Path(__file__).parent / "faults.txt"
 CASES = read_cases(CASES_FILE)
-_PRELUDE = """
+_PRELUDE = """MESH: tl.constexpr = tle.device_mesh({"block_cluster": [("cluster_x", 2)]})
 @tle2cuda.jit
 def nothing():
     pass
@@ -73,7 +73,7 @@ def test_fault(case: Case, tmp_path: pathlib.Path) -> None:
     errors = []
     for version in (kernel, canonicalise.run(kernel)):
         with pytest.raises(InterpreterError) as caught:
-            interpreter.run(version, 1, [np.zeros((8, 64), np.float32), 3])
+            interpreter.run(version, version.cluster_size, [np.zeros((8, 64), np.float32), 3])
         errors.append(caught.value)
     case.compare(errors[0], CASES_FILE)
     assert str(errors[1]) == str(errors[0])

@@ -64,6 +64,11 @@ class Mutant:
         """Unique name."""
         return f"{self.subject}: {self.name}"
 
+    @property
+    def arch(self) -> str:
+        """What the kernel is emitted for, where it is not the usual target."""
+        return self.subject.partition("@")[2]
+
     def emitted(self) -> EmittedKernel:
         """The faulty kernel. Helpers with PTX stand in it as their twins: faults can be planted there too."""
         original = subject(self.subject).emitted

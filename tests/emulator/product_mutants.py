@@ -87,9 +87,65 @@ def ring_of_products() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
     yield _change("wait in front of the refill one product too late", ("wgmma_wait<1>();", "wgmma_wait<3>();"))
 
 
+STEP = "a_first + 2 * step, b_first + 128 * step, start != 0 || step > 0);"
+ELECT = "if (thread == 0) {\n            const Descriptor"
+LAST = "__syncthreads();  // nobody reads tensor memory any more"
+RELOAD = (
+    "__syncthreads();  // orders the accesses to the scratch `weight_tile` and the sums `product` in tensor memory "
+    "before it and after it"
+)
+COMMIT = "tcgen05_commit(&shared.acc_done);"
+WAIT = "mbarrier_wait(&shared.acc_done, acc_done_phase);"
+DEALLOC = "if (thread < 32) tcgen05_dealloc<64>(tensor_memory);"
+INTO = "tcgen05_m64n64k16_f32_f16_b_along_n(tensor_memory, "
+LEFT = "tcgen05_descriptor<64>(shared.a_tile, 16, 512)"
+RIGHT = "tcgen05_descriptor<128>(shared.b_tile, 4096, 1024)"
+LOAD = "tcgen05_ld_16x256b_x8_f32(&acc[0][0], acc_address);"
+AFTER, BEFORE = "        tcgen05_fence_after_sync();", "        tcgen05_fence_before_sync();"
+
+
+def product_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of a loop whose sums stay in tensor memory."""
+    yield _change("barrier in front of tcgen05.mma removed", (SYNC, ""))
+    yield _change("proxy fence in front of tcgen05.mma removed", (FENCE, ""))
+    yield _change("fence behind the barrier in front of tcgen05.mma removed", (AFTER, "", 1, 2))
+    yield _change("commit to the mbarrier removed", (COMMIT, ""))
+    yield _change("wait for the commit removed", (WAIT, ""))
+    yield _change("fence in front of the loads removed", (AFTER, "", 2, 2))
+    yield _change("wait for the loads removed", ("tcgen05_wait_ld();", ""))
+    yield _change("sums of earlier iterations overwritten", (STEP, STEP.replace("start != 0 || ", "")))
+    yield _change("first product adds to what lay there", (STEP, STEP.replace("start != 0 || step > 0", "true")))
+    yield _change("step along K of the left operand too short", (STEP, STEP.replace("2 * step", "step")))
+    yield _change("rows of an operand too far apart", (LEFT, LEFT.replace("512", "1024")))
+    yield _change("other swizzle in a descriptor", (RIGHT, RIGHT.replace("<128>", "<64>")))
+    yield _change("sums behind the columns that are allocated", (INTO, INTO.replace("memory", "memory + 32")))
+    yield _change("loads from the lanes of another warp", ("(thread / 32 % 4 << 21)", "((thread / 32 + 1) % 4 << 21)"))
+    yield _change("columns not given back", (DEALLOC, ""))
+    yield _change(
+        "barrier in front of giving columns back removed",
+        (LAST, ""),
+        equivalent="a barrier in the exchange of the tile stands behind all loads",
+    )
+    yield _change("every thread of a warp starts the product", (ELECT, ELECT.replace("== 0", "< 32")))
+
+
+def chained_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of products that overwrite columns which others have loaded."""
+    yield _change("fence behind the loads of columns that are written next removed", (BEFORE, "", 1, 2))
+    weights = (
+        "orders the accesses to the scratch `weight_tile` and the sums `product` in tensor memory before it and after it"
+    )
+    yield _change(
+        "barrier between loads of columns and their next product removed", (f"__syncthreads();  // {weights}", "")
+    )
+    yield _change("columns given back while others load them", (LAST, ""))
+
+
 PRODUCT_CHANGES = {
     "op_dot_matmul_f16_70x90x75": product,
     "op_dot_wgmma_matmul_float16_70x90x75": warpgroup_product,
     "op_dot_wgmma_matmul_bfloat16_130x33x129": warpgroups,
     "op_wgmma_ring_7_3": ring_of_products,
+    "op_dot_wgmma_matmul_float16_70x90x75@sm_100a": product_in_tensor_memory,
+    "op_dot_wgmma_attention_100x32@sm_100a": chained_in_tensor_memory,
 }

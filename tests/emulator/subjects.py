@@ -46,9 +46,9 @@ class Subject:
 
 @functools.cache
 def subject(name: str) -> Subject:
-    """A subject by name: `op_NAME` is a case of tests/opcases, `moe_ALGORITHM[_STEP]` a kernel of an MoE algorithm.
+    """A subject by name: `op_NAME` is a case of tests/opcases, `op_NAME@ARCH` the same for another target.
 
-    `async_NAME` is a file of fixtures/.
+    `moe_ALGORITHM[_STEP]` is a kernel of an MoE algorithm, `async_NAME` a file of fixtures/.
     """
     if name.startswith("async_"):
         return Subject(name, *LAUNCHES[name.removeprefix("async_")]())
@@ -61,8 +61,9 @@ def subject(name: str) -> Subject:
 
 
 def _op_case(name: str) -> Subject:
-    case = cases()[name]
-    emitted = case.emit()
+    case_name, _, arch = name.partition("@")
+    case = cases()[case_name]
+    emitted = case.emit(arch) if arch else case.emit()
     inputs = case.inputs()
     args = {spec.name: inputs[spec.name] for spec in emitted.contract.args}
     want = case.reference(case.inputs())

@@ -129,6 +129,33 @@ def maps_of_stages() -> Iterator[Change]:
     )
 
 
+def shared_by_two() -> Iterator[Change]:
+    """Faults of copies that two CTAs of a cluster share."""
+    free = "if (thread % 32 < 2) mbarrier_free(&shared.tiles_empty[stage], thread % 32);"
+    start = "cluster_sync();  // all CTAs of the cluster have set up their barriers"
+    end = "cluster_sync();  // no CTA may exit while others fill its stages or arrive at its barriers"
+    fence = "fence_async_proxy();  // the loads of `xs` and `biases` come before what the copy engine writes"
+    yield _change("stage released in the own CTA alone", (free, free.replace("< 2", "< 1")))
+    yield _change(
+        "stage released in the own CTA twice", (free, free.replace("[stage], thread % 32", "[stage], cluster_rank()"))
+    )
+    yield _change(
+        "count of the empty barrier for one CTA", ("&shared.tiles_empty[stage], 8", "&shared.tiles_empty[stage], 4")
+    )
+    yield _change("copy to the own CTA alone", ("0x3, col", "1 << rank_2, col"))
+    yield _change("both bring the same part", ("0x3, col, rank_2 * 4", "0x3, col, 0"))
+    yield _change("both fill the same part", ("shared.biases[stage][rank_2 * 4]", "shared.biases[stage][0]"))
+    yield _change("bytes of the own part expected", ("&shared.tiles_full[stage], 2048", "&shared.tiles_full[stage], 1536"))
+    yield _change("meeting at the start of the CTA alone", (start, "__syncthreads();"))
+    yield _change("meeting at the end removed", (end, ""))
+    yield _change("release before the lanes have met", ("__syncwarp();", ""))
+    yield _change("proxy fence behind the reads removed", (fence, ""))
+    yield _change(
+        "wait for the stage of this CTA's scope",
+        ("mbarrier_wait_cluster(&shared.tiles_empty", "mbarrier_wait(&shared.tiles_empty"),
+    )
+
+
 def twice() -> Iterator[Change]:
     """Faults of two stores over each other."""
     wait = "if (thread == 0) tma_store_wait();  // the copy engine has written `out`"
@@ -177,6 +204,7 @@ TENSOR_CHANGES = {
     "op_order_ring_4_41": ring_of_stores,
     "op_made_maps_pipe": maps_of_groups,
     "op_made_maps_stages": maps_of_stages,
+    "op_multicast_rows_3": shared_by_two,
     "op_tensor_segments": segments,
     "op_tensor_lines_2500": lines,
     "op_tensor_ring_3_10": ring,

@@ -21,6 +21,20 @@ from tle2cuda.emulator import emulate
         ("dot_bf16_64x64x32", "sm_120", "mma_m16n8k16_f32_bf16(&"),
         ("dot_ieee_64x32x32", "sm_90a", "+= "),
         ("dot_bf16x6_64x32x32", "sm_90a", "mma_m16n8k8_f32_tf32x3(&"),
+        ("dot_wgmma_f16_128x128x32", "sm_100a", "tcgen05_m128n128k16_f32_f16_b_along_n("),
+        ("dot_wgmma_f16_64x8x16", "sm_100a", "tcgen05_m64n8k16_f32_f16("),
+        ("dot_wgmma_f16_to_f16_64x512x16", "sm_100a", "tcgen05_m64n256k16_f32_f16_b_along_n("),
+        ("dot_wgmma_f16_256x32x64", "sm_100a", "tcgen05_m128n32k16_f32_f16_b_along_n("),
+        ("dot_wgmma_turned_bfloat16_128x64_tn", "sm_100a", "tcgen05_m128n64k16_f32_bf16_a_along_m("),
+        ("dot_wgmma_turned_float32_128x64_nt", "sm_103a", "tcgen05_m128n64k8_f32_tf32("),
+        ("dot_wgmma_f8e4nv_f8e5_128x32x32", "sm_100f", "tcgen05_m128n32k32_f32_e4m3_e5m2("),
+        ("dot_wgmma_accumulated_i8", "sm_110a", "tcgen05_m64n32k32_s32_s8("),
+        ("dot_wgmma_batched_float16_2x128x16x32", "sm_100a", "tcgen05_m128n16k16_f32_f16_b_along_n("),
+        ("dot_wgmma_matmul_bfloat16_130x33x129", "sm_100a", "tcgen05_m128n32k16_f32_bf16("),
+        ("dot_wgmma_attention_100x32", "sm_100a", "tcgen05_m64n32k16_f32_f16("),
+        ("dot_wgmma_i8_64x32x32", "sm_103a", "mma_m16n8k32_s32_s8("),  # without .kind::i8
+        ("dot_wgmma_f16_128x128x32", "sm_100", "mma_m16n8k16_f32_f16("),
+        ("dot_wgmma_f16_128x128x32", "sm_120", "mma_m16n8k16_f32_f16("),
     ],
 )
 def test_product(name: str, arch: str, spelling: str) -> None:
@@ -28,7 +42,9 @@ def test_product(name: str, arch: str, spelling: str) -> None:
     emitted = case.emit(arch=arch)
     kernel = emitted.source[emitted.source.index('extern "C"') :]
     assert spelling in kernel and ("mma_" in kernel) == ("mma_" in spelling)
-    oldest = "sm_70" if spelling == "+= " else "sm_89" if "e4m3" in spelling else "sm_80"
+    assert ("tcgen05_alloc" in kernel) == ("tcgen05_dealloc" in kernel) == ("tcgen05" in spelling)
+    is_wide = "tcgen05" in spelling
+    oldest = "sm_100" if is_wide else "sm_70" if spelling == "+= " else "sm_89" if "e4m3" in spelling else "sm_80"
     assert emitted.contract.min_arch == oldest
     inputs = case.inputs()
     args = {spec.name: inputs[spec.name] for spec in emitted.contract.args}

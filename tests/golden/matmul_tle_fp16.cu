@@ -144,7 +144,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 // Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+using Descriptor = unsigned long long;                   // names an operand in shared memory
 
 // Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From
 // eight rows to the next eight it is `stride_bytes`, and from panel to panel, where rows run along M or N, `leading_bytes`. Added

@@ -39,7 +39,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 // Closes the warpgroup's group of products. Called by all of its threads (PTX ISA, wgmma.commit_group; sm_90a).
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+using Descriptor = unsigned long long;                   // names an operand in shared memory
 
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)

@@ -98,6 +98,8 @@ closed_ring(const float* x, float* out)
 
     if (warp >= 4) {  // put_until: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
+            unsigned x_filled = 0;
+
             // go_on = tl.load(x) >= 0                                            async_pipes.py:127
             const float x_value = *x;
             const bool go_on = x_value >= 0.0f;
@@ -114,6 +116,8 @@ closed_ring(const float* x, float* out)
                 // tl.store(tle.gpu.local_ptr(slot.data), tl.load(x + k * B ...   async_pipes.py:130
                 mbarrier_expect_bytes(&shared.x_full[stage], 256);
                 bulk_load(shared.data[stage], x + k_ * 64, 256, &shared.x_full[stage]);
+                x_filled ^= 1u << stage;
+
                 // k += 1                                                         async_pipes.py:132
                 k_ += 1;
 
@@ -128,7 +132,11 @@ closed_ring(const float* x, float* out)
             const int lap = k_ >> 1;
             mbarrier_wait(&shared.x_empty[stage], (lap + 1) & 1);
             shared.x_closed[stage] = 1;
+            x_filled ^= 1u << stage;
             mbarrier_arrive(&shared.x_full[stage]);
+
+            // What nobody waited for lands before the CTA may exit.
+            for (int stage = 0; stage < 2; ++stage) mbarrier_wait(&shared.x_full[stage], ~x_filled >> stage & 1);
         }
         return;
     }

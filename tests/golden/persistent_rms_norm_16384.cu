@@ -233,6 +233,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
 
     if (warp >= 4) {  // fetch_claimed_rows: warp 4
         const int thread = threadIdx.x - 128;
+        unsigned claimed_filled = 0;
 
         // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
         const int last = rows - 1;
@@ -266,8 +267,10 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
                     }
 
                     // writer.commit(place)                                   persistent_rows.py:103
+                    claimed_filled ^= 1u << place_stage_3;
                     mbarrier_arrive(&shared.claimed_full[place_stage_3]);
                     if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_3]);
+
                     // place = place.advance()                                persistent_rows.py:104
                     place_lap_3 += static_cast<int>(place_stage_3 + 1 == 5);
                     place_stage_3 = place_stage_3 + 1 == 5 ? 0 : place_stage_3 + 1;
@@ -300,8 +303,14 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         if (thread == 0) shared.numbers[place_stage][0] = rows;
 
         // writer.commit(place)                                               persistent_rows.py:111
+        claimed_filled ^= 1u << place_stage;
         mbarrier_arrive(&shared.claimed_full[place_stage]);
         if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
+
+        // What nobody waited for lands before the CTA may exit.
+        if (thread == 0) {
+            for (int stage = 0; stage < 5; ++stage) mbarrier_wait(&shared.claimed_full[stage], ~claimed_filled >> stage & 1);
+        }
         return;
     }
 

@@ -222,6 +222,7 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
 
     if (warp >= 8) {  // fetch_claimed_rows: warp 8
         const int thread = threadIdx.x - 256;
+        unsigned claimed_filled = 0;
 
         // last = tl.cdiv(rows, CLAIM) - 1                                     persistent_rows.py:92
         const int last = rows - 1;
@@ -251,6 +252,7 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
                 }
 
                 // writer.commit(place)                                       persistent_rows.py:103
+                claimed_filled ^= 1u << place_stage_2;
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
                 if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
 
@@ -284,8 +286,14 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         if (thread == 0) shared.numbers[place_stage][0] = rows;
 
         // writer.commit(place)                                               persistent_rows.py:111
+        claimed_filled ^= 1u << place_stage;
         mbarrier_arrive(&shared.claimed_full[place_stage]);
         if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
+
+        // What nobody waited for lands before the CTA may exit.
+        if (thread == 0) {
+            for (int stage = 0; stage < 2; ++stage) mbarrier_wait(&shared.claimed_full[stage], ~claimed_filled >> stage & 1);
+        }
         return;
     }
 

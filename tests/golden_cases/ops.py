@@ -84,6 +84,8 @@ SHOWN = (
     "tensor_segments",
     "made_maps_pipe",
     "made_maps_stages",
+    "multicast_rows_3",
+    "multicast_product",
     "tensor_corners",
     "bulk_ring_bf16_rows",
     "pipe_boxes",
@@ -148,6 +150,11 @@ SHOWN = (
 
 
 FOR_WARPGROUPS = ("wgmma_two_products", "wgmma_ring_7_3")  # which one target has
+FOR_TENSOR_MEMORY = {  # and the one target that their text is kept for
+    "dot_wgmma_f16_256x32x64": "sm_100a",
+    "dot_wgmma_matmul_float16_70x90x75": "sm_100a",
+    "dot_wgmma_attention_100x32": "sm_100a",
+}
 
 
 def _register() -> None:
@@ -159,6 +166,13 @@ def _register() -> None:
 
         targets = ("sm_90a",) if name in FOR_WARPGROUPS else TARGETS
         golden_case(f"op_{name}", targets=targets)(emit)
+    for name, arch in FOR_TENSOR_MEMORY.items():
+        shown = cases()[name]
+
+        def emit_for(_: str, case: OpCase = shown, arch: str = arch) -> str:
+            return case.emit(arch).source
+
+        golden_case(f"op_{name}_{arch}", targets=(arch,))(emit_for)
 
 
 _register()

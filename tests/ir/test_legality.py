@@ -227,6 +227,23 @@ CASES = {
         "%x = dot %lhs, %lhs, %sums {input_precision = 'tf32'} : fp32[4, 8]",
         "fp16[4, 16] and fp16[4, 16] do not fit together",
     ),
+    "tensor_alloc": (
+        "%x = tensor_alloc {name = 'x', column = 256, columns = 256} : buffer<fp32[32768] tensor>",
+        "%x = tensor_alloc {name = 'x', column = 256, columns = 512} : buffer<fp32[32768] tensor>",
+        "tensor memory has 512 columns",
+    ),
+    "tensor_product": (
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
+        " tensor_product %left, %right, %x, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
+        "tensor_product %left, %right, %buf, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
+        "is not in tensor memory",
+    ),
+    "tensor_load": (
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
+        " %y = tensor_load %x : fp32[4, 8] %z = tensor_load %x, %b : fp32[4, 8]",
+        "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor> %y = tensor_load %x : fp32[8, 4]",
+        "result 0 is",
+    ),
     "wgmma": (
         "%x = wgmma %lhs, %right, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",
         "%x = wgmma %lhs, %left, %sums {trans_a = False, trans_b = False, input_precision = 'tf32'} : fp32[4, 8]",

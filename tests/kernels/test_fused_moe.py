@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from kernels import fused_moe_tle
 from kernels.fused_moe import Tile, Tiles, choose_tiles, fused_moe, fused_moe_reference
 from tests.kernels.places import on
 
@@ -28,14 +25,14 @@ def problem(tokens: int, size: int, inner: int, experts: int, top_k: int, dtype:
     return [(x * size**0.5).astype(dtype), w_gate_up.astype(dtype), w_down.astype(dtype), weights, ids]
 
 
-def run(where: str, inputs: list[np.ndarray], tiles: Tiles | None, form: Callable[..., Any] = fused_moe) -> None:
+def run(where: str, inputs: list[np.ndarray], tiles: Tiles | None) -> None:
     arrays = [*inputs, np.full_like(inputs[0], 7)]
     if where == "gpu":
         import cupy
 
         arrays = [cupy.asarray(x) for x in arrays]
     with on(where):
-        result = form(*arrays, tiles=tiles) if form is fused_moe else form(*arrays)
+        result = fused_moe(*arrays, tiles=tiles)
     actual = (result.get() if where == "gpu" else result).astype(np.float64)
     expected = fused_moe_reference(*inputs)
     limit = TOLERANCE[inputs[0].dtype] * float(np.abs(expected).max())
@@ -59,20 +56,6 @@ def test_emitted_fused_moe() -> None:
     """Blocks of 16 rows, and of 64, as products of warpgroups need."""
     run("emulator", problem(13, 40, 40, 4, 2, np.float16), SMALL)
     run("emulator", problem(5, 40, 40, 2, 1, np.float16), SMALL._replace(block_m=64))
-
-
-def test_emitted_fused_moe_in_tle() -> None:
-    """More blocks than CTAs, columns and steps that are no whole tile, choices that are no expert."""
-    inputs = problem(21, 72, 136, 3, 2, BF16)
-    inputs[4][::5, 0] = -1
-    form = partial(fused_moe_tle.fused_moe, tile=fused_moe_tle.Tile(16, 64, 2, 2), ctas=2)
-    run("emulator", inputs, None, form)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize(("tokens", "dtype"), [(3, BF16), (70, np.float16), (200, BF16), (2000, BF16)])
-def test_in_tle_on_a_gpu(tokens: int, dtype: Any) -> None:
-    run("gpu", problem(tokens, 520, 264, 16, 4, dtype), None, fused_moe_tle.fused_moe)
 
 
 @pytest.mark.gpu

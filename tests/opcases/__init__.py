@@ -38,6 +38,7 @@ FAMILIES = (
     "tensor_copies",
     "tensor_order",
     "made_maps",
+    "multicast",
     "async_loads",
     "bulk_pipes",
     "asynchrony",

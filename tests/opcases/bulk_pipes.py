@@ -152,6 +152,64 @@ def ring_of_corners(x, cols, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
     )
 
 
+@tle2cuda.jit
+def put_some(w, x, desc, at, n, B: tl.constexpr, FORM: tl.constexpr):
+    """Rows by the copy engine: as they lie in memory, or as boxes, which may have ordinary stores beside them."""
+    for k in range(n):
+        slot = w.acquire(at + k)
+        if FORM == "rows":
+            tle.gpu.copy(x + (at + k) * B + tl.arange(0, B), slot.data, [B])
+        else:
+            tle.gpu.copy(desc, slot.data, [1, B], [at + k, 0])
+        if FORM == "beside":
+            slot.flag.store(tl.full([1], 1, tl.float32))
+        w.commit(at + k)
+
+
+@tle2cuda.jit
+def take_some(r, out, at, n, B: tl.constexpr, FORM: tl.constexpr):
+    for k in range(n):
+        slot = r.wait(at + k).slot
+        value = tl.load(tle.gpu.local_ptr(slot.data, (B - 1 - tl.arange(0, B),)))
+        if FORM == "beside":
+            value *= tl.load(tle.gpu.local_ptr(slot.flag, (0,)))
+        r.release(at + k)
+        tl.store(out + (at + k) * B + tl.arange(0, B), value)
+
+
+@tle2cuda.jit
+def unread(x, out, n, left, B: tl.constexpr, CAPACITY: tl.constexpr, FORM: tl.constexpr):
+    """The last rows are fetched, and nobody waits for them: they must have landed when the CTA exits."""
+    data = tle.gpu.alloc([CAPACITY, B], dtype=tl.float32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    desc = tl.make_tensor_descriptor(x, [n, B], [B, 1], [1, B])
+    if FORM == "own":
+        landed = tle.gpu.alloc_barriers(CAPACITY, expect_bytes=B * 4)
+        for k in range(n):
+            tle.gpu.copy(desc, data.slot(k % CAPACITY), [1, B], [k, 0], barrier=landed[k % CAPACITY])
+            if k < n - left:
+                tle.gpu.barrier_wait(landed[k % CAPACITY], phaseIdx=k // CAPACITY)
+                value = tl.load(tle.gpu.local_ptr(data.slot(k % CAPACITY), (B - 1 - tl.arange(0, B),)))
+                tl.store(out + k * B + tl.arange(0, B), value)
+    else:
+        flag = tle.gpu.alloc([CAPACITY, 1], dtype=tl.float32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+        p = tle.pipe(capacity=CAPACITY, name="x", data=data, flag=flag)
+        if FORM == "entries":
+            for k in range(n):
+                reads = (k < n - left).to(tl.int32)
+                tle.gpu.warp_specialize(
+                    [(take_some, (p.reader(), out, k, reads, B, FORM)), (put_some, (p.writer(), x, desc, k, 1, B, FORM))],
+                    [1],
+                )
+        else:
+            tle.gpu.warp_specialize(
+                [
+                    (take_some, (p.reader(), out, 0, n - left, B, FORM)),
+                    (put_some, (p.writer(), x, desc, 0, n, B, FORM)),
+                ],
+                [1],
+            )
+
+
 def _register_corners() -> None:
     cols = np.array([0, 5, -4, 8, -3, 21], np.int32)
 
@@ -266,6 +324,29 @@ def _register() -> None:
     )
 
 
+def _register_unread() -> None:
+    for label, n, left, capacity, form in (
+        ("rows_all", 5, 1, 2, "rows"),
+        ("rows_none_read", 1, 1, 1, "rows"),
+        ("boxes", 7, 3, 3, "boxes"),
+        ("boxes_beside_stores", 6, 2, 4, "beside"),
+        ("entries", 5, 2, 3, "entries"),
+        ("own_barriers", 6, 2, 3, "own"),
+    ):
+
+        def make(rng: np.random.Generator, n: int = n, left: int = left) -> Inputs:
+            return {"x": numbers(rng, (n, 64), np.float32), "out": poison((n, 64), np.float32), "n": n, "left": left}
+
+        def some(inputs: Inputs) -> Mapping[str, Array]:
+            out, read = inputs["out"].copy(), inputs["n"] - inputs["left"]
+            out[:read] = inputs["x"][:read, ::-1]
+            return {"out": out}
+
+        name, constants = f"pipe_unread_{label}", {"B": 64, "CAPACITY": capacity, "FORM": form}
+        add_case(OpCase(name, "bulk_pipes", unread, (1,), make, some, constants))
+
+
 _register()
 _register_boxes()
 _register_corners()
+_register_unread()

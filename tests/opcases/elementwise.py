@@ -750,8 +750,42 @@ def _register_sizes() -> None:
         add_case(OpCase(f"scalar_{name}", "arithmetic", scalar_kernel, (5,), make, expect, {"FN": fn}, 2, tolerance))
 
 
+@tle2cuda.jit
+def unfolded(x, out, n, N: tl.constexpr):
+    """What arithmetic with 0, NaN and infinities in it gives may not be guessed from the operation."""
+    i = tl.arange(0, N)
+    v = tl.load(x + i).to(tl.float32)
+    s = tl.load(x + n).to(tl.float32)
+    tl.store(out + i, v / v)
+    tl.store(out + N + i, v * 0 + (v - v))
+    tl.store(out + 2 * N + i, 0.0 / v)
+    tl.store(out + 3 * N + i, v % v)
+    tl.store(out + 4 * N + i, v + 0.0)
+    tl.store(out + 5 * N + i, tl.where(not (v < 1), 1.0, 0.0) + tl.where(v == v, 2.0, 0.0))
+    tl.store(out + 6 * N + i, tl.where(v != v, s / s, s * 0))
+    tl.store(out + 7 * N + i, (0.0 - v) * 1.0 + tl.maximum(s, s) * 0)
+
+
+def _register_unfolded() -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1, -3, 65504], np.float16)
+        return {"x": x, "out": poison(64, np.float32), "n": 3}
+
+    def expect(inputs: Inputs) -> dict[str, Array]:
+        v = inputs["x"].astype(np.float32)
+        zero, s = np.float32(0), v[3]
+        with np.errstate(all="ignore"):
+            rest = np.where(np.isinf(v), v, np.where((v == 0) | np.isnan(v), np.nan, zero))  # as Triton's formula gives it
+            rows = [v / v, v * 0 + (v - v), zero / v, rest, v + zero]
+            rows += [np.where(~(v < 1), 1, 0) + np.where(v == v, 2, 0), np.full(8, s / s), np.full(8, np.nan)]
+        return {"out": np.concatenate(rows).astype(np.float32)}
+
+    add_case(OpCase("unfolded_floats", "elementwise", unfolded, (1,), make, expect, {"N": 8}, 1))
+
+
 _register_operators()
 _register_functions()
 _register_math()
 _register_casts()
 _register_sizes()
+_register_unfolded()

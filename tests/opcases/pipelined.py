@@ -113,6 +113,23 @@ def ring_of_own_output(a, out, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
         tl.store(out + (step + 1) * SIDE * SIDE + at, tl.dot(x, y).to(tl.float16))
 
 
+@tle2cuda.jit
+def ring_gathered(
+    a, b, rows, out, first, last, K, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
+):  # fmt: skip
+    """Rows of the right operand by a table that the loop reads, some of which does not exist; one number for the left."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK)
+    acc = tl.zeros((M, N), tl.float32)
+    for block in tl.range(first, last, STEP, num_stages=STAGES):
+        row = tl.load(rows + block * BLOCK + k, mask=block * BLOCK + k < K, other=-1)
+        left = tl.load(rows + block) % 4
+        x = tl.load(a + left * (M * BLOCK) + i[:, None] * BLOCK + k[None, :])
+        y = tl.load(b + row[:, None] * N + j[None, :], mask=row[:, None] >= 0, other=0.0)
+        acc = tl.dot(x, y, acc)
+    tl.store(out + i[:, None] * N + j[None, :], acc)
+
+
 # ---- cases ----------------------------------------------------------------------------------------------------------
 
 
@@ -261,3 +278,29 @@ def _own_case(steps: int, stages: int, side: int) -> None:
 
 
 _own_case(4, 3, 32)
+
+
+def _gathered_case(first: int, last: int, step: int, stages: int, m: int = 32, n: int = 64, block: int = 32) -> None:
+    depth = max(1, last) * block - 5
+
+    def make(rng: np.random.Generator) -> Inputs:
+        rows = rng.integers(0, 100, max(depth, last), dtype=np.int32)
+        a, b = _small(rng, (4, m, block), np.float16), _small(rng, (100, n), np.float16)
+        out = poison((m, n), np.float32)
+        return {"a": a, "b": b, "rows": rows, "out": out, "first": first, "last": last, "K": depth}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b, rows = inputs["a"].astype(np.float64), inputs["b"].astype(np.float64), inputs["rows"]
+        total = np.zeros((m, n))
+        for number in range(first, last, step):
+            taken = rows[number * block : min((number + 1) * block, depth)]
+            total += a[rows[number] % 4][:, : len(taken)] @ b[taken]
+        return {"out": total.astype(np.float32)}
+
+    name = f"ring_gathered_{first}_{last}_{step}_{stages}_{m}"
+    _case(name, ring_gathered, (1,), make, want, STAGES=stages, M=m, N=n, BLOCK=block, STEP=step)
+
+
+for _first, _last, _step, _stages in ((0, 0, 1, 3), (0, 1, 1, 3), (0, 2, 1, 3), (0, 7, 1, 3), (2, 9, 3, 2), (0, 5, 1, 4)):
+    _gathered_case(_first, _last, _step, _stages)
+_gathered_case(0, 6, 1, 3, 64)

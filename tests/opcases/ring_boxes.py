@@ -94,6 +94,19 @@ def box_rows(x, out, rows, columns, first, STAGES: tl.constexpr, ROWS: tl.conste
     tl.store(out + i, total)
 
 
+@tle2cuda.jit
+def box_pages(a, b, pages, out, count, blocks, STAGES: tl.constexpr, SIDE: tl.constexpr, SPLIT: tl.constexpr):
+    """Blocks of rows by numbers that the loop loads."""
+    left = tl.make_tensor_descriptor(a, [SIDE, blocks * SIDE], [blocks * SIDE, 1], [SIDE, SIDE])
+    right = tl.make_tensor_descriptor(b, [blocks * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    i = tl.arange(0, SIDE)
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, count, num_stages=STAGES, warp_specialize=SPLIT):
+        page = tl.load(pages + step)
+        acc = tl.dot(left.load([0, page * SIDE]), right.load([page * SIDE, 0]), acc)
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
 def _case(name: str, kernel: Any, grid: tuple[int, ...], make: Any, want: Any, warps: int = 4, **constants: Any) -> None:
     add_case(OpCase(name, "ring_boxes", kernel, grid, make, want, constants, warps, FINE))
 
@@ -193,6 +206,29 @@ def _mixed_case(depth: int, stages: int, side: int) -> None:
 
 _mixed_case(168, 3, 32)
 _mixed_case(256, 3, 64)
+
+
+def _pages_case(count: int, stages: int, side: int, split: bool) -> None:
+    blocks = 6
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (side, blocks * side), np.float16), _small(rng, (blocks * side, side), np.float16)
+        pages = rng.integers(0, blocks, max(1, count), dtype=np.int32)
+        out = poison((side, side), np.float32)
+        return {"a": a, "b": b, "pages": pages, "out": out, "count": count, "blocks": blocks}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64) for name in "ab")
+        parts = [slice(page * side, (page + 1) * side) for page in inputs["pages"][:count]]
+        return {"out": sum((a[:, p] @ b[p] for p in parts), np.zeros((side, side))).astype(np.float32)}
+
+    name = f"box_pages_{count}_{stages}_{side}{'_split' if split else ''}"
+    _case(name, box_pages, (1,), make, want, STAGES=stages, SIDE=side, SPLIT=split)
+
+
+for _count in (0, 1, 5):
+    _pages_case(_count, 3, 64, False)
+_pages_case(7, 2, 64, True)
 
 
 def _rows_case(first: int, rows: int, columns: int, stages: int) -> None:

@@ -43,6 +43,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "pipes",
         "products",
         "layouts",
+        "tensor_memory",
         "scratch",
         "fuse",
         "barriers",

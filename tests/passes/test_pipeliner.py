@@ -136,12 +136,14 @@ def after_a_flag(x, flags, out, n, SIDE: tl.constexpr):
 
 
 @tle2cuda.jit
-def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
-    """Addresses come from what the loop loads."""
+def behind_an_index(x, index, out, n, SIDE: tl.constexpr, IS_FAR: tl.constexpr):
+    """Addresses come from what the loop loads, perhaps by addresses that it loads."""
     i = tl.arange(0, SIDE)
     acc = tl.zeros((SIDE, SIDE), tl.float32)
     for step in tl.range(0, n, num_stages=3):
         row = tl.load(index + step)
+        if IS_FAR:
+            row = tl.load(index + row)
         value = tl.load(x + row * SIDE + i[:, None] * SIDE + i[None, :])
         acc = tl.dot(value, value, acc)
     tl.store(out + i[:, None] * SIDE + i[None, :], acc)
@@ -152,7 +154,7 @@ def behind_an_index(x, index, out, n, SIDE: tl.constexpr):
     [
         (in_place, "*fp16:16,i32,32"),
         (after_a_flag, "*fp16:16,*i32,*fp32,i32,32"),
-        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32"),
+        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32,True"),
     ],
 )
 def test_loads_that_may_not_go_ahead_stay(kernel: Any, signature: str) -> None:
@@ -197,6 +199,13 @@ def test_a_partition_fills_the_ring() -> None:
 
 def test_before_sm_90_there_are_no_partitions() -> None:
     assert "load on warp" not in persistent(True, arch="sm_80") and "cp_async_wait<" in persistent(True, arch="sm_80")
+
+
+def test_an_index_is_loaded_an_iteration_before_its_copies() -> None:
+    source = emitted(behind_an_index, "*fp16:16,*i32,*fp32,i32,32,False")
+    loop = main_loop(source)
+    assert waits(source) == [1] and loop.count("cp_async<") == 1
+    assert loop.index("cp_async<") < loop.index("row_ahead * 32") < loop.index("index + step + 3")
 
 
 @tle2cuda.jit

@@ -162,6 +162,8 @@ class Memory:
         if op is None:
             return f"`{root.name}`"
         name = op.attrs.get("name") or root.name or "unnamed"
+        if op.name == "tensor_alloc":
+            return f"the sums `{name}` in tensor memory"
         if op.attrs.get("is_ring"):
             return f"the ring `{name}`"
         return f"the scratch `{name}`" if op.attrs.get("scratch") and op.name == "alloc" else f"`{name}`"
@@ -206,7 +208,7 @@ class Memory:
         same_root = a.root is not None and a.root is b.root
         if a.kind == ATOMIC and b.kind == ATOMIC and same_root:
             return False
-        if (a.one_thread and b.one_thread) or a.op.name == "tma_load":
+        if (a.one_thread and b.one_thread) or a.op.name in _AWAITED:
             return False
         if not self.may_overlap(earlier, later, is_stale):
             return False
@@ -271,6 +273,9 @@ def _has_one_holder(layout: Layout) -> bool:
     _, lanes, warps = layout.free_bits()
     return not lanes and not warps
 
+
+_AWAITED = frozenset(("tma_load", "tensor_product"))
+"""What thread 0 starts, and all threads wait for before they go on."""
 
 _MARKS = frozenset((RELEASE, SIGNAL, WAIT, ARM, POLL))
 

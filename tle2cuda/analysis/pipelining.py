@@ -6,7 +6,8 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 - it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
-  that are themselves such arithmetic: not on what the loop loads or computes from tiles;
+  that are themselves such arithmetic, and on integers that the loop loads by addresses of that kind (indices, which are
+  loaded one iteration earlier still): not on what the loop computes from tiles;
 - it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do; or it is a box
   of a tensor, which the copy engine brings.
 """
@@ -14,7 +15,7 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
@@ -38,6 +39,7 @@ _WAITING = frozenset(
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
+_BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
@@ -96,9 +98,11 @@ class Pipelined:
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
+        indices: Loads of the body on whose integers these depend.
         bounds: What is known of where the loop's counter starts, and of where it ends.
         step: By how much it counts up.
-        has_warpgroups: Whether products by `wgmma` overlap the copies: a branch around these would only cost time.
+        has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
+            cost time.
         asked: The stages that were asked for, or as many as there are iterations.
     """
 
@@ -110,6 +114,7 @@ class Pipelined:
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
+    indices: tuple[Op, ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
     has_warpgroups: bool
@@ -182,7 +187,7 @@ class _Finder:
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
-        closure = _Closure(loop, self.definitions)
+        closure = _Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
             if op.name != "load" or (fed is not None and op not in fed):
@@ -210,9 +215,10 @@ class _Finder:
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
+            tuple(op for op in loop.regions[0].body if op in closure.indices),
             bounds,
             self._step(loop),
-            any(self._is_of_warpgroups(op) for op in loop.regions[0].body if op.name == "dot"),
+            any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
         )
 
@@ -224,9 +230,10 @@ class _Finder:
         has_stages = min(stages + 1, self.most_stages) >= _LEAST_OVERLAPPING_STAGES
         return has_stages and (after >= _ENOUGH_CTAS or after in (before, 0))
 
-    def _is_of_warpgroups(self, product: Op) -> bool:
+    def _is_by(self, families: tuple[str, ...], product: Op) -> bool:
+        """Whether a product is made by one of these instructions."""
         name = instruction_name(product, parse_target(self.kernel.target), self.kernel.num_warps)
-        return name is not None and name.startswith("wgmma")
+        return name is not None and name.startswith(families)
 
     # ---- the loop ----
 
@@ -287,7 +294,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_of_warpgroups(product):
+        if not self._is_by(("wgmma",), product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -312,7 +319,7 @@ class _Finder:
         if op is None or len(shape_of(op.result.type)) != 2:
             return None
         name = instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
-        if name is None or (name.startswith("wgmma") and len(products) > 1):
+        if name is None or (name.startswith(_BY_DESCRIPTORS) and not (name.startswith("wgmma") and len(products) == 1)):
             return None
         return op
 
@@ -320,6 +327,15 @@ class _Finder:
         return any(op is loop for op in walk_task(self.kernel.body))
 
     # ---- a load ----
+
+    def _is_index(self, load: Op) -> bool:
+        """Whether a load brings integers that may be loaded earlier."""
+        element, pointer = element_of(load.result.type), element_of(load.operands[0].type)
+        if isinstance(element, PointerType) or not element.is_int() or not isinstance(pointer, PointerType):
+            return False
+        roots = set(self.roots.of(load.operands[0]))
+        is_kept = not roots & self.written and not {None} & (roots | self.written)
+        return pointer.space == GLOBAL and is_kept and not load.attrs.get("volatile")
 
     def _staged(self, load: Op, written: set[Value | None]) -> Staged | None:
         pointer = load.operands[0]
@@ -350,7 +366,7 @@ class _Finder:
 class _Closure:
     """What the addresses of loads follow from, inside of a loop."""
 
-    def __init__(self, loop: Op, made: Mapping[Value, Op]) -> None:
+    def __init__(self, loop: Op, made: Mapping[Value, Op], is_index: Callable[[Op], bool]) -> None:
         region = loop.regions[0]
         self.own = set(region.body)
         self.induction = region.params[0]
@@ -358,8 +374,10 @@ class _Closure:
         self.yielded = region.terminator.operands
         self.inside = {value for op in walk(region) for value in op.results} | set(region.params)
         self.definitions = made
+        self.is_index = is_index
         self.ops: set[Op] = set()
         self.needed: set[int] = set()
+        self.indices: set[Op] = set()
 
     @property
     def carried(self) -> tuple[int, ...]:
@@ -368,8 +386,27 @@ class _Closure:
 
     def add(self, addresses: Sequence[Value]) -> bool:
         """Take in what a copy's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
-        ops, needed = set(self.ops), set(self.needed)
-        todo = list(addresses)
+        found = self._slice(addresses, True)
+        if found is None:
+            return False
+        ops, needed, indices = found
+        for load in indices:  # by addresses that no load decides
+            own = self._slice(load.operands, False)
+            if own is None:
+                return False
+            ops |= own[0]
+            needed |= own[1]
+        self.ops |= ops
+        self.needed |= needed
+        self.indices |= indices
+        return True
+
+    def _slice(self, values: Sequence[Value], with_indices: bool) -> tuple[set[Op], set[int], set[Op]] | None:
+        """Operations, numbers of carried values, and loads of indices that values follow from; None for anything else."""
+        ops: set[Op] = set()
+        needed: set[int] = set()
+        indices: set[Op] = set()
+        todo = list(values)
         while todo:
             value = todo.pop()
             if value is self.induction or value not in self.inside:
@@ -381,13 +418,16 @@ class _Closure:
                     todo.append(self.yielded[number])
                 continue
             op = self.definitions.get(value)
-            if op is None or op not in self.own or op.regions or not is_pure(op):
-                return False
-            if op not in ops:
+            if op is None or op not in self.own or op.regions:
+                return None
+            if with_indices and op.name == "load" and self.is_index(op):
+                indices.add(op)
+            elif not is_pure(op):
+                return None
+            elif op not in ops:
                 ops.add(op)
                 todo += op.operands
-        self.ops, self.needed = ops, needed
-        return True
+        return ops, needed, indices
 
 
 __all__ = ["Pipelined", "Staged", "pipelined_loops"]

@@ -28,6 +28,7 @@ from tle2cuda.eager import (
     wgmma,
 )
 from tle2cuda.eager.checks import axes
+from tle2cuda.eager.constants import with_constants
 from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES
 from tle2cuda.eager.program import current, reads_3_9
@@ -417,6 +418,8 @@ _TLE: dict[str, Any] = {
 Tile.methods.update(_HINTS)
 for _name in ("load", "store"):  # the pointer itself does not count among the arguments of a method
     Tile.methods[_name] = _few_positional(getattr(memory, _name), _MOST_POSITIONAL + 1)
+for _functions in (_TL, Tile.methods):
+    _functions.update({_name: with_constants(f"tl.{_name}", _one) for _name, _one in _functions.items()})
 
 
 def _table(module: str) -> dict[str, Any]:

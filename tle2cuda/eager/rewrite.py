@@ -18,7 +18,7 @@ import ast
 import copy
 import types
 import weakref
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from tle2cuda.eager import scopes
@@ -171,15 +171,23 @@ class _Rewriter(ast.NodeTransformer):
             node.body = node.orelse = self._refuse((text, "assign in a statement of its own"), node)
             return node
         differ = ast.dump(node.body) != ast.dump(node.orelse)
+        others = [self._known_side(other) for other in (node.orelse, node.body)]
         self.generic_visit(node)
         if self.comprehensions or not differ:
             return node
         name = self._temporary()
         stored = ast.copy_location(ast.Name(name, ast.Store()), node.test)
         node.test = ast.copy_location(ast.NamedExpr(stored, node.test), node.test)
-        node.body = self._call("side", node.body, self._load(name, node.body), node.body)
-        node.orelse = self._call("side", node.orelse, self._load(name, node.orelse), node.orelse)
+        node.body = self._call("side", node.body, self._load(name, node.body), node.body, *others[0])
+        node.orelse = self._call("side", node.orelse, self._load(name, node.orelse), node.orelse, *others[1])
         return node
+
+    def _known_side(self, node: ast.expr) -> list[ast.expr]:
+        """A side of a conditional expression as a function without arguments, where it is no value of the function's."""
+        if not isinstance(node, ast.Constant) and not self._is_from_outside(node):
+            return []
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        return [ast.copy_location(ast.Lambda(nothing, self.visit(copy.deepcopy(node))), node)]
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         self.generic_visit(node)
@@ -246,7 +254,8 @@ class _Rewriter(ast.NodeTransformer):
         after = self.live.after.get(node, frozenset())
         here, there = ([n for n in assigned_names(arm) if n in after] for arm in (node.body, node.orelse))
         merges = bool(here or there) and not _ends(node.body) and not _ends(node.orelse)
-        alike = {n for n in here if n in there and _assigned(node.body, n) == _assigned(node.orelse, n) != ""}
+        literals = [_literals(node.body, here), _literals(node.orelse, there)]
+        alike = {n for n, value in literals[0].items() if n in literals[1] and repr(value) == repr(literals[1][n])}
         refusal = first_refused([*node.body, *node.orelse], self.newer)
         decides = self.results_differ and any(isinstance(inner, ast.Return) for inner in ast.walk(node))
         node.test = self.visit(node.test)
@@ -264,23 +273,33 @@ class _Rewriter(ast.NodeTransformer):
         node.orelse = self._statements(node.orelse)
         if not merges:
             return [node]
-        for arm, own, others in ((node.body, here, there), (node.orelse, there, here)):
+        for arm, own, others, other in ((node.body, here, there, literals[1]), (node.orelse, there, here, literals[0])):
             place = arm[-1] if arm else node.test
-            arm += self._merge(test, before, own, others, alike, place)
+            arm += self._merge(test, before, own, others, alike, other, place)
         # A copy: `locals` gives one dict, which its next call brings up to date.
         return [self._store(before, self._call("copied", node, self._locals(node)), node), node]
 
     def _merge(
-        self, test: str, before: str, own: Sequence[str], others: Sequence[str], alike: Set[str], place: ast.AST
+        self,
+        test: str,
+        before: str,
+        own: Sequence[str],
+        others: Sequence[str],
+        alike: Set[str],
+        literals: Mapping[str, Any],
+        place: ast.AST,
     ) -> list[ast.stmt]:
-        """The end of an arm: the names that go on from here."""
+        """The end of an arm: the names that go on from here. `literals`: those to which the other one assigns constants."""
         names = dict.fromkeys(own, "here") | dict.fromkeys(others, "there")
         names |= {n: "alike" if n in alike else "both" for n in own if n in others}
         keys: list[ast.expr | None] = [self._value(n, place) for n in names]
         words = [self._value(word, place) for word in names.values()]
         table = ast.copy_location(ast.Dict(keys, words), place)
         found = self._temporary()
-        call = self._call("merged", place, self._load(test, place), self._load(before, place), self._locals(place), table)
+        known: list[ast.expr | None] = [self._value(n, place) for n in literals]
+        constants = ast.Dict(known, [self._value(value, place) for value in literals.values()])
+        facts = (self._load(before, place), self._locals(place), table, ast.copy_location(constants, place))
+        call = self._call("merged", place, self._load(test, place), *facts)
         choices: list[ast.stmt] = []
         for n in names:
             holds = ast.Compare(self._value(n, place), [ast.In()], [self._load(found, place)])
@@ -370,17 +389,17 @@ def _ends(block: Sequence[ast.stmt]) -> bool:
     return isinstance(last, (ast.Return, ast.Raise))
 
 
-def _assigned(block: Sequence[ast.stmt], name: str) -> str:
-    """The one expression that a block assigns to a name, in a form to compare; empty when it is not that simple."""
-    if [n.id for s in block for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)].count(
-        name
-    ) != 1:
-        return ""
+def _literals(block: Sequence[ast.stmt], names: Sequence[str]) -> dict[str, Any]:
+    """The names to which a block assigns a constant that is written out, and nothing else."""
+    stored = [n.id for s in block for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    found = {}
     for statement in block:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(target, ast.Name) and target.id == name:
-            return ast.dump(statement.value) if isinstance(statement.value, ast.Constant) else ""
-    return ""
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(target, ast.Name):
+            continue
+        if isinstance(statement.value, ast.Constant) and target.id in names and stored.count(target.id) == 1:
+            found[target.id] = statement.value.value
+    return found
 
 
 _SCOPES: dict[str, Callable[..., Any]] = {

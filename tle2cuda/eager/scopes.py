@@ -14,7 +14,7 @@ from tle2cuda.eager.aggregates import Aggregate
 from tle2cuda.eager.program import reads_3_9
 from tle2cuda.eager.values import Tile, decay, describe, is_number, number_dtype, static_int
 from tle2cuda.errors import CompilationError, DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch, UnsupportedSyntax
-from tle2cuda.ir.types import BOOL
+from tle2cuda.ir.types import BOOL, DType
 
 Names = Mapping[str, Any]
 
@@ -245,7 +245,9 @@ def arms(test: Any, message: str, help: str) -> Any:
     return test
 
 
-def merged(test: Any, before: Names, now: Names, names: Mapping[str, str]) -> dict[str, Any] | None:
+def merged(
+    test: Any, before: Names, now: Names, names: Mapping[str, str], literals: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """The names behind an `if`, of those that its arms assign and what follows reads.
 
     Args:
@@ -253,6 +255,7 @@ def merged(test: Any, before: Names, now: Names, names: Mapping[str, str]) -> di
         before: The function's names in front of it.
         now: Those at the end of the arm that was taken.
         names: For each name where it is assigned: ``here``, ``there``, ``both``, or ``alike`` for both and equally.
+        literals: The constants that the other arm is seen to assign.
 
     Returns:
         The values; names that are left out have none. None when the condition is a constant.
@@ -269,8 +272,10 @@ def merged(test: Any, before: Names, now: Names, names: Mapping[str, str]) -> di
         if name not in now:
             continue
         value = now[name]
+        if name in literals:
+            _check_sides(f"`{name}`", value, literals[name])
         if where == "here":
-            problem = _problem(name, value, before[name], "`{}` is {} on one side of this `if` and {} on the other")
+            problem = _problem(name, value, before[name], _SIDES)
             if problem is not None:
                 raise problem
             if not (is_number(value) and is_number(before[name]) and value == before[name]):
@@ -281,6 +286,23 @@ def merged(test: Any, before: Names, now: Names, names: Mapping[str, str]) -> di
     return values
 
 
+_SIDES = "`{}` is {} on one side of this `if` and {} on the other"
+
+
+def _check_sides(what: str, value: Any, other: Any) -> None:
+    """Refuses texts, dtypes and None that the run time would have to choose.
+
+    Raises:
+        CompilationError: They differ.
+    """
+    differ = type(value) is not type(other) or value != other
+    if differ and any(x is None or isinstance(x, (str, DType)) for x in (value, other)):
+        raise CompilationError(
+            f"{what} is {describe(value)} on one side of this `if` and {describe(other)} on the other",
+            help="what depends on a run-time condition must be a number, tile or pointer on both sides",
+        )
+
+
 def _as_run_time(value: Any) -> Any:
     """A value that another one may stand in for: numbers are no constants then."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
@@ -288,9 +310,19 @@ def _as_run_time(value: Any) -> Any:
     return decay(value)
 
 
-def side(test: Any, value: Any) -> Any:
-    """One side of a conditional expression, which is no constant where the run time decides."""
-    return _as_run_time(value) if isinstance(test, Tile) else value
+def side(test: Any, value: Any, *other: Callable[[], Any]) -> Any:
+    """One side of a conditional expression, which is no constant where the run time decides.
+
+    Args:
+        test: The condition.
+        value: The side that was taken.
+        *other: Gives the other one, where it is a constant or something from outside.
+    """
+    if not isinstance(test, Tile):
+        return value
+    if other:
+        _check_sides("the result", value, other[0]())
+    return _as_run_time(value)
 
 
 def result(value: Any, *tests: Any) -> Any:

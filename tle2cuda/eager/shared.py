@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from tle2cuda.eager.values import (
     without_width,
 )
 from tle2cuda.errors import (
+    InterpreterError,
     InvalidArgument,
     InvalidType,
     MemoryOperationFailed,
@@ -36,6 +38,7 @@ from tle2cuda.ir.types import I32, DType
 from tle2cuda.ops import mesh as meshes
 from tle2cuda.ops.semantic import TLESemanticError
 from tle2cuda.ops.shared_layouts import smem
+from tle2cuda.ops.tiles import NUMBER_HELP, number_problem
 from tle2cuda.ops.values import pointer_type
 
 _SHARED, _CLUSTER = 3, 7
@@ -256,8 +259,11 @@ def copy(
     mask: Any = None,
     is_async: Any = False,
     eviction_policy: Any = "",
+    multicast: Any = None,
 ) -> None:
-    """`tle.gpu.copy` between tiles of pointers, or descriptors, and buffers."""
+    """`tle.gpu.copy` between tiles of pointers, or descriptors, and buffers; of a shared copy each CTA makes its own."""
+    if multicast is not None and not (hasattr(src, "load_tile") and isinstance(dst, Buffer)):
+        raise InvalidArgument("copy: multicast is only supported for copies from a tensor descriptor to a buffer")
     if hasattr(src, "load_tile") or hasattr(dst, "load_tile"):
         _copy_descriptor(src, dst, offsets)
         if barrier is not None:
@@ -313,17 +319,23 @@ def _tile_slices(shape: tuple[int, ...], part: tuple[int, ...], index: Any, what
         if extent % size:
             raise ShapeMismatch(f"{what}: extent {extent} of axis {axis} is not divisible by tile dim {size}")
     grid = [extent // size for extent, size in zip(shape, part, strict=True)]
+    count = int(np.prod(grid))
+    entries = index if isinstance(index, (tuple, list)) else (index,)
+    of_run_time = any(isinstance(entry, Tile) for entry in entries)
     if isinstance(index, (tuple, list)):
         if len(index) != len(grid):
             raise InvalidArgument(f"{what}: tile index must have rank {len(grid)}")
-        coordinates = [int(i) for i in index]
-        if any(not 0 <= i < n for i, n in zip(coordinates, grid, strict=True)):
-            raise InvalidArgument(f"{what}: tile index {coordinates} out of bounds for grid size {grid}")
+        if any(not isinstance(i, Tile) and not 0 <= int(i) < n for i, n in zip(index, grid, strict=True)):
+            raise InvalidArgument(f"{what}: tile index {[int(i) for i in index]} out of bounds for grid size {grid}")
+        number = functools.reduce(lambda total, step: total * step[1] + step[0], zip(map(int, index), grid, strict=True), 0)
     else:
-        number, count = int(index), int(np.prod(grid))
-        if not 0 <= number < count:
-            raise InvalidArgument(f"{what}: tile index {number} out of range [0, {count})")
-        coordinates = [int(i) for i in np.unravel_index(number, grid)]
+        number = int(index)
+    problem = number_problem(what, number, count)
+    if problem:
+        if not of_run_time:
+            raise InvalidArgument(problem)
+        raise InterpreterError(problem, facts=current().facts(), help=NUMBER_HELP)
+    coordinates = [int(i) for i in np.unravel_index(number, grid)]
     return tuple(slice(i * size, (i + 1) * size) for i, size in zip(coordinates, part, strict=True))
 
 
@@ -336,7 +348,7 @@ def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) 
     part = tuple(static_int(extent, "tle.extract_tile: tile_shape") for extent in wanted)
     rules.tile_of_tiles(x, index, part, "tle.extract_tile")
     value = to_tile(x, "tle.extract_tile")
-    slices = _tile_slices(value.shape, part, index, "extract_tile")
+    slices = _tile_slices(value.shape, part, index, "tle.extract_tile")
     return value.rearranged(lambda array: array[slices])
 
 
@@ -349,7 +361,7 @@ def insert_tile(x: Any, tile: Any, index: Any) -> Tile:
     value, part = to_tile(x, "insert_tile"), to_tile(tile, "insert_tile")
     if value.dtype != part.dtype:
         raise InvalidArgument(f"insert_tile: Element type mismatch, {describe(value)} and {describe(part)}")
-    slices = _tile_slices(value.shape, part.shape, index, "insert_tile")
+    slices = _tile_slices(value.shape, part.shape, index, "tle.insert_tile")
     data = np.array(value.data)
     data[slices] = part.data
     exact = None

@@ -29,7 +29,7 @@ _SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILIN
 _GAP_IN_FRONT = 1024
 _GAP_ALIGNMENT = 128  # which leaves every member in the banks that it has on the GPU
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_ON_DEMAND = re.compile(r"^__device__ __forceinline__ void (wgmma_m64\w+)\(", re.MULTILINE)
+_ON_DEMAND = re.compile(r"^__device__ __forceinline__ void ((?:wgmma_m64|tcgen05_m|tcgen05_ld_)\w+)\(", re.MULTILINE)
 _PTX = re.compile(r"\basm\b|\b__asm__\b")
 
 

@@ -313,6 +313,8 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "warp_specialize": _warp_specialize,
     "cp_async_commit": _nothing,
     "cp_async_wait": _nothing,
+    "count_fills": _nothing,
+    "await_fills": _nothing,
     "proxy_fence": _nothing,
     "tma_store_wait": _nothing,
 }

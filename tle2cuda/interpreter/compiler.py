@@ -150,7 +150,7 @@ class Compiler:
         self.combine: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}
         ops = list(walk(kernel.body))
         self.barrier_allocations = [op for op in ops if op.name == "alloc_barriers"]
-        allocations = [op for op in ops if op.name == "alloc"]
+        allocations = [op for op in ops if op.name in ("alloc", "tensor_alloc")]
         self.buffer_numbers = {op: number for number, op in enumerate(allocations)}
         self.shared = tuple(self._shared_layout(number, op) for number, op in enumerate(allocations))
         self.combined_once: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}

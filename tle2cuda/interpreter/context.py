@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tle2cuda.errors import InterpreterError
 from tle2cuda.interpreter.memory import CTAMemory, Memory
 from tle2cuda.interpreter.regions import Region as MemoryRegion
+from tle2cuda.interpreter.sharing import SharedCopies
 from tle2cuda.interpreter.synchronisation import NamedBarrier, Pipe
 from tle2cuda.ir.nodes import Op, Region
 
@@ -46,6 +47,7 @@ class Context:
         order: Gives turns to partitions in a random order; None: in the order of the kernel.
         named_barriers: By virtual number.
         pipes: By the operation that made them.
+        shared_copies: Those of the cluster.
         clock: Per rank of the cluster, how many barrier arrivals of that CTA this one knows to have happened.
     """
 
@@ -71,6 +73,7 @@ class Context:
         self.order = order
         self.named_barriers: dict[int, NamedBarrier] = {}
         self.pipes: dict[Op, Pipe] = {}
+        self.shared_copies = SharedCopies()
         self.clock = [0] * len(cluster_slots)
         self.peer_accesses: dict[int, tuple[int, Op, str]] = {}
         self.compiled_regions: dict[Region, Callable[[Frame, Sequence[Any]], tuple[Any, ...]]] = {}

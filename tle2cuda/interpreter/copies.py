@@ -14,6 +14,7 @@ from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.interpreter.handles import BufferHandle
 from tle2cuda.interpreter.offsets import copy_check
 from tle2cuda.interpreter.synchronisation import Misuse
+from tle2cuda.ir.multicast import sharing
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import GLOBAL, BufferType, DType, PointerType, TensorMapType, TileType
@@ -205,8 +206,13 @@ def _tma_load(compiler: Compiler, op: Op) -> Steps:
     for check in copy_check(compiler, op, lambda frame: bool(box.in_tensor(frame)[1].any())):
         yield False, check
 
+    shared = sharing(op)
+
     def load(frame: Frame) -> None:
         box.check(frame)
+        if shared is not None:
+            offsets = tuple(int(frame[slot]) for slot in box.offsets)
+            frame[0].shared_copies.note(frame[0], op, shared, (*box.description(frame), offsets))
         pointers, exists = box.in_tensor(frame)
         access.write(frame, box.in_buffer(frame), access.read(frame, pointers, exists, outside))
         if barrier is not None:

@@ -127,7 +127,7 @@ class _Launch:
         size = sizes[0] * sizes[1] * sizes[2]
         slots = tuple((self.next_slot + rank) % CTA_SLOTS for rank in range(size))
         self.next_slot += size
-        contexts = []
+        contexts: list[Context] = []
         for rank in range(size):
             x, y, z = rank % sizes[0], rank // sizes[0] % sizes[1], rank // (sizes[0] * sizes[1])
             index = (first[0] + x, first[1] + y, first[2] + z)
@@ -135,6 +135,8 @@ class _Launch:
             context.frame = list(self.template)
             context.frame[0] = context
             context.compiled_regions = self.program.combine
+            if contexts:
+                context.shared_copies = contexts[0].shared_copies
             contexts.append(context)
         return contexts
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tle2cuda.interpreter import addresses
+from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.rules import value_operands
-from tle2cuda.ir.types import BufferType, element_of
+from tle2cuda.ir.types import BufferType, dtype_of, element_of
 
 if TYPE_CHECKING:
     from tle2cuda.interpreter.compiler import Compiler, Frame
@@ -203,6 +204,37 @@ def _dot(compiler: Compiler, op: Op) -> Steps:
     yield False, dot
 
 
+def _tensor_product(compiler: Compiler, op: Op) -> Steps:
+    """A product whose sums stay in tensor memory, complete at once."""
+    a, b, sums, adds = compiler.slots_of(op.operands[:4])
+    elements = [element_of(v.type) for v in op.operands[:3]]
+    meaning, dtype = compiler.meanings["dot"], value_dtype(dtype_of(op.operands[2].type))
+
+    def tensor_product(frame: Frame) -> None:
+        memory, places = frame[0].memory, [frame[slot].offsets + np.uint64(frame[slot].address) for slot in (a, b, sums)]
+        x, y = (memory.load_all(op, place, element) for place, element in zip(places[:2], elements, strict=False))
+        is_adding = bool(frame[adds])
+        start = memory.load_all(op, places[2], elements[2]) if is_adding else np.zeros(places[2].shape, dtype)
+        memory.store(op, places[2], meaning(frame[0], op, x, y, start), element=elements[2])
+
+    yield False, tensor_product
+
+
+def _tensor_load(compiler: Compiler, op: Op) -> Steps:
+    source, *rest = compiler.slots_of(op.operands)
+    out, element = compiler.slot(op.results[0]), element_of(op.operands[0].type)
+    dtype = value_dtype(dtype_of(op.operands[0].type))
+
+    def tensor_load(frame: Frame) -> None:
+        handle: BufferHandle = frame[source]
+        if rest and not frame[rest[0]]:
+            frame[out] = np.zeros(handle.offsets.shape, dtype)
+        else:
+            frame[out] = frame[0].memory.load_all(op, handle.offsets + np.uint64(handle.address), element)
+
+    yield False, tensor_load
+
+
 def _wgmma(compiler: Compiler, op: Op) -> Steps:
     """A product that is complete at once; that nothing reads it too early was found out when the kernel was read."""
     inputs, out = compiler.slots_of(op.operands), compiler.slot(op.results[0])
@@ -242,6 +274,9 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "dot": _dot,
     "local_ptr": _local_ptr,
     "remote": _remote,
+    "tensor_alloc": _alloc,
+    "tensor_load": _tensor_load,
+    "tensor_product": _tensor_product,
     "to_shared": _to_shared,
     "wgmma": _wgmma,
     "wgmma_wait": _wgmma_wait,

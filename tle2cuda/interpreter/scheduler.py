@@ -67,6 +67,11 @@ class Group:
         self._barriers: dict[tuple[str, tuple[int, ...], tuple[int, ...] | None], _Barrier] = {}
 
     @property
+    def clusters(self) -> list[list[Context]]:
+        """The CTAs by cluster."""
+        return [[cta.context for cta in cluster] for cluster in self._clusters.values()]
+
+    @property
     def is_done(self) -> bool:
         """Whether all CTAs have exited."""
         return all(cta.execution is None for cta in self.ctas)
@@ -175,6 +180,8 @@ class Scheduler:
     def retire(self, group: Group) -> None:
         """Release what the CTAs of a group hold."""
         self.active.remove(group)
+        for cluster in group.clusters:
+            cluster[0].shared_copies.check(cluster)
         if self.check_exit:
             check_exits(group)
         for cta in group.ctas:

@@ -75,6 +75,15 @@ _row(
     **_EFFECT,
 )
 _row(
+    "count_fills",
+    "barriers ->",
+    (BARRIERS,),
+    rules.check_no_results,
+    attrs={"takes_turns": maybe(FLAG)},
+    **_EFFECT,
+)
+_row("await_fills", "barriers ... ->", (BARRIERS,), rules.check_no_results, variadic=BARRIERS, **_EFFECT)
+_row(
     "named_barrier",
     "->",
     (),
@@ -153,7 +162,8 @@ _row(
         **_BOX,
         "padding": choice("zero", "nan"),
         "eviction": maybe(TEXT),
-        "multicast": maybe(NATURAL),
+        "multicast": maybe(INTS),
+        "along": maybe(INTS),
         "completion": choice("blocking", "barrier", "pipe"),
         "stage_bytes": maybe(NATURAL),
         "adds_bytes": maybe(FLAG),
@@ -188,6 +198,8 @@ _row(
         "transports": maybe(TEXTS),
         "is_closed": maybe(FLAG),
         "restarts": maybe(FLAG),
+        "multicast": maybe(INTS),
+        "peers": maybe(TEXTS),
         "is_ring": maybe(FLAG),
         "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),

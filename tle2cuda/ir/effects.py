@@ -192,7 +192,7 @@ class Roots:
                 self._scan(inner)
 
     def _visit(self, op: Op) -> None:
-        if op.name in ("alloc", "alloc_barriers", "pipe"):
+        if op.name in ("alloc", "alloc_barriers", "pipe", "tensor_alloc"):
             self._number[op.result] = len(self._number)
             if op.name == "pipe":
                 self._fields[op.result] = op.operands
@@ -254,6 +254,8 @@ def _own_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return _asm_accesses(op, roots)
     if op.name in _COPIES:
         return _copy_accesses(op, roots)
+    if op.name in ("tensor_product", "tensor_load"):
+        return _tensor_memory(op, roots)
     if op.name in ("to_shared", "dot", "wgmma"):
         return _whole_buffers(op, roots)
     if kind is None:
@@ -276,6 +278,18 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
         for buffer in buffers
         for root in roots.of(buffer)
     )
+
+
+def _tensor_memory(op: Op, roots: Roots) -> tuple[Effect, ...]:
+    """Products whose sums lie in tensor memory, which thread 0 starts and all wait for; loads of these."""
+    if op.name == "tensor_load":
+        return tuple(Effect(READ, SHARED, root, None, op) for root in roots.of(op.operands[0]))
+    operands = [
+        Effect(READ, SHARED, root, None, op, True, buffer=buffer, proxy="async")
+        for buffer in op.operands[:2]
+        for root in roots.of(buffer)
+    ]
+    return (*operands, *(Effect(WRITE, SHARED, root, None, op, True) for root in roots.of(op.operands[2])))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})
@@ -324,7 +338,7 @@ def _fused_steps(op: Op, roots: Roots) -> tuple[Step, ...]:
 
 def is_product(effect: Effect) -> bool:
     """Whether a matrix product reads an operand through the asynchronous proxy."""
-    return effect.proxy == "async" and effect.op.name in ("dot", "wgmma")
+    return effect.proxy == "async" and effect.op.name in ("dot", "wgmma", "tensor_product")
 
 
 def is_remote(effect: Effect) -> bool:

@@ -10,6 +10,7 @@ from tle2cuda.ir.async_rows import ASYNC_ROWS
 from tle2cuda.ir.kinds import (
     ANY,
     ARITHMETIC,
+    BARRIERS,
     BITS,
     BOOL_SCALAR,
     BOOLEAN,
@@ -231,6 +232,31 @@ _row(
         "holds_copies": maybe(FLAG),
         "pending": maybe(NATURAL),
     },
+)
+_row(
+    "tensor_alloc",
+    "-> buffer in tensor memory",
+    (),
+    rules.check_tensor_alloc,
+    is_pure=False,
+    attrs={"name": maybe(TEXT), "column": NATURAL, "columns": POSITIVE, "scratch": maybe(FLAG)},
+)
+_row(
+    "tensor_product",
+    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier ->",
+    (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
+    rules.check_tensor_product,
+    attrs={"input_precision": choice(*INPUT_PRECISIONS), "instruction": TEXT},
+    **_EFFECT,
+)
+_row(
+    "tensor_load",
+    "sums [..., M, N] in tensor memory [, whether there are any] -> tile",
+    (BUFFER,),
+    rules.check_tensor_load,
+    variadic=BOOL_SCALAR,
+    is_pure=False,
+    reads_memory=True,
 )
 _row(
     "wgmma",

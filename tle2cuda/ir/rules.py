@@ -30,6 +30,7 @@ from tle2cuda.ir.types import (
     shape_of,
     with_shape,
 )
+from tle2cuda.layout import TENSOR_COLUMNS
 
 
 def scratch_operands(op: Op) -> tuple[Value, ...]:
@@ -367,6 +368,39 @@ def check_dot(op: Op) -> None:
     need(not staged or bool(op.attrs.get("instruction")), "only instructions of tensor cores read buffers")
     expect(op, acc)
     _same_layout(op, (value_operands(op)[2], *op.results))
+
+
+def check_tensor_alloc(op: Op) -> None:
+    """A buffer for sums in tensor memory."""
+    need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
+    buffer = op.results[0].type
+    assert isinstance(buffer, BufferType)
+    need(buffer.storage == "tensor" and not buffer.remote, f"{buffer} is not one in tensor memory")
+    need(op.attrs["column"] + op.attrs["columns"] <= TENSOR_COLUMNS, f"tensor memory has {TENSOR_COLUMNS} columns")
+
+
+def check_tensor_product(op: Op) -> None:
+    """Extents agree; sums are of the dtype that those of the operands have, in tensor memory."""
+    a, b, sums = (v.type for v in op.operands[:3])
+    first, second = shape_of(a), shape_of(b)
+    need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
+    need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
+    _in_tensor_memory(sums)
+    need(shape_of(sums) == (*first[:-1], second[-1]), f"the sums are {sums}, not of shape {[*first[:-1], second[-1]]}")
+    need(element_of(sums) is (I32 if str(element_of(a)) == "int8" else F32), f"the sums are {sums} for operands {a}")
+    expect(op)
+
+
+def check_tensor_load(op: Op) -> None:
+    """A tile of the buffer's shape and dtype."""
+    buffer = op.operands[0].type
+    _in_tensor_memory(buffer)
+    need(len(op.operands) <= 2, "it takes a buffer and perhaps a condition")
+    expect(op, TileType(shape_of(buffer), element_of(buffer)))
+
+
+def _in_tensor_memory(type_: Type) -> None:
+    need(isinstance(type_, BufferType) and type_.storage == "tensor", f"{type_} is not in tensor memory")
 
 
 def check_wgmma(op: Op) -> None:

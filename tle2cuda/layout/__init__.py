@@ -28,7 +28,17 @@ from .fragments import (
     wgmma_operand_a,
 )
 from .matrix_access import MatrixAccess, matrix_access
-from .mma import MMA_INSTRUCTIONS, MmaInstruction, mma_operand, mma_sums, wgmma_columns, whole_sums
+from .mma import (
+    MMA_INSTRUCTIONS,
+    TENSOR_COLUMNS,
+    TENSOR_LANES,
+    MmaInstruction,
+    mma_operand,
+    mma_sums,
+    tensor_block,
+    wgmma_columns,
+    whole_sums,
+)
 from .operands import (
     DescriptorForm,
     MatrixForm,
@@ -57,6 +67,8 @@ from .views import CoordMap, register_map
 __all__ = [
     "LANE_BITS",
     "MMA_INSTRUCTIONS",
+    "TENSOR_COLUMNS",
+    "TENSOR_LANES",
     "Conversion",
     "CoordMap",
     "DescriptorForm",
@@ -105,6 +117,7 @@ __all__ = [
     "shared_offset_map",
     "sort_layout",
     "swizzle_address",
+    "tensor_block",
     "unflatten",
     "vector_groups",
     "wgmma_accumulator",

@@ -7,6 +7,10 @@ the layout of a tile; whole fragments have them.
 
 A `wgmma` is made by four warps, each of which holds 16 of its 64 rows as it would those of an `m16n8` instruction.
 Warpgroups take blocks of rows as far as there are such, then columns.
+
+Sums of tcgen05 lie in tensor memory, 128 lanes of 32-bit columns, and each warp of a warpgroup can read a quarter of the
+lanes. Of 128 rows each lies in a lane, and comes to one thread of its quarter (`tcgen05.ld.32x32b`). Of 64 rows 16 lie in
+each quarter, and come to its warp as sums of `mma` do (`.16x256b`).
 """
 
 from __future__ import annotations
@@ -27,22 +31,27 @@ from .fragments import (
 
 _WIDE_BITS = 64
 MOST_WGMMA_COLUMNS = 256
+TENSOR_LANES = 128
+TENSOR_COLUMNS = 512
+"""Extents of tensor memory, in cells of 32 bits (PTX ISA, "Tensor Memory")."""
+
+MOST_TENSOR_COLUMNS = 256
 _ROW_LANES = ((1, 0), (2, 0), (4, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class MmaInstruction:
-    """One `mma.sync` instruction, or the `wgmma` of some types.
+    """One `mma.sync` instruction, or the `wgmma` or `tcgen05.mma` of some types.
 
     Attributes:
-        name: Of `mma.sync` its device helper less `mma_`, shape and types; `wgmma_` and the types.
-        shape: M, N and K; of `wgmma` the least N.
+        name: Of `mma.sync` its device helper less `mma_`, shape and types; `wgmma_` or `tcgen05_` and the types.
+        shape: M, N and K; of `wgmma` the least N, of `tcgen05.mma` the least M, too.
         element_bits: Size of an operand's element.
         a: Fragment of the left operand, (m, k), in one warp.
         b: Fragment of the right operand, (k, n).
         sums: Fragment of the accumulator, (m, n), in one warp.
         since: First compute capability that has it.
-        warps: How many warps make it together.
+        warps: How many warps make it, or read its sums, together.
     """
 
     name: str
@@ -64,9 +73,19 @@ class MmaInstruction:
         return self.shape[2]
 
     @property
-    def is_wgmma(self) -> bool:
-        """Whether it is made by a warpgroup, of operands in shared memory."""
+    def has_descriptors(self) -> bool:
+        """Whether matrix descriptors name its operands in shared memory: it is `wgmma` or `tcgen05.mma`."""
         return self.warps > 1
+
+    @property
+    def is_wgmma(self) -> bool:
+        """Whether a warpgroup makes it."""
+        return self.name.startswith("wgmma")
+
+    @property
+    def sums_in_tensor_memory(self) -> bool:
+        """Whether it is `tcgen05.mma`."""
+        return self.name.startswith("tcgen05")
 
 
 def _m16n8(name: str, element_bits: int, since: tuple[int, int]) -> MmaInstruction:
@@ -81,6 +100,16 @@ def _wgmma(name: str, element_bits: int) -> MmaInstruction:
     shape = (WARPGROUP_ROWS, MMA_ACCUMULATOR.shape[1], a.shape[1])
     return MmaInstruction(name, shape, element_bits, a, b, MMA_ACCUMULATOR, (9, 0), WARPS_IN_WARPGROUP)
 
+
+def _tcgen05(name: str, element_bits: int) -> MmaInstruction:
+    """A 256-bit step along K: `tcgen05.mma` of M = 64 or 128."""
+    a, b = mma_a_fragment(element_bits), mma_b_fragment(element_bits)
+    shape = (WARPGROUP_ROWS, MMA_ACCUMULATOR.shape[1], a.shape[1])
+    return MmaInstruction(name, shape, element_bits, a, b, MMA_ACCUMULATOR, (10, 0), WARPS_IN_WARPGROUP)
+
+
+TENSOR_ROWS = Fragment((32, 1), (), ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0)))
+"""What `tcgen05.ld.32x32b.x1` gives a warp: each lane a row."""
 
 _F64_A = Fragment((8, 4), (), ((0, 1), (0, 2), *_ROW_LANES))
 _F64_B = Fragment((4, 8), (), ((1, 0), (2, 0), (0, 1), (0, 2), (0, 4)))
@@ -111,6 +140,14 @@ MMA_INSTRUCTIONS: dict[str, MmaInstruction] = {
         _wgmma("wgmma_f32_e4m3_e5m2", 8),
         _wgmma("wgmma_f32_e5m2_e4m3", 8),
         _wgmma("wgmma_f32_e5m2_e5m2", 8),
+        _tcgen05("tcgen05_f32_f16", 16),
+        _tcgen05("tcgen05_f32_bf16", 16),
+        _tcgen05("tcgen05_f32_tf32", 32),
+        _tcgen05("tcgen05_s32_s8", 8),
+        _tcgen05("tcgen05_f32_e4m3_e4m3", 8),
+        _tcgen05("tcgen05_f32_e4m3_e5m2", 8),
+        _tcgen05("tcgen05_f32_e5m2_e4m3", 8),
+        _tcgen05("tcgen05_f32_e5m2_e5m2", 8),
     )
 }
 """Instructions by name, with the oldest architecture that has them (PTX ISA, mma, "Target ISA Notes")."""
@@ -135,7 +172,7 @@ def mma_sums(
     """
     tile = tuple(shape)
     batches, (rows, columns) = tile[:-2], tile[-2:]
-    m, n = instruction.shape[:2]
+    m, n = tensor_block(tile)[0] if instruction.sums_in_tensor_memory else instruction.shape[0], instruction.shape[1]
     most = [log2_exact(max(rows // m, 1), "fragments"), log2_exact(max(columns // n, 1), "fragments")]
     images: list[Coordinate] = []
     spare = log2_exact(num_warps // instruction.warps, "num_warps")
@@ -144,7 +181,7 @@ def mma_sums(
         taken = min(spare, log2_exact(batches[axis], "tile extent"))
         images += [axis_unit(tile, axis, 1 << bit) for bit in range(taken)]
         spare -= taken
-    rows_first = rows_stay_in_warps or instruction.is_wgmma
+    rows_first = rows_stay_in_warps or instruction.has_descriptors
     along_rows, along_columns = _split(spare, most, (rows, columns), rows_first)
     row_axis, column_axis = len(tile) - 2, len(tile) - 1
     images = [
@@ -155,7 +192,8 @@ def mma_sums(
     ]
     idle = log2_exact(num_warps, "num_warps") - len(images)
     nothing = (0,) * len(tile)
-    layout = _repeated(instruction.sums, tile, (*images, *(nothing,) * idle), (column_axis, row_axis))
+    fragment = TENSOR_ROWS if instruction.sums_in_tensor_memory and m == TENSOR_LANES else instruction.sums
+    layout = _repeated(fragment, tile, (*images, *(nothing,) * idle), (column_axis, row_axis))
     return layout.drop_replicated_registers()
 
 
@@ -173,6 +211,11 @@ def _split(spare: int, most: Sequence[int], extents: tuple[int, int], rows_first
 
     best = min(range(min(spare, most[0]) + 1), key=cost)
     return best, min(spare - best, most[1])
+
+
+def tensor_block(shape: Sequence[int]) -> tuple[int, int]:
+    """M and N of one `tcgen05.mma` for sums of a shape."""
+    return min(shape[-2], TENSOR_LANES), min(shape[-1], MOST_TENSOR_COLUMNS)
 
 
 def wgmma_columns(sums: Layout) -> int:

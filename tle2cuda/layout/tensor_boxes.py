@@ -86,7 +86,7 @@ def panel_columns(element_bytes: int, swizzle_bytes: int) -> int:
 
 
 def boxes_of_block(
-    block: Sequence[int], shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0
+    block: Sequence[int], shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0, parts: int = 1
 ) -> tuple[Boxes, tuple[int, ...]] | None:
     """How a block of a tensor is moved to or from a buffer, which may lack dimensions of extent 1 or have more of them.
 
@@ -95,12 +95,13 @@ def boxes_of_block(
         shape: Extents of the buffer.
         element_bytes: Size of an element.
         swizzle_bytes: As for `boxes`.
+        parts: As for `boxes`.
 
     Returns:
         The boxes, their axes those of the buffer, and the box in the dimensions of the block; None when the copy engine
         cannot move it.
     """
-    made = boxes(shape, element_bytes, swizzle_bytes)
+    made = boxes(shape, element_bytes, swizzle_bytes, parts)
     if made is None:
         return None
     return made, tuple(made.box[axis] if axis is not None else 1 for axis in buffer_axes(block, shape))
@@ -112,13 +113,14 @@ def buffer_axes(block: Sequence[int], shape: Sequence[int]) -> tuple[int | None,
     return tuple(long.pop(0) if extent > 1 else None for extent in block)
 
 
-def boxes(shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0) -> Boxes | None:
+def boxes(shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0, parts: int = 1) -> Boxes | None:
     """How a tile of a dense buffer is moved; None when the copy engine cannot.
 
     Args:
         shape: Extents of the tile, those of the tensor's dimensions.
         element_bytes: Size of an element.
         swizzle_bytes: The buffer is plain and row-major (0), or as `SharedLayout.swizzled` says.
+        parts: How many CTAs share the copies, each of which makes as many: those of one of the steps, which comes first.
     """
     digits = _digits(tuple(shape), element_bytes, swizzle_bytes)
     box = [1] * len(shape)
@@ -140,7 +142,27 @@ def boxes(shape: Sequence[int], element_bytes: int, swizzle_bytes: int = 0) -> B
         return None
     if any(step.stride_elems * element_bytes % COPY_ALIGNMENT_BYTES for step in steps):
         return None
-    return Boxes(tuple(box), tuple(reversed(steps)))
+    made = Boxes(tuple(box), tuple(reversed(steps)))
+    return made if parts == 1 else _shared(made, parts, digits, element_bytes, swizzle_bytes)
+
+
+def _shared(made: Boxes, parts: int, digits: Sequence[_Digit], element_bytes: int, swizzle_bytes: int) -> Boxes | None:
+    """The boxes with one step in front that parts divide: one that there is, or a part of the box's outermost extent."""
+    for number, step in enumerate(made.steps):
+        if step.count % parts == 0:
+            return Boxes(made.box, (step, *made.steps[:number], *made.steps[number + 1 :]))
+    alignment = max(COPY_ALIGNMENT_BYTES, 8 * swizzle_bytes)  # the pattern of a swizzle repeats every eight rows
+    for digit in reversed(digits):
+        extent, part = made.box[digit.axis], made.box[digit.axis] // parts
+        if digit.is_panel or extent % parts or not part:
+            continue
+        if digit.axis == len(made.box) - 1 and (swizzle_bytes or part * math.prod(made.box) != part * extent):
+            continue  # rows stay whole
+        stride_elems = part * digit.stride
+        if stride_elems * element_bytes % alignment == 0:
+            box = (*made.box[: digit.axis], part, *made.box[digit.axis + 1 :])
+            return Boxes(box, (Steps(digit.axis, parts, part * digit.step, stride_elems), *made.steps))
+    return None
 
 
 def _digits(shape: tuple[int, ...], element_bytes: int, swizzle_bytes: int) -> list[_Digit]:

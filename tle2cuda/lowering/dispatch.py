@@ -14,6 +14,7 @@ from tle2cuda.lowering import (
     device_info,
     distributed,
     dot,
+    drains,
     fused,
     gather,
     histogram,
@@ -31,6 +32,7 @@ from tle2cuda.lowering import (
     shared,
     sort,
     specialize,
+    tensor_memory,
     tiles,
     tma,
     wgmma,
@@ -63,6 +65,8 @@ _EMITTERS: dict[str, Emitter] = {
     "exclusive_sum": scan.emit_exclusive_sum,
     "dot": dot.emit_dot,
     "to_shared": mma.emit_to_shared,
+    "tensor_product": tensor_memory.emit_product,
+    "tensor_load": tensor_memory.emit_load,
     "wgmma": wgmma.emit_issue,
     "wgmma_wait": wgmma.emit_wait,
     "histogram": histogram.emit_histogram,
@@ -79,6 +83,8 @@ _EMITTERS: dict[str, Emitter] = {
     "alloc_barriers": mbarriers.emit_alloc,
     "mbarrier_wait": mbarriers.emit_wait,
     "mbarrier_arrive": mbarriers.emit_arrive,
+    "count_fills": drains.emit_count,
+    "await_fills": drains.emit_await,
     "named_barrier": mbarriers.emit_named,
     "pipe": pipes.emit_pipe,
     "pipe_acquire": pipes.emit_acquire,
@@ -115,6 +121,8 @@ def _product_emitter(op: Op) -> Emitter:
 
 
 def _emit(state: State, op: Op) -> None:
+    if op.name == "tensor_alloc" or (op.name == "buffer_view" and op.result.type.storage == "tensor"):  # type: ignore[union-attr]
+        return  # columns of what the prologue allocates
     if op.name in ("yield", "condition", "assume", "tensor_map"):
         return
     if op.results and is_tile(op.results[0]) and (op.results[0] in state.lazy or op.name in _RENAMED):

@@ -56,12 +56,18 @@ def all_helpers() -> dict[str, Helper]:
     return found
 
 
-_WRITTEN_ON_DEMAND = "wgmma_m64"  # there are too many of them to write all (lowering/wgmma_helpers.py)
+_WGMMA, _TCGEN05 = "wgmma_m64", ("tcgen05_m", "tcgen05_ld_")
+"""How helpers begin that are written on demand: there are too many of them to write all."""
 
 
 def find_helper(name: str) -> Helper | None:
     """The helper of a name; None when there is none."""
-    if name.startswith(_WRITTEN_ON_DEMAND):
+    if name.startswith(_TCGEN05):
+        from tle2cuda.lowering import tcgen05_helpers
+
+        if tcgen05_helpers.is_name(name):
+            return tcgen05_helpers.tcgen05_helper(name)
+    if name.startswith(_WGMMA):
         from tle2cuda.lowering import wgmma_helpers
 
         if wgmma_helpers.is_name(name):

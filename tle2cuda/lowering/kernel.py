@@ -13,7 +13,7 @@ from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import DType, PointerType, element_of
-from tle2cuda.lowering import control, distributed, mbarriers, specialize, tma
+from tle2cuda.lowering import control, distributed, mbarriers, specialize, tensor_memory, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.helpers import helper_texts
@@ -25,6 +25,7 @@ from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
 from tle2cuda.passes.mma_layouts import instruction_of
+from tle2cuda.passes.tensor_memory import allocated_columns
 from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
 from tle2cuda.targets import parse_target
 
@@ -166,7 +167,11 @@ def _emit_body(state: State) -> None:
     if state.member_barrier is not None:
         with operation("cluster_barrier"):
             distributed.emit_member_counters(state)
-    (control.emit_tail if state.member_barrier is None else control.emit_ops)(state, ops)
+    ends_together = state.member_barrier is not None or allocated_columns(state.kernel) > 0
+    (control.emit_ops if ends_together else control.emit_tail)(state, ops)
+    if allocated_columns(state.kernel):
+        with operation("tensor_alloc"):
+            tensor_memory.emit_deallocation(state)
     if state.member_barrier is not None:
         with operation("cluster_barrier"):
             distributed.emit_whole_cluster_barrier(state, "no CTA leaves while members wait at its counters")
@@ -200,8 +205,15 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
             write(block, "prologue.cu.j2", "prologue", view)
         if state.block.lines:
             block.blank()
+    has_columns = allocated_columns(state.kernel) > 0
+    if has_columns:
+        with operation("tensor_alloc"):
+            tensor_memory.emit_allocation(state, block, "thread" if view.thread else "threadIdx.x")
     with operation("alloc_barriers"):
         mbarriers.emit_set_up(state, block, "thread == 0" if view.thread else "threadIdx.x == 0")
+    if has_columns:
+        with operation("tensor_alloc"):
+            tensor_memory.emit_address(state, block)
     if block.lines and block.lines[-1].text:
         block.blank()
     if state.warp:

@@ -9,6 +9,8 @@ from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, BIT_AND, C, binary, mixed_bits
+from tle2cuda.lowering.distributed import uses_groups
+from tle2cuda.lowering.multicast import shares_stages
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
@@ -17,6 +19,7 @@ from tle2cuda.passes.meetings import MEETING, is_meeting
 from tle2cuda.targets import parse_target
 
 TEMPLATE = "barriers.cu.j2"
+_COMPLETED_BY_ENGINES = frozenset(("tma_load", "bulk_load", "tensor_product"))  # that arrive through another proxy
 HARDWARE_BARRIERS = 16  # named barriers of a CTA; 0 is `__syncthreads()` (PTX ISA, barrier)
 
 
@@ -35,6 +38,7 @@ class SetUpView:
     condition: str
     groups: tuple[SetUpGroup, ...]
     fence: bool
+    meeting: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +80,11 @@ def wait(state: State, address: str, phase: str, op: Op) -> None:
     statements.evaluate(state.block, wait_text(state, address, phase), op.span, condition)
 
 
-def wait_text(state: State, address: str, phase: str) -> str:
-    """`mbarrier_wait(&shared.full[stage], lap & 1)`"""
+def wait_text(state: State, address: str, phase: str, of_cluster: bool = False) -> str:
+    """`mbarrier_wait(&shared.full[stage], lap & 1)`; where other CTAs of the cluster arrive, another function."""
     is_new = parse_target(state.kernel.target).has("mbarrier_tx")
-    function = state.helper("mbarrier_wait" if is_new else "mbarrier_poll")
+    by_engine = "mbarrier_wait_cluster" if of_cluster else "mbarrier_wait"
+    function = state.helper(by_engine if is_new else "mbarrier_poll")
     return f"{function}({address}, {phase})"
 
 
@@ -163,11 +168,16 @@ def emit_set_up(state: State, block: Block, condition: str) -> None:
         count, line = _set_up(state, op)
         groups.setdefault(count, []).append(line)
     state.helper("mbarrier_init")
-    fence = any(op.name in ("tma_load", "bulk_load") for op in walk(state.kernel.body)) or state.kernel.cluster_size > 1
+    is_for_engines = any(op.name in _COMPLETED_BY_ENGINES for op in walk(state.kernel.body))
+    fence = is_for_engines or state.kernel.cluster_size > 1
     if fence:
         state.helper("fence_mbarrier_init")
     ordered = [SetUpGroup(count, tuple(groups[count])) for count in sorted(groups, reverse=True)]
-    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence))
+    meeting = "__syncthreads();  // all threads see the barriers set up"
+    if shares_stages(state):
+        call = "cluster.sync()" if uses_groups(state) else f"{state.helper('cluster_sync')}()"
+        meeting = f"{call};  // all CTAs of the cluster have set up their barriers"
+    write(block, TEMPLATE, "set_up", SetUpView(condition, tuple(ordered), fence, meeting))
 
 
 def _set_up(state: State, op: Op) -> tuple[int, str]:

@@ -111,7 +111,7 @@ def emit_to_shared(state: State, op: Op) -> None:
     state.comment(op.span)
     value, buffer = op.operands
     layout, dtype = state.layout(value), dtype_of(value.type)
-    access = plan_access(state, layout, _offsets(state, buffer))
+    access = plan_access(state, layout, buffer_layout(state, buffer))
     address = f"{state.buffers[buffer].text}[{access.offset}]"
     owner = thread_condition(state, layout.replicated_lanes | layout.replicated_warps << _LANE_BITS)
     runs, width = 1 << len(access.run), access.width
@@ -140,7 +140,7 @@ def _is_whole(held: Registers, access: SharedAccess) -> bool:
     return not held.single_run and held.vec == access.width and (*access.k, *access.run) == in_order
 
 
-def _offsets(state: State, buffer: Value) -> SharedLayout:
+def buffer_layout(state: State, buffer: Value) -> SharedLayout:
     """Where the elements of a buffer lie."""
     found = buffer_places(state.definitions, buffer)
     if found is None:
@@ -323,7 +323,7 @@ class Product:
 
     def _offsets(self, side: int, buffer: Value) -> SharedLayout:
         """Where the elements of the left (0) or right (1) operand lie."""
-        return _offsets(self.state, buffer)
+        return buffer_layout(self.state, buffer)
 
     def _named(self, side: int) -> Value:
         """An operand, or what its buffer was filled with."""
@@ -491,4 +491,4 @@ def array_index(*sources: tuple[str, Images]) -> str:
     return format_index(linear_terms(sources), {name: name for name, _ in sources})
 
 
-__all__ = ["Bits", "FragmentsView", "Product", "array_index", "emit_product", "emit_to_shared"]
+__all__ = ["Bits", "FragmentsView", "Product", "array_index", "buffer_layout", "emit_product", "emit_to_shared"]

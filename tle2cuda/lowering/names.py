@@ -43,12 +43,12 @@ _USED = frozenset(
     """
     threadIdx blockIdx blockDim gridDim warpSize dim3 half int2 int4 float2 float4 uint2 uint4 ulonglong2 printf cg cub
     cuda std isfinite isinf isnan signbit Shared shared shared_bytes Vector Word Words cluster grid thread run k
-    warpgroup
+    warpgroup tensor_memory
     """.split()
 ).union(_MATH, (f"{name}f" for name in _MATH), cuda_names())
 # Neither matches a name with a number or an underscore behind it, so a suffix always helps.
 _USED_PATTERN = re.compile(
-    r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+|wgmma_m64n.*"
+    r"atomic(Add|And|CAS|Dec|Exch|Inc|Max|Min|Or|Sub|Xor)(_block|_system)?|Items(_[a-z]+[0-9][a-z0-9]*)+|wgmma_m64n.*|tcgen05_(m\d|ld_).*"
     r"|u?int((_fast|_least)?(8|16|32|64)|max|ptr)_t|s?size_t|ptrdiff_t|time_t|clock_t|wint_t"
 )
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.multicast import pipe_sharings
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op, Value
 from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import C
+from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import emit_elected_wait
 from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
+from tle2cuda.lowering.multicast import arrive_at_all
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.state import State
@@ -77,10 +80,12 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
         state.comment(op.span)
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
         address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
+        text = wait_text(state, address, phase, bool(pipe_sharings(ref.op)))
         if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
-            emit_elected_wait(state, op, wait_text(state, address, phase))
+            emit_elected_wait(state, op, text)
         else:
-            wait(state, address, phase, op)
+            condition = state.first_thread().text if op.attrs.get("elected") else ""
+            statements.evaluate(state.block, text, op.span, condition)
 
 
 def emit_commit(state: State, op: Op) -> None:
@@ -114,6 +119,7 @@ def _arrive(state: State, op: Op, ref: PipeRef) -> None:
     if ref.full is None:
         return
     address = barrier_address(state, ref.full, op.operands[1])
+    note_fill(state, ref.full, op.operands[1], op.operands[2], op)
     for who in op.attrs["arrivals"]:
         condition = state.first_thread().text if who == ELECTED else ""
         statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)
@@ -186,8 +192,16 @@ def emit_release(state: State, op: Op) -> None:
     if ref.empty is None:
         return
     state.comment(op.span)
-    text = f"{state.helper('mbarrier_arrive')}({barrier_address(state, ref.empty, stage)})"
+    address = barrier_address(state, ref.empty, stage)
     by_warpgroups = op.attrs.get("arrivals") == (WARPGROUPS,)
+    if sharings := pipe_sharings(ref.op):
+        if not by_warpgroups:
+            statements.evaluate(state.block, "__syncwarp()", op.span)
+        period = WARP_THREADS * WARPGROUP_WARPS if by_warpgroups else WARP_THREADS
+        call, condition = arrive_at_all(state, address, sharings, period)
+        statements.evaluate(state.block, call, op.span, condition)
+        return
+    text = f"{state.helper('mbarrier_arrive')}({address})"
     condition = f"{state.thread().text} % {WARP_THREADS * WARPGROUP_WARPS} == 0" if by_warpgroups else ""
     statements.evaluate(state.block, text, op.span, condition)
 

@@ -292,6 +292,7 @@ _BY_ONE_THREAD = frozenset(
     """
     constant program_id num_programs cluster_rank load store for while if yield condition assume buffer_view local_ptr
     pipe_acquire changed_tensor_map tma_load tma_store tma_store_wait proxy_fence mbarrier_wait mbarrier_arrive
+    count_fills await_fills
     """.split()
 )
 """Operations of which all threads of a partition would do the same, or one thread all, with a scalar operand at most."""

@@ -135,6 +135,19 @@ class Scope:
     is_guard: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """Variables of a task that tell, by a bit for each stage, what the copy engine brought.
+
+    Attributes:
+        filled: Whether a stage was filled an odd number of times; where `parities` is named, whether it was at all.
+        parities: The parity of the lap in which it was filled last; empty where the count of its fills tells it.
+    """
+
+    filled: str
+    parities: str
+
+
 @dataclass(slots=True)
 class CopiesBehind:
     """Operations behind a product that load ahead, which it may write among its own statements.
@@ -183,6 +196,7 @@ class State:
         self.registers: dict[Value, Registers] = _Leveled[Registers](self)
         self.buffers: dict[Value, BufferRef] = {}
         self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
+        self.fills: dict[Value, Fills] = {}  # of the task that is being written, by the barriers that tell of them
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
@@ -206,6 +220,7 @@ class State:
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
         self.pipe_fills: dict[Value, str] = {}  # variables that count how often stages were published
+        self.task_constants: list[tuple[Block, str, str]] = []  # where they stand, what they are, how they are called
         self.uses_thread = False
         self.uses_warpgroup = False
         self.uses_cluster = False

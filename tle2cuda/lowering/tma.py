@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.multicast import Sharing, sharing
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
@@ -15,8 +16,10 @@ from tle2cuda.ir.types import DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
+from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import TEMPLATE, Issue
 from tle2cuda.lowering.mbarriers import barrier_address
+from tle2cuda.lowering.multicast import ctas, member
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import BufferRef, State, affine
@@ -234,11 +237,16 @@ def emit_load(state: State, op: Op) -> None:
             write(body, TEMPLATE, "announce", announced, op.span)
         if has_map(op):
             function, hint = _load_function(state, op)
+            shared = _shared(op)
+            to = f", {ctas(state, shared)}" if shared is not None else ""
             _emit_boxes(
-                state, op, copy, lambda place, at: f"{function}({place}, {_map(state, copy)}, {barrier}, {at}{hint})"
+                state, op, copy, lambda place, at: f"{function}({place}, {_map(state, copy)}, {barrier}{to}, {at}{hint})"
             )
         else:
             _emit_bulk(state, op, copy, barrier)
+        if completion == "barrier":
+            assert copy.barriers is not None
+            note_fill(state, copy.barriers, copy.index, None, op)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None
@@ -252,7 +260,7 @@ def _emit_bulk(state: State, op: Op, copy: TensorCopy, barrier: str) -> None:
     rows = math.prod(op.attrs["block"]) // row_elems
     steps = (Steps(0, rows, 1, row_elems),) if rows > 1 else ()
     names = [state.names.fresh("row") for _ in steps]
-    place = _place(state, ref, Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps), names)
+    place = _place(state, ref, Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps), [C(name) for name in names])
     source = scalar_text(state, copy.base)
     if names:
         source = binary("+", ADD, source, binary("*", MUL, C(names[0]), scalar_text(state, copy.strides[0])))
@@ -300,9 +308,9 @@ def _expected_bytes(state: State, op: Op, copy: TensorCopy) -> int:
 def _load_function(state: State, op: Op) -> tuple[str, str]:
     """The helper of a load, and its trailing arguments."""
     rank = op.attrs["rank"]
-    mask = op.attrs.get("multicast")
-    if mask:
-        return state.helper(f"tma_load_multicast_{rank}d"), f", {mask}"
+    shared = _shared(op)
+    if shared is not None:
+        return state.helper(f"tma_load_multicast_{rank}d"), ""
     policy = {"evict_first": "EVICT_FIRST", "evict_last": "EVICT_LAST"}.get(op.attrs.get("eviction") or "")
     if policy:
         return state.helper(f"tma_load_hinted_{rank}d"), f", {state.helper(policy)}"
@@ -312,13 +320,19 @@ def _load_function(state: State, op: Op) -> tuple[str, str]:
 def _emit_wait(state: State, op: Op, barrier: str) -> None:
     """Every thread waits; the parity is that of the execution, which a variable keeps in loops."""
     state.helper("mbarrier_wait")
-    outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
-    variable = ""
-    if outer is not None:
-        scope = state.scopes[outer - 1]
-        variable = state.names.fresh(f"{op.operands[-1].name or 'landed'}_phase", scope.names_depth)
-        statements.started(scope.block, "unsigned", variable, "0", op.span)
+    variable = wait_variable(state, op, f"{op.operands[-1].name or 'landed'}_phase")
     write(state.block, TEMPLATE, "wait", WaitView(barrier, variable or "0", variable), op.span)
+
+
+def wait_variable(state: State, op: Op, name: str) -> str:
+    """The variable that keeps the parity of a barrier that only one operation waits at, in loops; else empty."""
+    outer = next((number for number, scope in enumerate(state.scopes) if scope.is_loop), None)
+    if outer is None:
+        return ""
+    scope = state.scopes[outer - 1]
+    variable = state.names.fresh(name, scope.names_depth)
+    statements.started(scope.block, "unsigned", variable, "0", op.span)
+    return variable
 
 
 def emit_store(state: State, op: Op) -> None:
@@ -375,26 +389,43 @@ def _emit_boxes(state: State, op: Op, copy: TensorCopy, call: Callable[[str, str
     """The call for each box, in loops where there are several; `call` spells it for a place and coordinates."""
     type_ = copy.buffer_type
     ref = state.buffers[copy.buffer]
-    made = boxes(type_.shape, type_.element.bytes, ref.swizzle_bytes)
+    shared = _shared(op)
+    made = boxes(type_.shape, type_.element.bytes, ref.swizzle_bytes, shared.count if shared is not None else 1)
     if made is None:
         raise InternalError(f"no boxes for {type_}", op.span)
-    names = [state.names.fresh("panel" if step.is_panel else "part") for step in made.steps]
-    place = _place(state, ref, made, names)
-    at = ", ".join(reversed(_coordinates(state, op, copy, made, names)))
-    body = Block(state.block.depth + len(names))
+    loops: list[tuple[str, int]] = []
+    numbers: list[C] = []
+    for position, step in enumerate(made.steps):
+        count = step.count
+        if shared is not None and position == 0:  # each CTA brings every so-many-th box
+            own, count = member(state, shared), count // shared.count
+        name = state.names.fresh("panel" if step.is_panel else "part") if count > 1 or not shared or position else ""
+        if name:
+            loops.append((name, count))
+        if shared is None or position > 0:
+            numbers.append(C(name))
+        else:
+            numbers.append(C(f"({name} * {shared.count} + {own.text})") if name else own)
+    place = _place(state, ref, made, numbers)
+    at = ", ".join(reversed(_coordinates(state, op, copy, made, numbers)))
+    body = Block(state.block.depth + len(loops))
     statements.evaluate(body, call(place, at), op.span)
-    loops = [(name, step.count) for name, step in zip(names, made.steps, strict=True)]
     statements.loop_nest(state.block, loops, body, op.span, short=True)
 
 
-def _coordinates(state: State, op: Op, copy: TensorCopy, made: Boxes, names: Sequence[str]) -> list[str]:
+def _shared(op: Op) -> Sharing | None:
+    """The CTAs that share a copy into a stage."""
+    return sharing(op) if op.attrs.get("completion") == "pipe" else None
+
+
+def _coordinates(state: State, op: Op, copy: TensorCopy, made: Boxes, numbers: Sequence[C]) -> list[str]:
     """Where in the tensor a box begins, in the order of the language."""
     found = []
     for offset, axis in zip(copy.offsets, buffer_axes(op.attrs["block"], copy.buffer_type.shape), strict=True):
         start = affine(_index(state, offset))
-        for step, name in zip(made.steps, names, strict=True):
+        for step, number in zip(made.steps, numbers, strict=True):
             if step.axis == axis:
-                start = start.plus(Affine(0, ((C(name), step.step),)))
+                start = start.plus(Affine(0, ((number, step.step),)))
         found.append(start.to_c(state.index_names).text)
     return found
 
@@ -406,9 +437,9 @@ def _index(state: State, value: Value) -> C | Affine:
     return scalar_text(state, value)
 
 
-def _place(state: State, ref: BufferRef, made: Boxes, names: Sequence[str]) -> str:
+def _place(state: State, ref: BufferRef, made: Boxes, numbers: Sequence[C]) -> str:
     """Pointer to where a box goes in the buffer."""
-    named = [(C(name), step) for name, step in zip(names, made.steps, strict=True)]
+    named = list(zip(numbers, made.steps, strict=True))
     if ref.flat:
         first = Affine()
         for start, stride in zip(ref.starts, ref.strides, strict=True):

@@ -111,6 +111,13 @@ def emit_wait(state: State, op: Op) -> None:
     state.registers[result] = held
 
 
+def buffer_start(state: State, buffer: Value) -> str:
+    """Where a buffer that holds an operand begins, which may be read the other way."""
+    made = state.definitions[buffer]
+    is_turned = made.name == "buffer_view" and made.attrs["kind"] == "trans"
+    return state.buffers[made.operands[0] if is_turned else buffer].text
+
+
 class _Product(Product):
     """A product that is complete behind its statements."""
 
@@ -282,8 +289,7 @@ class _Product(Product):
         made = self.state.definitions[buffer]
         if made.attrs.get("offsets_elems") is None:
             if not any(groups):
-                is_turned = made.name == "buffer_view" and made.attrs["kind"] == "trans"
-                return self.state.buffers[made.operands[0] if is_turned else buffer].text
+                return buffer_start(self.state, buffer)
             first = self.element(buffer, [(self.state.warpgroup(), groups)])
             return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text
@@ -310,4 +316,4 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["emit_issue", "emit_product", "emit_wait"]
+__all__ = ["DescriptorView", "buffer_start", "emit_issue", "emit_product", "emit_wait"]

@@ -6,6 +6,7 @@ from typing import Any
 
 from tle2cuda.errors import InvalidArgument, MemoryOperationFailed, NotSupported
 from tle2cuda.ir import builder
+from tle2cuda.ir.multicast import Sharing
 from tle2cuda.ir.types import BOOL, GLOBAL, I32, PointerType
 from tle2cuda.ops import core, memory
 from tle2cuda.ops.affine_tiles import integers
@@ -14,6 +15,8 @@ from tle2cuda.ops.barriers import mbarrier_operand
 from tle2cuda.ops.buffers import buffer_fact, buffered_tensor, local_ptr
 from tle2cuda.ops.core import builtin, dims_text, fact, static_bool, static_int, static_value, tensor, unwrap
 from tle2cuda.ops.descriptors import tensor_descriptor
+from tle2cuda.ops.distributed import request_cluster
+from tle2cuda.ops.mesh import _resolve_launch_axis, check_mesh, cluster_axes, device_mesh
 from tle2cuda.ops.semantic import TLESemantic, TLESemanticError
 
 _FAILED = "copy operation failed: "
@@ -61,6 +64,7 @@ def copy(
     mask: Any = None,
     is_async: Any = False,
     eviction_policy: Any = "",
+    multicast: Any = None,
 ) -> None:
     """Copies a whole buffer from or to global memory.
 
@@ -82,9 +86,13 @@ def copy(
         is_async: Copies from pointers by cp.async. The shapes of pointers, buffer and `shape` must be equal, and the
             dtypes too.
         eviction_policy: ``""``, ``"evict_first"`` or ``"evict_last"``.
+        multicast: Of a descriptor copied to a stage of a pipe: a mesh, or a mesh and one or several of its cluster axes.
+            All CTAs of the cluster, or those that differ along these axes only, make the same copy at the same turn of
+            the pipe; each brings a part of the box, which the copy engine writes to all of them.
 
     Raises:
-        InvalidArgument: Other operands, `shape` that is no tuple, or a rule of `offsets`, `barrier` or `is_async` broken.
+        InvalidArgument: Other operands, `shape` that is no tuple, or a rule of `offsets`, `barrier`, `is_async` or
+            `multicast` broken.
         MemoryOperationFailed: Shapes or dtypes that do not fit, or a remote buffer.
 
     Example:
@@ -103,8 +111,10 @@ def copy(
     asynchronous = static_bool(is_async, "copy: is_async")
     if isinstance(other, tensor_descriptor):
         _check_tensor_options(mask, asynchronous, policy, loads)
-        _copy_tensor(other, buffer, offsets, barrier, policy, loads)
+        _copy_tensor(other, buffer, offsets, barrier, policy, loads, multicast)
         return
+    if unwrap(multicast) is not None:
+        raise InvalidArgument("copy: multicast is only supported for copies from a tensor descriptor to a buffer")
     if unwrap(barrier) is not None:
         raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
     if unwrap(offsets) is not None:
@@ -152,7 +162,13 @@ def _check_tensor_options(mask: Any, asynchronous: bool, policy: str, loads: boo
 
 
 def _copy_tensor(
-    desc: tensor_descriptor, buffer: buffered_tensor, offsets: Any, barrier: Any, policy: str, loads: bool
+    desc: tensor_descriptor,
+    buffer: buffered_tensor,
+    offsets: Any,
+    barrier: Any,
+    policy: str,
+    loads: bool,
+    multicast: Any,
 ) -> None:
     starts = _offsets(desc, offsets)
     _check_box(desc, buffer)
@@ -160,19 +176,65 @@ def _copy_tensor(
     place = (desc.base, *desc.extents, *desc.steps, *starts)
     attrs: dict[str, Any] = {"rank": rank, "block": desc.block_shape}
     completion = unwrap(barrier)
+    shared = _sharing(multicast)
     if not loads:
         if completion is not None:
             raise InvalidArgument("copy: barrier is only supported for TMA global-to-shared copy")
+        if unwrap(multicast) is not None:
+            raise InvalidArgument("copy: multicast is only supported for copies from a tensor descriptor to a buffer")
         operands = (buffer.value, *(value.value for value in place))
         builder.current().emit("tma_store", operands, (), {**attrs, "kind": "store"})
         return
     operands = (*(value.value for value in place), buffer.value)
     attrs |= {"padding": desc.static.padding or "zero", "eviction": policy, "completion": "blocking"}
+    if shared is not None:
+        if completion is not None or policy:
+            raise InvalidArgument(
+                f"copy: multicast cannot be combined with {'barrier' if completion is not None else 'eviction_policy'}",
+                help="copy into a stage of a pipe, whose readers wait for it",
+            )
+        attrs |= {"multicast": shared.shape, "along": shared.along}
     if completion is not None:
         array, index = mbarrier_operand(_completion(completion))
         operands = (*operands, array.value, index.value)
         attrs["completion"] = "barrier"
     builder.current().emit("tma_load", operands, (), attrs)
+
+
+def _sharing(given: Any) -> Sharing | None:
+    """The CTAs that share a copy; None for a copy of one CTA alone. The launch gets the mesh's cluster."""
+    value = unwrap(given)
+    if value is None:
+        return None
+    parts = tuple(map(unwrap, value)) if isinstance(value, (tuple, list)) else (value, None)
+    if len(parts) != 2:
+        raise InvalidArgument(f"copy: multicast takes a mesh, or a mesh and axes of it, got {len(parts)} values")
+    mesh = check_mesh(parts[0], "copy: multicast")
+    axes = cluster_axes(mesh)
+    if not axes:
+        raise InvalidArgument(
+            "copy: multicast needs a mesh with cluster axes",
+            facts=(f"axes: {', '.join(mesh.launch_dim_names)}",),
+            help='name them so, tle.device_mesh({"block_cluster": [("cluster_x", 2)]})',
+        )
+    request_cluster(mesh, "copy")
+    chosen = _chosen_axes(mesh, parts[1], axes)
+    shape = tuple(mesh.launch_shape[axis] for axis in axes)
+    along = tuple(sorted(axes.index(axis) for axis in chosen if mesh.launch_shape[axis] > 1))
+    return Sharing(shape, along) if along else None
+
+
+def _chosen_axes(mesh: device_mesh, names: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
+    if names is None:
+        return axes
+    listed = names if isinstance(names, (tuple, list)) else (names,)
+    chosen = tuple(_resolve_launch_axis(mesh, name) for name in listed)
+    for axis in chosen:
+        if axis not in axes:
+            raise InvalidArgument(f"copy: multicast goes along cluster axes, {mesh.launch_dim_names[axis]!r} is none")
+    if len(set(chosen)) < len(chosen):
+        raise InvalidArgument("copy: multicast names an axis twice")
+    return chosen
 
 
 def _offsets(desc: tensor_descriptor, offsets: Any) -> tuple[tensor, ...]:

@@ -25,7 +25,7 @@ from tle2cuda.ops.mesh import (
 ONE_GPU = "one GPU only: use distributed_barrier and remote inside a cluster"
 
 
-def _request_cluster(mesh: device_mesh, what: str) -> None:
+def request_cluster(mesh: device_mesh, what: str) -> None:
     """Notes that the launch needs the mesh's cluster shape."""
     current = builder.current()
     dims = _mesh_to_cluster_dims(mesh)
@@ -69,7 +69,7 @@ def shard_id(mesh: Any, axis: Any, comm_ptr: Any = None) -> tensor:
     position = _resolve_launch_axis(found, axis)
     axes = cluster_axes(found)
     if not is_block_mesh(found):
-        _request_cluster(found, what)
+        request_cluster(found, what)
     extent = found.launch_shape[position]
     if extent == 1:
         return constant(0, I32)
@@ -151,7 +151,7 @@ def distributed_barrier(
         current.emit("grid_barrier", (), (), {"reason": "distributed_barrier"})
         return
     members = _infer_submesh_barrier_group(found)
-    _request_cluster(found, "distributed_barrier")
+    request_cluster(found, "distributed_barrier")
     current.emit("cluster_barrier", (), (), {"members": members, "reason": "distributed_barrier"})
 
 
@@ -215,7 +215,7 @@ def remote(
             help="keep the local pointer and apply remote to that",
         )
     if mesh is not None:
-        _request_cluster(mesh, what)
+        request_cluster(mesh, what)
         size = core.num_elements(_mesh_to_cluster_dims(mesh))
         if isinstance(rank, int) and rank >= size:
             raise InvalidArgument(f"remote: shard_id {rank} is out of range, the cluster has {size} CTAs")

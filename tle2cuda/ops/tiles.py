@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.errors import InvalidArgument, ShapeMismatch
+from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import I32, shape_of
+from tle2cuda.ir.types import BOOL, I32, shape_of
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import add_operator, mul_operator
 from tle2cuda.ops.core import builtin, dims_text, emit_value, fact, meaning, tensor, tensor_member, unwrap
@@ -100,6 +101,17 @@ def _coordinate(entries: tuple[Any, ...], grid: tuple[int, ...], what: str) -> _
     return _Place((), number)
 
 
+def _check_number(number: tensor, dims: tuple[int, ...], part: tuple[int, ...], what: str) -> None:
+    """Assert, in debug builds, that a tile number which only the run time knows is one of the grid."""
+    current = builder.current()
+    if current.checks_overflow:
+        count = core.num_elements(dims) // core.num_elements(part)
+        limits = ((core.constant(0, I32), "ge"), (core.constant(count, I32), "lt"))
+        inside = [emit_value("cmp", (number, limit), BOOL, (), {"predicate": word}) for limit, word in limits]
+        both = emit_value("and", tuple(inside), BOOL, ())
+        current.emit("assert", (both.value,), (), {"message": f"{what}: the tile number is out of range [0, {count})"})
+
+
 def _scalar_index(index: tensor, what: str) -> tensor:
     if index.dims or index.is_pointer or not core.dtype_of(index).is_int():
         raise InvalidArgument(
@@ -117,7 +129,8 @@ def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) 
     Args:
         x: Tile.
         index: Which: a coordinate (one integer per axis), or its row-major number. Each may be known at compile
-            time, then it is checked, or a scalar; an index outside the grid is undefined then.
+            time, then it is checked, or a scalar; a number outside the grid is undefined then: the interpreter, eager
+            mode and debug builds report it.
         tile_shape: Extents, powers of two that divide those of `x`.
         shape: The same under another name.
 
@@ -149,6 +162,7 @@ def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) 
     if place.number is None:
         start = tuple(n * extent for n, extent in zip(place.coordinate, dims, strict=True))
         return emit_extract(value, start, dims)
+    _check_number(place.number, value.dims, dims, what)
     return emit_value("extract_at", (value, place.number), value.element, dims)
 
 
@@ -192,6 +206,8 @@ def insert_tile(x: Any, tile: Any, index: Any) -> tensor:
         for n, extent, step in zip(place.coordinate, value.dims, part.dims, strict=True):
             linear = linear * (extent // step) + n
         number = core.constant(linear, I32)
+    else:
+        _check_number(number, value.dims, part.dims, what)
     return emit_value("insert", (value, part, number), value.element, value.dims)
 
 
@@ -206,20 +222,31 @@ tensor_member(builtin(_extract_method))
 # -- meanings ---------------------------------------------------------------------------------------
 
 
-def _part(shape: tuple[int, ...], dims: tuple[int, ...], number: int) -> tuple[slice, ...]:
-    """The elements of a numbered tile; numbers outside of the grid, which are undefined, wrap around."""
+def number_problem(what: str, number: int, count: int) -> str:
+    """What is wrong with a tile number that only the run time knows; empty for nothing."""
+    return "" if 0 <= number < count else f"{what}: tile number {number} is out of range [0, {count})"
+
+
+NUMBER_HELP = "what such a number gives is undefined; the tiles are numbered row-major from 0"
+
+
+def _part(ctx: Any, op: Op, what: str, shape: tuple[int, ...], dims: tuple[int, ...], number: Any) -> tuple[slice, ...]:
+    """The elements of a numbered tile."""
     grid = tuple(n // m for n, m in zip(shape, dims, strict=True))
-    where = np.unravel_index(int(number) % core.num_elements(grid), grid)
+    problem = number_problem(what, int(number), core.num_elements(grid))
+    if problem:
+        raise ctx.fail(op, problem, help=NUMBER_HELP)
+    where = np.unravel_index(int(number), grid)
     return tuple(slice(int(i) * m, (int(i) + 1) * m) for i, m in zip(where, dims, strict=True))
 
 
 @meaning("extract_at")
 def _extract_at(ctx: Any, op: Op, x: Any, number: Any) -> Any:
-    return x[_part(x.shape, shape_of(op.result.type), number)]
+    return x[_part(ctx, op, "tle.extract_tile", x.shape, shape_of(op.result.type), number)]
 
 
 @meaning("insert")
 def _insert(ctx: Any, op: Op, x: Any, tile: Any, number: Any) -> Any:
     result = np.array(x, copy=True)
-    result[_part(x.shape, tile.shape, number)] = tile
+    result[_part(ctx, op, "tle.insert_tile", x.shape, tile.shape, number)] = tile
     return result

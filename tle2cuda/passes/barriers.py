@@ -46,16 +46,18 @@ from tle2cuda.ir.effects import (
     is_product,
     is_remote,
 )
+from tle2cuda.ir.multicast import pipe_sharings
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.passes.drains import EXIT_REASON
 from tle2cuda.passes.joins import check_barriers_of_all, with_elected_waits, with_joins
 from tle2cuda.passes.pipe_releases import with_releases_by_warpgroups
 
 LEADING_REASON = "no CTA may access another's shared memory before that one runs"
+SHARING_REASON = "no CTA may exit while others fill its stages or arrive at its barriers"
 TRAILING_REASON = "no CTA may exit while others access its shared memory"
 LANDED_REASON = "the copy engine will read what these copies write"
 UNNAMED_REASON = "orders what is in memory before the copy engine accesses it"
-EXIT_REASON = "no thread may exit while the copies it made are in flight"
 
 _MAX_REASON_CHARS = 90  # what fits beside a barrier
 
@@ -130,10 +132,22 @@ def _wait_for_copies(reason: str) -> dict[str, object]:
 
 
 def _leaves_copies(hazards: Hazards, positions: frozenset[Position]) -> bool:
-    """Whether copies by `cp_async` may be in flight at the end of a task; readers of a pipe wait for those into it."""
+    """Whether copies by `cp.async` may be in flight at the end of a task.
+
+    Those into pipes with barriers are left out: their readers wait for them, or the task does (`tle2cuda.passes.drains`).
+    So are those of a pipelined loop, whose last iterations start none.
+    """
     left = hazards.flow(positions) >> 2 * hazards.count
     accesses = [hazards.accesses[number % hazards.count] for number in bits(left)]
-    return any(access.effect.op.name == "cp_async" and access.slot is None for access in accesses)
+    return any(access.effect.op.name == "cp_async" and not _is_waited_for(hazards, access) for access in accesses)
+
+
+def _is_waited_for(hazards: Hazards, access: Access) -> bool:
+    """Whether an access is to a slot of a pipe that sees to its copies."""
+    if access.slot is None:
+        return False
+    attrs = hazards.memory.definitions[access.slot.pipe].attrs
+    return not attrs.get("in_groups") or bool(attrs.get("restarts"))
 
 
 # ---- reasons ----
@@ -274,10 +288,14 @@ def _with_cluster_barriers(kernel: Kernel) -> Kernel:
     if kernel.cluster_size == 1:
         return kernel
     exits = _ClusterPaths(kernel)
-    if not exits.has_remote(kernel.body):
-        return kernel
     first, last = kernel.body.ops[0].span, kernel.body.terminator.span
     ops = list(kernel.body.ops)
+    if any(op.name == "pipe" and pipe_sharings(op) for op in walk(kernel.body)):
+        # Lowering lets the CTAs meet in front of everything, where it has set up what they arrive at.
+        ops.insert(-1, make_op("cluster_barrier", attrs={"reason": SHARING_REASON}, span=last))
+        return replace(kernel, body=Region((), tuple(ops)))
+    if not exits.has_remote(kernel.body):
+        return kernel
     if exits.behind_all(kernel.body, _Exit.NONE_YET) == _Exit.OPEN:
         ops.insert(-1, make_op("cluster_barrier", attrs={"reason": TRAILING_REASON}, span=last))
     exits.started(kernel.body, False)

@@ -27,8 +27,8 @@ from tle2cuda.passes.wrapped_indices import promise_runs
 MAX_ROUNDS = 16
 """Each round undoes at least one level of nesting of what it finds; real kernels need three or four."""
 
-_NOT_HOISTED = frozenset(("remote",))
-"""`remote` checks its rank when executed, so a loop that is never entered must not run it."""
+_NOT_HOISTED = frozenset(("remote", "extract_at", "insert"))
+"""They check a rank or a number when executed, so a loop that is never entered must not run them, unless it is constant."""
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -369,7 +369,13 @@ class _Hoist(Rewriter):
     def _is_movable(self, op: Op) -> bool:
         if op.name in ("idiv", "rem") and is_tile(op.result) and not self._is_nonzero(op.operands[1]):
             return False  # what reads it is computed where it stands, even if the loop is never entered
-        return not op.regions and is_pure(op) and op.name not in _NOT_HOISTED
+        if op.name in _NOT_HOISTED and not self._is_constant(op.operands[-1]):
+            return False
+        return not op.regions and is_pure(op)
+
+    def _is_constant(self, value: Value) -> bool:
+        made = self.definitions.get(value)
+        return made is not None and made.name == "constant"
 
     def _is_nonzero(self, value: Value) -> bool:
         op = self.definitions.get(value)

@@ -188,7 +188,12 @@ class _Assign:
         type_ = replace(old.type, layout=layout)  # type: ignore[type-var]
         copy = make_op(op.name, operands, (type_,), op.attrs, (), op.span, (old.name,))
         level = self.home(operands, through_branches=True)
-        if op.name in ("idiv", "rem", "load"):  # where this is not executed, the divisor may be zero, or the place outside
+        if op.name in (
+            "idiv",
+            "rem",
+            "load",
+            "insert",
+        ):  # where this is not executed, the divisor may be zero, or the place outside
             level = max(level, self.depth.get(old if old in self.lazy else self.now(old), 0))
         self.scopes[level][(old, layout)] = copy.result
         return self.emit(copy, level).result

@@ -3,7 +3,7 @@
 Sums lie as the instruction leaves them. An operand that already lies as the instruction takes it, such as the weights of an
 attention, stays in registers; so does one that a loop does not change, as long as registers last. Any other goes to shared
 memory once, in front of the loops that do not change it. `wgmma` takes its right operand from shared memory always, and the
-left one unless it lies in the right registers anyway.
+left one unless it lies in the right registers anyway; `tcgen05.mma` takes both from there.
 """
 
 from __future__ import annotations
@@ -88,17 +88,17 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     k_axis = len(type_.shape) - 1 - side
     wanted = mma_operand(instruction, sums, type_.shape[k_axis], side)
     is_limited = op.attrs.get("max_num_imprecise_acc") is not None  # products of parts of K, which registers have none of
-    may_be_held = not instruction.is_wgmma or (side == 0 and not is_limited)
+    may_be_held = not instruction.has_descriptors or (instruction.is_wgmma and side == 0 and not is_limited)
     if may_be_held and _lies_so(assign, value, wanted):
         return assign.want(value, wanted)
     placed = assign.want(value, assign.pick([value]))
     level = assign.home((placed,), through_branches=False)
-    if not instruction.is_wgmma and level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
+    if not instruction.has_descriptors and level < assign.level and _fits(assign.kernel, op, wanted, dtype_of(type_).bytes):
         return assign.want(value, wanted)
     name = f"{operand_name(assign.definitions, value).removesuffix('_tile') or 'ab'[side]}_tile"
     assert isinstance(placed.type, TileType) and placed.type.layout is not None
     source, size = placed.type.layout, dtype_of(type_).bytes
-    if instruction.is_wgmma:
+    if instruction.has_descriptors:
         offsets = descriptor_offsets(type_.shape, k_axis, fast_axis(source), size)
         form = descriptor_form(offsets, k_axis)
         assert form is not None
@@ -121,7 +121,7 @@ def _where_it_lies(assign: _Assign, op: Op, side: int, sums: Layout) -> Value | 
     if places is None or dtype_of(type_).bytes * 8 != instruction_of(op).element_bits:
         return None
     turned = SharedLayout(type_.shape, tuple(places.images_elems[axis] for axis in found.perm), places.element_bytes)
-    if instruction_of(op).is_wgmma:
+    if instruction_of(op).has_descriptors:
         if descriptor_form(turned, k_axis) is None:
             return None
     elif not _is_read_well(mma_operand(instruction_of(op), sums, type_.shape[k_axis], side, whole_fragments=True), turned):

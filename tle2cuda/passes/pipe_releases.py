@@ -21,6 +21,8 @@ from tle2cuda.ir.types import BarrierType
 
 WARPGROUPS = "warpgroups"
 """Arrivals of a release: by one thread of each warpgroup."""
+WARPS = "warps"
+"""Arrivals of a release: by each warp, at the barriers of several CTAs."""
 
 
 def released_by_warpgroups(
@@ -108,4 +110,4 @@ def _with(op: Op, **attrs: object) -> Op:
     return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
 
 
-__all__ = ["WARPGROUPS", "released_by_warpgroups", "with_releases_by_warpgroups"]
+__all__ = ["WARPGROUPS", "WARPS", "released_by_warpgroups", "with_releases_by_warpgroups"]

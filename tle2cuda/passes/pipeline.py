@@ -35,6 +35,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("pipes", "after partitions, whose regions say who runs what; before layouts, which serve its copies"),
     Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
+    Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
@@ -74,7 +75,7 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
         try:
             kernel = _run_one(each.name, kernel)
         except OutOfResources:
-            if (fewer := _with_fewer_stages(prefix, kernel)) is None:
+            if (fewer := _with_less_shared_memory(prefix, kernel)) is None:
                 raise
             kernel, todo = fewer, [p for p in PASSES if p.name not in _names_before("pipeliner")]
             continue
@@ -83,11 +84,17 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     return kernel, dumps
 
 
-def _with_fewer_stages(before: Kernel, kernel: Kernel) -> Kernel | None:
-    """The kernel before its loops got rings of stages, which are to get one less; None when they have none."""
+def _with_less_shared_memory(before: Kernel, kernel: Kernel) -> Kernel | None:
+    """The kernel before its loops got rings of stages, which are to get one less; None when they have none.
+
+    Stores that take less memory are tried first.
+    """
     from tle2cuda.passes.pipeliner import stages_of
+    from tle2cuda.passes.store_parts import with_halved_stores
 
     stages = stages_of(kernel)
+    if stages > 1 and (halved := with_halved_stores(before)) is not None:
+        return halved
     return replace(before, most_stages=stages - 1) if stages > 1 else None
 
 

@@ -17,7 +17,7 @@ writer's task count as ordinary ones, for a commit publishes all that its task d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -26,12 +26,14 @@ from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.errors import InternalError, NotSupported, SynchronizationError
 from tle2cuda.ir.effects import Effect, Roots, effects
+from tle2cuda.ir.multicast import Sharing, num_peers, sharing
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
 from tle2cuda.passes.async_copies import with_async_copies
-from tle2cuda.passes.pipe_releases import WARPGROUPS, released_by_warpgroups
+from tle2cuda.passes.drains import with_drains
+from tle2cuda.passes.pipe_releases import WARPGROUPS, WARPS, released_by_warpgroups
 from tle2cuda.targets import WARP_THREADS
 
 PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
@@ -53,9 +55,26 @@ def run(kernel: Kernel) -> Kernel:
     """
     kernel = with_async_copies(kernel)
     if not any(op.name == "pipe" for op in walk(kernel.body)):
-        return kernel
+        _check_shared(kernel, ())
+        return with_drains(kernel, {})
     plans = _Planner(kernel).plans()
-    return _Apply(plans).kernel(kernel)
+    _check_shared(kernel, {copy for plan in plans.values() for copy in plan.copies})
+    apply = _Apply(plans)
+    kernel = apply.kernel(kernel)
+    filled = {pipe: full for pipe, full in apply.full.items() if TMA in plans[pipe].transports}
+    copied = [pipe for pipe in apply.full if CP_ASYNC in plans[pipe].transports]
+    return with_drains(kernel, filled, copied)
+
+
+def _check_shared(kernel: Kernel, into_stages: Collection[Op]) -> None:
+    """Refuse copies for several CTAs that do not go into stages of pipes: who may write there could not be known."""
+    for op in walk(kernel.body):
+        if op.name == "tma_load" and sharing(op) is not None and op not in into_stages:
+            raise NotSupported(
+                "copy: multicast goes into stages of pipes that the copy engine alone fills",
+                op.span,
+                help="copy to a slot that `acquire` returned, and let the writer access it in no other way",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +92,7 @@ class Plan:
         copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
             which is the arrival; or None, to announce the bytes of this copy alone.
         by_warpgroups: Readers of whose warpgroups one thread each releases.
+        sharings: CTAs of the cluster that fill stages together.
     """
 
     transports: tuple[str, ...]
@@ -84,6 +104,7 @@ class Plan:
     copies: MappingProxyType[Op, tuple[Value, int | None]]
     pending: MappingProxyType[Op, int] | None = None
     by_warpgroups: frozenset[str | None] = frozenset()
+    sharings: tuple[Sharing, ...] = ()
 
 
 @dataclass(slots=True)
@@ -168,6 +189,7 @@ class _Planner:
         by_warpgroups: frozenset[str | None] = frozenset()
         if not is_closed:
             by_warpgroups = released_by_warpgroups(self.roots, self._fields(pipe), writer, side.reading)
+        sharings = tuple(dict.fromkeys(shared for copy in copies if (shared := sharing(copy)) is not None))
         threads = WARP_THREADS * (writer.warps if writer is not None else 1)
         full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
         commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
@@ -175,18 +197,20 @@ class _Planner:
         return Plan(
             transports=transports,
             full=full,
-            empty=0 if op.attrs["one_shot"] else self._empty(op, side, by_warpgroups),
+            empty=0 if op.attrs["one_shot"] else self._empty(op, side, by_warpgroups, num_peers(sharings)),
             is_closed=is_closed,
             commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
             close=tuple(close),
             copies=MappingProxyType(copies),
             by_warpgroups=by_warpgroups,
+            sharings=sharings,
         )
 
-    def _empty(self, op: Op, side: _Sides, by_warpgroups: frozenset[str | None]) -> int:
+    def _empty(self, op: Op, side: _Sides, by_warpgroups: frozenset[str | None], peers: int) -> int:
         """Each thread of each reader arrives once; a reader that is declared and never used leaves one arrival out.
 
-        Of readers in `by_warpgroups` one thread of each warpgroup does.
+        Of readers in `by_warpgroups` one thread of each warpgroup does. Where CTAs fill stages together, each warp or
+        warpgroup arrives once for each reader of each of them.
         """
         total = 0
         for reader in op.attrs["readers"] or (None,):
@@ -196,8 +220,9 @@ class _Planner:
             if task is None:
                 total += 1
             else:
-                total += task.warps // WARPGROUP_WARPS if reader in by_warpgroups else WARP_THREADS * task.warps
-        return total
+                alone = task.warps if peers > 1 else WARP_THREADS * task.warps
+                total += task.warps // WARPGROUP_WARPS if reader in by_warpgroups else alone
+        return total * peers
 
     # ---- transports -------------------------------------------------------------------------------------------------
 
@@ -360,6 +385,8 @@ class _Apply(Rewriter):
             self.copy(_with(op, arrivals=arrivals))
         elif op.name == "pipe_release" and op.attrs.get("reader") in self.plans[op.operands[0]].by_warpgroups:
             self.copy(_with(op, arrivals=(WARPGROUPS,)))
+        elif op.name == "pipe_release" and self.plans[op.operands[0]].sharings:
+            self.copy(_with(op, arrivals=(WARPS,)))
         elif op in self.pending:
             self.copy(_with(op, pending=self.pending[op]))
         elif op in self.pipe_of_copy:
@@ -384,6 +411,9 @@ class _Apply(Rewriter):
             flags = make_op("alloc", (), (BufferType((type_.capacity,), I32),), attrs, span=op.span)
             storage.append(self.emit(flags).result)
         attrs = {**op.attrs, "transports": plan.transports, "is_closed": plan.is_closed, "num_scratch": len(storage)}
+        if plan.sharings:
+            peers = tuple(" ".join(map(str, each.along)) for each in plan.sharings)
+            attrs |= {"multicast": plan.sharings[0].shape, "peers": peers}
         operands = (*(self[v] for v in op.operands), *storage)
         self.emit(replace(op, operands=operands, attrs=MappingProxyType(attrs)))
 

@@ -5,6 +5,9 @@ sm_80. Below sm_89, which has no float8 products, operands of float8 become floa
 
 On sm_90a whole warpgroups take `wgmma`, where the tile has a block of 64 rows for one of them at least and something to do
 for each: its operands do not go through registers, and it multiplies at twice the rate of `mma.sync`.
+
+On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Kernels with
+partitions take `mma.sync` there.
 """
 
 from __future__ import annotations
@@ -19,12 +22,13 @@ from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.nodes import DIVIDES, WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
-from tle2cuda.layout import MMA_INSTRUCTIONS, MmaInstruction
+from tle2cuda.layout import MMA_INSTRUCTIONS, TENSOR_COLUMNS, TENSOR_LANES, MmaInstruction, tensor_block
 from tle2cuda.targets import FEATURES, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
 _MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
+_HAS_TENSOR_I8 = ("sm_100a", "sm_110a")  # PTX ISA, tcgen05.mma, "Target ISA Notes": .kind::i8
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
 
 
@@ -50,6 +54,7 @@ class _Choose(Rewriter):
         self.target = target
         self.warps_of: dict[Region, int] = {}  # of worker partitions
         self.num_warps = kernel.num_warps
+        self.has_partitions = any(op.name == "warp_specialize" for op in walk(kernel.body))
         self.rows = _Rows(kernel)
 
     def region(self, region: Region) -> Region:
@@ -67,7 +72,8 @@ class _Choose(Rewriter):
         if op.name != "dot":
             self.copy(op)
             return
-        num_warps = self.num_warps if self.rows.suit_wgmma(op) else _MISALIGNED
+        is_suited = self.rows.suit_descriptors(op) and not (self.has_partitions and self.target.has("tcgen05"))
+        num_warps = self.num_warps if is_suited else _MISALIGNED
         name = instruction_name(op, self.target, num_warps)
         if name is None:
             self.copy(op)
@@ -120,8 +126,8 @@ class _Rows:
         self.definitions = definitions(kernel.body)
         self._info: Mapping[Value, AxisInfo] | None = None
 
-    def suit_wgmma(self, op: Op) -> bool:
-        """Whether 32-bit operands come in rows of K, as wgmma reads them; others would be written down columns."""
+    def suit_descriptors(self, op: Op) -> bool:
+        """Whether 32-bit operands come in rows of K, as descriptors name them; others would be written down columns."""
         if dtype_of(op.operands[0].type) is not F32:
             return True
         rank = len(shape_of(op.result.type))
@@ -158,6 +164,10 @@ def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:
         name = wgmma_name(op)
         if name is not None and _is_worth(MMA_INSTRUCTIONS[name], op, num_warps):
             return name
+    if target.has("tcgen05"):
+        name = tcgen05_name(op, target)
+        if name is not None and _suits_tensor_memory(MMA_INSTRUCTIONS[name], op, num_warps):
+            return name
     return _mma_name(op, target)
 
 
@@ -171,6 +181,24 @@ def wgmma_name(op: Op) -> str | None:
     if a is F32:
         return "wgmma_f32_tf32" if op.attrs["input_precision"] == "tf32" else None
     return {BF16: "wgmma_f32_bf16", I8: "wgmma_s32_s8"}.get(a)
+
+
+def tcgen05_name(op: Op, target: Target) -> str | None:
+    """The `tcgen05.mma` of a product's types: that of `wgmma`, but for sums, which are never float16 here."""
+    name = wgmma_name(op)
+    if dtype_of(op.operands[0].type) is I8 and target.name not in _HAS_TENSOR_I8:
+        return None
+    return None if name is None else name.replace("wgmma_f16", "wgmma_f32").replace("wgmma", "tcgen05")
+
+
+def _suits_tensor_memory(instruction: MmaInstruction, op: Op, num_warps: int) -> bool:
+    """Whether warpgroups can read the sums of a product from tensor memory, and these fit there."""
+    shape = shape_of(op.result.type)
+    if len(shape) < 2 or not _is_worth(instruction, op, num_warps):
+        return False
+    m, n = tensor_block(shape)
+    least = instruction.shape[1] * (2 if m == TENSOR_LANES else 1)  # PTX ISA, tcgen05.mma, "Valid combinations": N of M
+    return n >= least and math.prod(shape) // m <= TENSOR_COLUMNS
 
 
 def _is_worth(instruction: MmaInstruction, op: Op, num_warps: int) -> bool:
@@ -200,4 +228,4 @@ def _mma_name(op: Op, target: Target) -> str | None:
     return "m16n8k8_f32_tf32" if a is F32 and op.attrs["input_precision"] != "ieee" else None
 
 
-__all__ = ["instruction_name", "run", "wgmma_name"]
+__all__ = ["instruction_name", "run", "tcgen05_name", "wgmma_name"]

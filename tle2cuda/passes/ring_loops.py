@@ -102,8 +102,7 @@ class RingLoop:
 
     def rewrite(self) -> None:
         """Write the prologue and the loop."""
-        start = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
-        self._main(self._prologue(start))
+        self._main(self._prologue(self._start()))
 
     def read(self) -> None:
         """Write the loop without its copies."""
@@ -114,18 +113,17 @@ class RingLoop:
         """Write the copies of the loop, and nothing else."""
         into, span, loop = self.into, self.span, self.loop
         self.is_split = True
-        start = tuple(into[loop.operands[3 + number]] for number in self.plan.carried)
+        start = self._start()
         induction = Value(self.type, self.induction.name, span)
-        params = tuple(
-            Value(v.type, self.region.params[1 + n].name, span) for v, n in zip(start, self.plan.carried, strict=True)
-        )
+        params = self._ahead_of(start)
         counts = self._counts_iterations()
         counter = induction if counts else Value(I32, "turn", span)
 
         def body() -> tuple[Value, ...]:
             number = self._number_of(induction) if counts else counter
             when = (induction, induction)  # there is such an iteration
-            following = self._fill(*self._place(number, "stage"), when, params, is_guarded=False)
+            place = self._place(number, "stage")
+            following = self._fill(place, when, lambda: self._later(induction, 1), params, is_guarded=False)
             return (*following, *(() if counts else (self._next(counter),)))
 
         extra = () if counts else (counter,)
@@ -199,16 +197,17 @@ class RingLoop:
         into, span = self.into, self.span
         if self.ahead == 1:
             first = self._turned_on(into.number(0, I32, span))
-            return self._fill(*self._place(first, "stage"), (self.lower, self._starts(self.lower)), start)
+            when = (self.lower, self._starts(self.lower))
+            return self._fill(self._place(first, "stage"), when, lambda: self._after(self.lower), start)
         stage = Value(I32, "stage", span)
-        params = tuple(Value(v.type, self._named(n), span) for v, n in zip(start, self.plan.carried, strict=True))
+        params = self._ahead_of(start)
 
         def body() -> tuple[Value, ...]:
             iteration = self._iteration_of(stage)
             place = (stage, into.number(0, I32, span))
             if self.turn is not None:
                 place = self._place(self._turned_on(stage), "stage")
-            return self._fill(*place, (iteration, self._starts(iteration)), params)
+            return self._fill(place, (iteration, self._starts(iteration)), lambda: self._after(iteration), params)
 
         region = into.inside(body, span, (stage, *params))
         zero, end, one = (into.number(value, I32, span) for value in (0, self.ahead, 1))
@@ -216,9 +215,49 @@ class RingLoop:
         attrs = {"unroll": self.ahead, "role": "prologue"}
         return into.emit(make_op("for", (zero, end, one, *start), types, attrs, (region,), span)).results
 
-    def _named(self, number: int) -> str:
-        name = self.region.params[1 + number].name
-        return f"{name}_ahead" if name else "ahead"
+    def _start(self) -> tuple[Value, ...]:
+        """What addresses of the first iteration depend on: carried values, and indices, which are loaded now."""
+        carried = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
+        return (*carried, *self._indices((self.lower, self._starts(self.lower)), carried))
+
+    def _ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Parameters for such values, of iterations ahead of the loop."""
+        carried = (self.region.params[1 + number] for number in self.plan.carried)
+        names = [each.name for each in (*carried, *(load.result for load in self.plan.indices))]
+        names = [f"{name}_ahead" if name else "ahead" for name in names]
+        return tuple(Value(v.type, name, self.span) for v, name in zip(values, names, strict=True))
+
+    def _bind(self, iteration: Value, values: tuple[Value, ...]) -> None:
+        """Make operations of the body those of an iteration, given what addresses depend on in it."""
+        into, count = self.into, len(self.plan.carried)
+        into.bind(self.induction, iteration)
+        for number, value in zip(self.plan.carried, values[:count], strict=True):
+            into.bind(self.region.params[1 + number], value)
+        for load, value in zip(self.plan.indices, values[count:], strict=False):
+            into.bind(load.result, value)
+
+    def _indices(self, when: tuple[Value, Value], carried: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Load the indices of an iteration, if there is such an iteration."""
+        if not self.plan.indices:
+            return ()
+        into = self.into
+        before = dict(into.mapping)
+        self._bind(when[0], carried)
+        self._clone(self._needed([v for load in self.plan.indices for v in load.operands]))
+        found = tuple(self._index(load, when[1]) for load in self.plan.indices)
+        into.mapping = before
+        return found
+
+    def _index(self, load: Op, exists: Value) -> Value:
+        into = self.into
+        pointer, *others = (into[v] for v in load.operands)
+        mask, shape = exists, shape_of(load.result.type)
+        if shape:
+            mask = into.make("splat", (exists,), TileType(shape, BOOL), load.span)
+        if load.attrs.get("has_mask"):
+            mask = into.make("and", (others.pop(0), mask), mask.type, load.span)
+        attrs = {**load.attrs, "has_mask": True}
+        return into.make("load", (pointer, mask, *others), load.result.type, load.span, load.result.name, **attrs)
 
     def _iteration_of(self, stage: Value) -> Value:
         """The loop's counter in the iteration whose number is `stage`."""
@@ -227,11 +266,16 @@ class RingLoop:
         scaled = into.make("mul", (number, self.step), self.type, span)
         return into.make("add", (self.lower, scaled), self.type, span)
 
+    def _after(self, iteration: Value) -> tuple[Value, Value]:
+        """The iteration behind one of the first few, and whether it exists."""
+        following = self.into.make("add", (iteration, self.step), self.type, self.span)
+        return following, self._starts(following)
+
     def _starts(self, iteration: Value) -> Value:
         """Whether there is an iteration of the first few."""
         into, span = self.into, self.span
         first = self.plan.bounds[0].hi
-        most = self.ahead * self.plan.step
+        most = (self.ahead + bool(self.plan.indices)) * self.plan.step
         if first is not None and first + most <= _largest(self.type):
             return into.make("cmp", (iteration, self.upper), BOOL, span, predicate="lt")
         # The sum with the first value of the counter may have left the range of its type.
@@ -247,14 +291,19 @@ class RingLoop:
         return number if self.turn is None else self.into.make("add", (self.turn, number), I32, self.span)
 
     def _fill(
-        self, stage: Value, lap: Value, when: tuple[Value, Value], carried: tuple[Value, ...], is_guarded: bool = True
+        self,
+        place: tuple[Value, Value],
+        when: tuple[Value, Value],
+        after: Callable[[], tuple[Value, Value]],
+        carried: tuple[Value, ...],
+        is_guarded: bool = True,
     ) -> tuple[Value, ...]:
         """Copy what an iteration loads into a stage, if there is such an iteration.
 
         Args:
-            stage: The stage.
-            lap: Its lap.
+            place: The stage and its lap.
             when: The loop's counter in that iteration, and whether it exists.
+            after: The same of the iteration behind it.
             carried: The values that iteration gets of those that addresses depend on.
             is_guarded: Branch around the copies where there is no such iteration; else they are masked off.
 
@@ -263,16 +312,14 @@ class RingLoop:
         """
         into, span = self.into, self.span
         iteration, in_range = when
-        place = (self.pipe, stage, lap)
+        handle = (self.pipe, *place)
         has_barriers = self.plan.has_barriers  # whose phases count the stages that are filled
-        acquire = make_op("pipe_acquire", place, self._slots(), span=span, names=self._names())
-        commit = make_op("pipe_commit", place, (), span=span)
+        acquire = make_op("pipe_acquire", handle, self._slots(), span=span, names=self._names())
+        commit = make_op("pipe_commit", handle, (), span=span)
         if not has_barriers:
             into.emit(acquire)
         before = dict(into.mapping)
-        into.bind(self.induction, iteration)
-        for number, value in zip(self.plan.carried, carried, strict=True):
-            into.bind(self.region.params[1 + number], value)
+        self._bind(iteration, carried)
 
         def copies() -> tuple[Value, ...]:
             kept = dict(into.mapping)
@@ -297,7 +344,7 @@ class RingLoop:
         self._clone(self._needed(following))
         result = tuple(into[v] for v in following)
         into.mapping = before
-        return result
+        return (*result, *(self._indices(after(), result) if self.plan.indices else ()))
 
     def _names(self) -> tuple[str, ...]:
         return tuple(staged.load.result.name for staged in self.plan.loads)
@@ -354,7 +401,7 @@ class RingLoop:
         into, loop, span = self.into, self.loop, self.span
         old = self.region.params
         params = tuple(Value(p.type, p.name, p.span) for p in old)
-        further = tuple(Value(v.type, self._named(n), span) for v, n in zip(filled, self.plan.carried, strict=bool(filled)))
+        further = () if self.is_split else self._ahead_of(filled)
         counts = self._counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
@@ -393,13 +440,17 @@ class RingLoop:
         names = ("is_closed", *self._names())
         waited = into.emit(make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, names))
         following: tuple[Value, ...] = ()
+
+        def after() -> tuple[Value, Value]:
+            return self._later(induction, self.ahead + 1)
+
         if not self.is_split:
-            later = self._later(induction)
+            later = self._later(induction, self.ahead)
             ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
             free = self._place(ahead, "free_stage")
         is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
-            following = self._fill(*free, later, further, not plan.has_warpgroups or plan.has_barriers)
+            following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
         slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited.results[1:], strict=True), strict=True))
         for op in self.region.body:
             if op in slots:
@@ -409,10 +460,10 @@ class RingLoop:
                 if plan.has_barriers:
                     self._release_before(number, induction)
                     if not self.is_split:
-                        following = self._fill(*free, later, further)
+                        following = self._fill(free, later, after, further)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
-                following = self._fill(*free, later, further, not plan.has_warpgroups)
+                following = self._fill(free, later, after, further, not plan.has_warpgroups)
             else:
                 into.visit(op)
         if not plan.has_barriers or plan.overlapped is None:
@@ -477,14 +528,14 @@ class RingLoop:
         stage = into.make("rem", (number, stages), I32, span, name)
         return stage, into.make("idiv", (number, stages), I32, span, "lap")
 
-    def _later(self, induction: Value) -> tuple[Value, Value]:
-        """The counter of the iteration whose loads are made now, and whether there is one.
+    def _later(self, induction: Value, count: int) -> tuple[Value, Value]:
+        """The counter so many iterations on, and whether there is such an iteration.
 
         Where there is none, the sum may leave the range of its type. What is left to do is 1 or more inside of the loop; it
         may be too much for a signed number where the counter starts below 0.
         """
         into, span = self.into, self.span
-        ahead = self.ahead * self.plan.step
+        ahead = count * self.plan.step
         distance = into.number(ahead, self.type, span)
         later = into.make("add", (induction, distance), self.type, span)
         last = self.plan.bounds[1].hi

@@ -19,11 +19,12 @@ from types import MappingProxyType
 from tle2cuda.analysis.argument_expressions import ArgumentExpressions
 from tle2cuda.analysis.buffer_views import BufferViews
 from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
+from tle2cuda.ir.multicast import sharing
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.tma import OUTSIDE, TensorCopy, has_map, tensor_copy
 from tle2cuda.ir.types import BF16, F16, F32, F64, I32, I64, U32, U64, DType, TensorMapType
-from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, COPY_ALIGNMENT_BYTES, boxes_of_block
+from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, COPY_ALIGNMENT_BYTES, Boxes, boxes_of_block
 from tle2cuda.ops import atomics
 from tle2cuda.passes import canonicalise, swizzles
 from tle2cuda.passes.changed_maps import ChangedMaps
@@ -99,6 +100,7 @@ class _Planner:
         self.views = BufferViews(kernel)
         self.coordinates = TensorCoordinates(kernel, self.definitions)
         has_tma = parse_target(kernel.target).has("tma")
+        self.has_multicast = parse_target(kernel.target).has("multicast")
         self.staged = staged_tiles(kernel)
         self.has_room = not self.staged or fit(kernel)
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
@@ -146,8 +148,8 @@ class _Planner:
             return None
         if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
             return None
-        swizzle_bytes = self._swizzle_bytes(copy)
-        moved = boxes_of_block(op.attrs["block"], copy.buffer_type.shape, element.bytes, swizzle_bytes)
+        swizzle_bytes = self.swizzle_bytes(copy)
+        moved = _boxes(op, copy, swizzle_bytes, self.has_multicast)
         if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
             return None
         base = self.expressions.pointer(copy.base)
@@ -170,7 +172,8 @@ class _Planner:
         found = [info[copy.base].divisibility[0], *(info[stride].divisibility[0] * size for stride in copy.strides[:-1])]
         return all(bytes_ % CHUNK_BYTES == 0 for bytes_ in found)
 
-    def _swizzle_bytes(self, copy: TensorCopy) -> int:
+    def swizzle_bytes(self, copy: TensorCopy) -> int:
+        """Swizzle of a copy's buffer."""
         allocations = self.views.allocations(copy.buffer) or ()
         return max((self.swizzles.get(alloc, 0) for alloc in allocations), default=0)
 
@@ -180,6 +183,14 @@ class _Planner:
         if self.views.allocations(copy.buffer) is None or copy.buffer_type.logical_shape is not None:
             return False
         return view.is_dense and view.alignment_bytes % COPY_ALIGNMENT_BYTES == 0
+
+
+def _boxes(op: Op, copy: TensorCopy, swizzle_bytes: int, has_multicast: bool) -> tuple[Boxes, tuple[int, ...]] | None:
+    """How a copy is moved; by each CTA alone where those that share it cannot take a part each."""
+    shared = sharing(op) if has_multicast else None
+    block, shape, size = op.attrs["block"], copy.buffer_type.shape, copy.buffer_type.element.bytes
+    moved = boxes_of_block(block, shape, size, swizzle_bytes, shared.count) if shared is not None else None
+    return moved or boxes_of_block(block, shape, size, swizzle_bytes)
 
 
 def _has_another_way(op: Op) -> bool:
@@ -283,7 +294,14 @@ class _Rewrite(Rewriter):
         else:
             completion = (copy.barriers, copy.index) if copy.barriers is not None and copy.index is not None else ()
             operands = (made, *offsets, copy.buffer, *completion)
-        self.emit(replace(op, operands=operands))
+        attrs = op.attrs
+        if (shared := sharing(op)) is not None:
+            block, type_ = op.attrs["block"], copy.buffer_type
+            swizzle_bytes = self.planned.swizzle_bytes(tensor_copy(op))
+            parts = boxes_of_block(block, type_.shape, type_.element.bytes, swizzle_bytes, shared.count)
+            if parts is None or not self.planned.has_multicast:
+                attrs = MappingProxyType({**attrs, "multicast": None, "along": None})
+        self.emit(replace(op, operands=operands, attrs=attrs))
 
 
 def _alignment_bytes(alloc: Op, swizzle_bytes: int) -> int:

@@ -3,8 +3,7 @@
 python -m tools.bench.fused_moe --json out.json
 python -m tools.bench.fused_moe --tokens 64 --tiles "16:64,128,4,4,4:64,128,4,4,4"
 
-Models are experts,choices,hidden,intermediate; tiles the rows of a block, then N,K,group,warps,stages of each product;
-those of the kernels in TLE tokens,K,stages,group.
+Models are experts,choices,hidden,intermediate; tiles the rows of a block, then N,K,group,warps,stages of each product.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ def contestants(model: list[int], tokens: int, weights: tuple[Any, Any], options
     import torch
 
     from kernels import fused_moe as ours
-    from kernels import fused_moe_tle as in_tle
 
     experts, top_k, hidden, _ = model
     x = torch.randn(tokens, hidden, device="cuda").bfloat16()
@@ -57,23 +55,20 @@ def contestants(model: list[int], tokens: int, weights: tuple[Any, Any], options
     modules = {"tle2cuda": ours}
     if rivals.why_no_triton() is None:
         modules["triton"] = rivals.triton_module("kernels.fused_moe")
-    made: list[Contestant] = []
-
-    def add(name: str, module: Any, sizes: Any, rows: int, keyword: str) -> None:
-        workspace = module.new_workspace(x, weights[0], top_k, rows)
-        given = {keyword: sizes, "workspace": workspace}
-        outputs = [out, workspace.hidden, workspace.partial, *workspace.aligned]
-        launch = lambda: module.fused_moe(x, *weights, topk_weights, ids, out, **given)  # noqa: E731
-        made.append(Contestant(name, launch, outputs, lambda: relative_error(out, expected, LIMIT)))
-
+    made = []
     for text in options.tiles or [""]:
         for name, module in modules.items():
+            if options.only is not None and name not in options.only:
+                continue
             tiles = parsed_tiles(text, module) if text else module.choose_tiles(tokens * top_k, experts)
-            add(f"{name} {text}".strip(), module, tiles, tiles.block_m, "tiles")
-    for text in options.tle_tiles or [""]:
-        tile = in_tle.Tile(*comma_ints(text)) if text else in_tle.choose_tile(tokens * top_k, experts)
-        add(f"tle2cuda tle {text}".strip(), in_tle, tile, tile.tokens, "tile")
-    return [x for x in made if options.only is None or x.name.split()[0] in options.only]
+            workspace = module.new_workspace(x, weights[0], top_k, tiles.block_m)
+
+            def launch(module: Any = module, tiles: Any = tiles, workspace: Any = workspace) -> None:
+                module.fused_moe(x, *weights, topk_weights, ids, out, tiles=tiles, workspace=workspace)
+
+            outputs = [out, workspace.hidden, workspace.partial, *workspace.aligned]
+            made.append(Contestant(f"{name} {text}".strip(), launch, outputs, lambda: relative_error(out, expected, LIMIT)))
+    return made
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -82,7 +77,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--models", type=str.split, default=list(MODELS))
     parser.add_argument("--tokens", type=comma_ints, default=[1, 16, 64, 256, 1024, 4096, 8192])
     parser.add_argument("--tiles", type=str.split, default=[])
-    parser.add_argument("--tle-tiles", type=str.split, default=[])
     options = parser.parse_args(arguments)
     import torch
 

@@ -144,6 +144,7 @@ extern "C" int tle2cuda_barrier(unsigned barrier, unsigned count, unsigned reduc
         yield_ready();
     else
         wait_at(WaitKind::CTA_BARRIER, line, barrier);
+    current->has_tensor_fence = false;
     return static_cast<int>(current->result);
 }
 

@@ -6,6 +6,7 @@
 
 #include "../include/tle2cuda_emulator/numerics.h"
 #include "async.h"
+#include "matrix_operand.h"
 #include "warp_matrices.h"
 
 namespace tle2cuda_emulator {
@@ -15,42 +16,12 @@ namespace {
 constexpr unsigned GROUP_THREADS = 128;
 constexpr unsigned ROWS = 64, STEP_BYTES = 32;  // of K in one instruction
 
-unsigned bytes_of(unsigned type)
-{
-    return type == MATRIX_TF32 ? 4 : type == MATRIX_F16 || type == MATRIX_BF16 ? 2 : 1;
-}
-
 // PTX ISA, "Matrix Descriptor Format", with two bits of address more.
-struct Operand {
-    const unsigned char* start;
-    uint64_t leading_bytes, stride_bytes;
-    unsigned swizzle;  // 0 none, 1 to 3 for 32, 64 and 128 bytes
-    bool is_transposed;  // neighbours along M or N, not along K
-    unsigned element_bytes;
-
-    Operand(uint64_t descriptor, bool is_transposed_, unsigned type)
-        : start(static_cast<const unsigned char*>(tle2cuda_from_shared_window(static_cast<unsigned>(descriptor & 0xffff) << 4))),
-          leading_bytes((descriptor >> 16 & 0x3fff) << 4), stride_bytes((descriptor >> 32 & 0x3fff) << 4),
-          swizzle(descriptor >> 62 ? 4 - static_cast<unsigned>(descriptor >> 62) : 0), is_transposed(is_transposed_),
-          element_bytes(bytes_of(type))
-    {
-    }
-    const unsigned char* at(unsigned index, unsigned k) const
-    {
-        const uint64_t span = uint64_t(16) << swizzle;
-        uint64_t offset;
-        const uint64_t row = is_transposed ? k : index, column = uint64_t(is_transposed ? index : k) * element_bytes;
-        if (is_transposed)
-            offset = column / span * leading_bytes + row / 8 * stride_bytes + row % 8 * span + column % span;
-        else if (swizzle)
-            offset = row / 8 * stride_bytes + row % 8 * span + column;
-        else
-            offset = row / 8 * stride_bytes + column / 16 * leading_bytes + row % 8 * 16 + column % 16;
-        auto bits = reinterpret_cast<uintptr_t>(start) + offset;
-        bits ^= (bits >> 7 & ((1u << swizzle) - 1)) << 4;
-        return reinterpret_cast<const unsigned char*>(bits);
-    }
-};
+MatrixOperand named_by(uint64_t descriptor, bool is_transposed, unsigned type)
+{
+    const auto mode = static_cast<unsigned>(descriptor >> 62);
+    return {descriptor, mode ? 4 - mode : 0, is_transposed, type, 16};
+}
 
 struct Product {
     unsigned columns, sums_type, a_type, b_type;
@@ -61,7 +32,7 @@ struct Product {
     std::array<void*, GROUP_THREADS> accumulators{};
     std::array<std::array<unsigned, 4>, GROUP_THREADS> registers{};
 
-    unsigned depth() const { return STEP_BYTES / bytes_of(a_type); }
+    unsigned depth() const { return STEP_BYTES / matrix_element_bytes(a_type); }
     bool is_same(const Product& other) const
     {
         return columns == other.columns && sums_type == other.sums_type && a_type == other.a_type && b_type == other.b_type
@@ -74,7 +45,7 @@ struct Product {
 // it in a register.
 double value_in_registers(const Product& product, unsigned row, unsigned k)
 {
-    const unsigned size = bytes_of(product.a_type), column = k * size;
+    const unsigned size = matrix_element_bytes(product.a_type), column = k * size;
     const unsigned thread = row / 16 * WARP_LANES + row % 8 * 4 + column % 16 / 4;
     const unsigned& word = product.registers[thread][row % 16 / 8 + column / 16 * 2];
     return matrix_element(&word, column % 4 / size, product.a_type);
@@ -103,7 +74,7 @@ void add_up(const Product& product, void* accumulators, unsigned i, const double
     }
 }
 
-void multiply(const Product& product, const Operand* a_in_memory, const Operand& b_in_memory)
+void multiply(const Product& product, const MatrixOperand* a_in_memory, const MatrixOperand& b_in_memory)
 {
     const unsigned depth = product.depth();
     std::vector<double> a(size_t(ROWS) * depth), b(size_t(product.columns) * depth);
@@ -125,7 +96,7 @@ void multiply(const Product& product, const Operand* a_in_memory, const Operand&
 }
 
 // The bytes that an operand reads, chunk by chunk.
-void add_reads(Copy& copy, const Operand& operand, unsigned count, unsigned depth)
+void add_reads(Copy& copy, const MatrixOperand& operand, unsigned count, unsigned depth)
 {
     const unsigned chunk = 16 / operand.element_bytes;
     for (unsigned index = 0; index < count; index += operand.is_transposed ? chunk : 1)
@@ -161,11 +132,11 @@ extern "C" void tle2cuda_wgmma(
         copy->kind = COPY_MATRIX;
         copy->party = {pc, thread.cta->index, thread.index};
         const auto product = std::make_shared<Product>(mine);
-        const Operand second(b, mine.is_b_transposed, b_type);
+        const MatrixOperand second = named_by(b, mine.is_b_transposed, b_type);
         if (is_b_transposed && !second.swizzle) fail("collective", "wgmma: operands along N need a swizzle here", line);
-        std::shared_ptr<Operand> first;
+        std::shared_ptr<MatrixOperand> first;
         if (!a_registers) {
-            first = std::make_shared<Operand>(a, mine.is_a_transposed, a_type);
+            first = std::make_shared<MatrixOperand>(named_by(a, mine.is_a_transposed, a_type));
             if (is_a_transposed && !first->swizzle) fail("collective", "wgmma: operands along M need a swizzle here", line);
             add_reads(*copy, *first, ROWS, mine.depth());
         }

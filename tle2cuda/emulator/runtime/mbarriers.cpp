@@ -82,6 +82,7 @@ void switch_at_random()
 
 int waited(Mbarrier& barrier, unsigned scope)
 {
+    current->has_tensor_fence = false;
     observe([&](Observer& observer) { observer.mbarrier_waited(*current, barrier, Scope(scope)); });
     return 1;
 }

@@ -58,6 +58,21 @@ struct CopyGroups {
     std::vector<CopyList> committed;
 };
 
+// Columns of tensor memory, and who did something with them.
+struct TensorRange {
+    unsigned column = 0, columns = 0;
+    Party party;
+};
+
+// A load from tensor memory that has not filled its registers yet.
+struct TensorLoad {
+    void* registers;
+    unsigned lane, column, shape, count;
+    Party party;
+};
+
+struct TensorMemory;
+
 struct Thread {
     Context context;
     unsigned char* stack = nullptr;  // its lowest byte
@@ -81,6 +96,10 @@ struct Thread {
     CopyGroups matrix_products;              // of its warpgroup
     size_t products = 0;                     // how many it has issued
     bool has_matrix_fence = false;           // its registers are as the next product may find them
+    CopyList tensor_products;                // that it has started and not committed
+    std::vector<TensorLoad> tensor_loads;
+    std::vector<TensorRange> unfenced_loads;  // that no tcgen05.fence::before_thread_sync is behind
+    bool has_tensor_fence = false;            // tcgen05.fence::after_thread_sync, since the last barrier
 };
 
 struct Warp {
@@ -132,6 +151,7 @@ struct Cta {
     CtaBarrier barriers[CTA_BARRIERS];
     std::map<unsigned, Mbarrier> mbarriers;  // by offset in shared memory
     std::vector<CopyList> products;          // of each warpgroup, in order
+    std::shared_ptr<TensorMemory> tensor_memory;
 };
 
 struct Cluster {

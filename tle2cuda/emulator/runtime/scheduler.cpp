@@ -7,6 +7,7 @@
 
 #include "async.h"
 #include "repeats.h"
+#include "tensor_memory.h"
 
 namespace tle2cuda_emulator {
 
@@ -44,6 +45,7 @@ void exit_thread()
     split_barriers_exited(thread);
     if (thread.cta->live == 0) {
         check_registers(*thread.cta);
+        tensor_memory_of_cta_exited(*thread.cta);
         copies_of_cta_exited(*thread.cta);
         --cluster_of(thread).live_ctas;
     }
@@ -94,7 +96,10 @@ void start_cluster(Cluster& cluster, uint64_t number)
             std::fill(std::begin(thread.polled), std::end(thread.polled), Thread::Polled());
             thread.element_copies = thread.bulk_copies = thread.matrix_products = CopyGroups();
             thread.products = 0;
-            thread.has_matrix_fence = false;
+            thread.has_matrix_fence = thread.has_tensor_fence = false;
+            thread.tensor_products.clear();
+            thread.tensor_loads.clear();
+            thread.unfenced_loads.clear();
             make_context(thread.context, thread.stack, request.stack_bytes, thread_main);
             launch.ready.add(bit_of(thread));
         }

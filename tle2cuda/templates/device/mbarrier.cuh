@@ -113,6 +113,25 @@ __device__ __forceinline__ void mbarrier_arrive_remote(Barrier* barrier, unsigne
     using namespace tle2cuda_emulator;
     tle2cuda_mbarrier_arrive(tle2cuda_map_shared(barrier, rank), 1, 0, 0, ORDER_RELEASE, SCOPE_CLUSTER, __LINE__);
 }
+// defines: mbarrier_free
+// needs: Barrier shared_address
+// One arrival at the mbarrier that lies in CTA `rank` of the cluster where `barrier` lies in this one, of a thread that has read what
+// that phase guards, and shows nothing to others: release of cluster scope, which waits for all memory operations of the thread,
+// is not asked for (PTX ISA, mbarrier.arrive on shared::cluster; sm_90).
+__device__ __forceinline__ void mbarrier_free(Barrier* barrier, unsigned rank)
+{
+    asm volatile("{\n"
+                 ".reg .b32 remote;\n"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+                 "}" ::"r"(shared_address(barrier)), "r"(rank) : "memory");
+}
+// twin:
+__device__ __forceinline__ void mbarrier_free(Barrier* barrier, unsigned rank)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mbarrier_arrive(tle2cuda_map_shared(barrier, rank), 1, 0, 0, ORDER_RELEASE, SCOPE_CLUSTER, __LINE__);
+}
 // defines: mbarrier_expect_bytes_remote
 // needs: Barrier shared_address
 // mbarrier_expect_bytes at the mbarrier of CTA `rank` (PTX ISA, mbarrier.arrive.expect_tx on shared::cluster; sm_90).

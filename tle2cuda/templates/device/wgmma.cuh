@@ -1,5 +1,5 @@
 // defines: Descriptor
-using Descriptor = unsigned long long;                   // one wgmma matrix descriptor
+using Descriptor = unsigned long long;                   // names an operand in shared memory
 // defines: wgmma_descriptor
 // needs: Descriptor shared_address
 // Names an operand of wgmma in shared memory: panels of rows under the swizzle of 32, 64 or 128 bytes, as long as these are. From

@@ -63,6 +63,10 @@ enum Collective : unsigned {
 enum MatrixType : unsigned { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_S8, MATRIX_E4M3, MATRIX_E5M2, MATRIX_F64 };
 enum MatrixSums : unsigned { SUMS_F32, SUMS_F16, SUMS_S32, SUMS_F64 };
 
+// Kinds of `tcgen05.mma`, and shapes of `tcgen05.ld`.
+enum TensorKind : unsigned { TENSOR_F16, TENSOR_TF32, TENSOR_I8, TENSOR_F8F6F4 };
+enum TensorShape : unsigned { TENSOR_32X32B, TENSOR_16X256B };
+
 enum BarrierReduction : unsigned { BARRIER_PLAIN, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
 
 enum AtomicKind : unsigned {
@@ -198,6 +202,17 @@ void tle2cuda_wgmma(
 void tle2cuda_wgmma_fence(int line);
 void tle2cuda_wgmma_commit(int line);
 void tle2cuda_wgmma_wait(unsigned pending_groups, int line);
+
+// Tensor memory (runtime/tensor_memory.cpp). Descriptors are those of the hardware; an address holds a lane in its upper half and a
+// column in the lower one.
+unsigned tle2cuda_tcgen05_alloc(unsigned columns, int line);
+void tle2cuda_tcgen05_dealloc(unsigned address, unsigned columns, int line);
+void tle2cuda_tcgen05_multiply(
+    unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned is_accumulating, int line);
+void tle2cuda_tcgen05_commit(void* barrier, int line);
+void tle2cuda_tcgen05_fence(unsigned is_after);
+void tle2cuda_tcgen05_load(void* registers, unsigned address, unsigned shape, unsigned count, int line);
+void tle2cuda_tcgen05_wait_load(int line);
 
 // Matrix products of a warp (runtime/warp_matrices.cpp). `tle2cuda_matrix_rows` hands each lane, for each of four 8 x 8 matrices,
 // what lane 8 * matrix + lane / 4 passed (mode 0), or lanes 8 * matrix + lane % 4 * 2 and the next one (mode 1: eight values).
