@@ -40,8 +40,9 @@ def softmax_ahead(out, x, rows, cols, out_stride, x_stride, BLOCK: tl.constexpr)
         source = x + following.to(tl.int64) * x_stride + col
         coming = tl.load(source, mask=inside & (following < rows), other=-float("inf"))
 
-        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less.
-        weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less. What the highest loses
+        # when it is rounded as an exponent of 2 is common to the row.
+        weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * LOG2_E)
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=inside)
 
@@ -58,8 +59,9 @@ def softmax_of_claimed(reader, out, rows, cols, out_stride, PART: tl.constexpr):
         place = place.advance()
         logits = tl.where(col < cols, logits, -float("inf"))
 
-        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less.
-        weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)
+        # Like exp, but flushes what is below 2^-126 of the highest, for three instructions less. What the highest loses
+        # when it is rounded as an exponent of 2 is common to the row.
+        weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * LOG2_E)
         scale = 1.0 / tl.sum(weight, axis=0)
         tl.store(out + row.to(tl.int64) * out_stride + col, weight * scale, mask=col < cols)
         row = claimed_number(reader.wait(place).slot)
@@ -86,7 +88,8 @@ def softmax_packed(
 
     What it then holds are weights of at most 1 in the row's type (float16, float32), so in float16 they are rounded once
     more than in the end. When the whole row has arrived, weights are brought to the highest of all by a factor for each
-    thread and part: half of the exponentials of two passes.
+    thread and part: half of the exponentials of two passes. Peaks are held as exponents of 2, so that an exponential takes
+    one multiplication with addition. Only the last part may have columns behind the row's end.
     """
     col = tl.arange(0, PART)
     place = reader.cursor(0)
@@ -99,23 +102,28 @@ def softmax_packed(
             arrived = load_part(reader.wait(place).slot, PART)
             reader.release(place)
             place = place.advance()
-            arrived = tl.where(part * PART + col < cols, arrived, -float("inf"))
+            if part == PARTS - 1:
+                arrived = tl.where(part * PART + col < cols, arrived, -float("inf"))
             logits = arrived.reshape([PART // (THREADS * VECTOR), THREADS, VECTOR])
             before = peak
-            peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, larger), 0, larger).to(tl.float32))
+            highest = tl.reduce(tl.reduce(logits, 2, larger), 0, larger).to(tl.float32)
+            peak = tl.maximum(before, highest * LOG2_E)
             base = tl.where(peak == -float("inf"), 0.0, peak)
-            weight = tl.exp2((logits.to(tl.float32) - base[None, :, None]) * LOG2_E)
-            total = total * tl.exp2((before - base) * LOG2_E) + tl.sum(tl.sum(weight, axis=2), axis=0)
+            weight = tl.exp2(logits.to(tl.float32) * LOG2_E - base[None, :, None])
+            total = total * tl.exp2(before - base) + tl.sum(tl.sum(weight, axis=2), axis=0)
             peaks = peaks + (peak,)
             held = held + (weight.to(arrived.dtype),)
         row_peak = tl.max(peak, axis=0)
-        scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * LOG2_E), axis=0)
+        scale = 1.0 / tl.sum(total * tl.exp2(peak - row_peak), axis=0)
 
         target = out + row.to(tl.int64) * out_stride
         for part in tl.static_range(PARTS):
-            factor = tl.exp2((peaks[part] - row_peak) * LOG2_E) * scale
-            result = held[part].to(tl.float32) * factor[None, :, None]
-            tl.store(target + part * PART + col, result.reshape([PART]), mask=part * PART + col < cols)
+            factor = tl.exp2(peaks[part] - row_peak) * scale
+            result = (held[part].to(tl.float32) * factor[None, :, None]).reshape([PART])
+            if part == PARTS - 1:
+                tl.store(target + part * PART + col, result, mask=part * PART + col < cols)
+            else:
+                tl.store(target + part * PART + col, result)
         row = claimed_number(reader.wait(place).slot)
 
 
@@ -131,13 +139,13 @@ def softmax_in_parts(reader, out, rows, cols, out_stride, PART: tl.constexpr, PA
             logits = load_part(reader.wait(ahead).slot, PART).to(tl.float32)
             highest = tl.maximum(highest, tl.where(part * PART + col < cols, logits, -float("inf")))
             ahead = ahead.advance()
-        peak = tl.max(highest, axis=0)
+        peak = tl.max(highest, axis=0) * LOG2_E
 
         weights = tl.zeros([PART], tl.float32)
         ahead = place
         for part in range(PARTS):
             logits = load_part(reader.wait(ahead).slot, PART).to(tl.float32)
-            weights += tl.where(part * PART + col < cols, tl.exp(logits - peak), 0.0)
+            weights += tl.where(part * PART + col < cols, tl.exp2(logits * LOG2_E - peak), 0.0)
             ahead = ahead.advance()
         scale = 1.0 / tl.sum(weights, axis=0)
 
@@ -146,7 +154,7 @@ def softmax_in_parts(reader, out, rows, cols, out_stride, PART: tl.constexpr, PA
             logits = load_part(reader.wait(place).slot, PART).to(tl.float32)
             reader.release(place)
             place = place.advance()
-            tl.store(target + part * PART + col, tl.exp(logits - peak) * scale, mask=part * PART + col < cols)
+            tl.store(target + part * PART + col, tl.exp2(logits * LOG2_E - peak) * scale, mask=part * PART + col < cols)
 
 
 @tle2cuda.jit

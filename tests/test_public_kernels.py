@@ -6,8 +6,9 @@ import textwrap
 
 import pytest
 
-from tools.public_kernels import extract, records, table, worker
+from tools.public_kernels import extract, guess, harvest, records, table, worker
 from tools.public_kernels.sources import Sources
+from tools.public_kernels.usage import Flow
 
 FILES = {
     "src/pack/__init__.py": "",
@@ -177,3 +178,70 @@ def test_the_shipped_records_are_complete():
         entries = records.signature_entries(item)
         assert set(entries).isdisjoint(item.constexprs)
         assert set(item.divisible_by_16) <= set(item.signature)
+
+
+HARVESTED = {
+    "src/pack/rows.py": """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def read(source, at, other):
+            return tl.load(source + at, mask=at < 8, other=other)
+
+        @triton.autotune([triton.Config({"BLOCK": 32}, num_warps=2)], key=[])
+        @triton.jit
+        def rows(x, index, mask, out, desc, n, eps, BLOCK: tl.constexpr, HAS_MASK: tl.constexpr, ACT: tl.constexpr = None):
+            row = tl.program_id(0) + n
+            row += 1
+            place = tl.load(index + row)
+            keep = tl.load(mask + tl.arange(0, BLOCK))
+            at = x + place * BLOCK
+            value = read(at, tl.arange(0, BLOCK), eps) + desc.load([0, row])
+            if HAS_MASK and ACT == "silu":
+                tl.store(out + tl.arange(0, BLOCK), value, mask=keep)
+
+        def launch(x):
+            rows[(1,)](x, x, x, x, None, 5, 1e-5, HAS_MASK=False, ACT="silu")
+    """
+}
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "pack==1.0" / "src/pack/rows.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(textwrap.dedent(HARVESTED["src/pack/rows.py"]))
+    (only,) = harvest.files_of(tmp_path / "pack==1.0")
+    file = harvest.read_file(Sources(tmp_path, "pack==1.0"), only)
+    (found,) = file.kernels  # `read` returns something: no kernel
+    return file, found
+
+
+def test_parameters_are_known_by_their_use(rows):
+    file, found = rows
+    usage = Flow(file.sources, found.module, found.node, found.scope).usage()
+    assert usage.pointers == {"x", "index", "mask", "out"}
+    assert usage.integers == {"index"}
+    assert usage.masks == {"mask"}
+    assert usage.descriptors == {"desc": 2}
+    assert usage.flags == {"HAS_MASK"}
+    assert usage.texts == {"ACT": ["silu"]}
+
+
+def test_guesses_start_from_literals_and_learn(rows):
+    file, found = rows
+    flow = Flow(file.sources, found.module, found.node, found.scope)
+    usage = flow.usage()
+    given = harvest.literals(file.launches["rows"], usage.parameters)
+    assert given == {"n": [5], "eps": [1e-5], "HAS_MASK": [False], "ACT": ["silu"]}
+    guesser = guess.Guesser(usage, flow, given, guess.configurations(found.node), {}, "seed")
+    first = guesser.guess(0)
+    assert first.constexprs == {"BLOCK": 32, "HAS_MASK": True, "ACT": "silu"}
+    assert (first.num_warps, first.signature["n"], first.signature["eps"]) == (2, "i32", "fp32")
+    assert (first.signature["index"], first.signature["mask"]) == ("*i32", "*i1")
+    at = ast.parse("tl.load(x + n)").body[0]
+    guesser.learn("unexpected type fp32", at, 0)
+    assert guesser.guess(1).signature["x"] == "*i32"
+    kept = harvest.record_of("pack==1.0", found, guesser.guess(1))
+    assert records.Record(**records.as_row(kept)) == kept

@@ -4,6 +4,9 @@
     python tools/corpus.py run [--every N] [--only TEXT] [--failed FILE] [--jobs N] [--json FILE] [--sources DIR]
     python tools/corpus.py show HASH                  one record: its message, or the emitted file
 
+`--pairs FILE` in front of the command takes the records that `tools.public_kernels.harvest` found in place of the
+development set; a `run` with `--cache FILE` compiles only those that have not passed in an earlier one.
+
 Packages and the kernels cut out of them lie outside the repository, under `--root` (by default
 `~/.cache/tle2cuda-corpus`). Each record is compiled in a process of its own, past all caches, with a time limit.
 """
@@ -24,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tools.public_kernels import packages, table, worker
-from tools.public_kernels.records import Record, load_records
+from tools.public_kernels.records import Record, load_records, records_of_pairs
 from tools.public_kernels.worker import Outcome
 
 _DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
@@ -76,8 +79,12 @@ def _take(connection: Connection, process: BaseProcess, is_late: bool, limit: fl
     return outcome
 
 
+def _records(options: argparse.Namespace) -> list[Record]:
+    return records_of_pairs(options.pairs) if options.pairs else load_records()
+
+
 def _selected(options: argparse.Namespace) -> list[Record]:
-    records = load_records()
+    records = _records(options)
     if options.failed:
         rows = table.from_json(options.failed)
         records = [r for r in records if r.hash in rows and rows[r.hash]["status"] != "passed"]
@@ -92,6 +99,11 @@ def _run(options: argparse.Namespace) -> int:
 
     records = _selected(options)
     results: dict[str, tuple[Record, Outcome]] = {}
+    if options.cache and options.cache.exists():
+        rows = table.from_json(options.cache)
+        results = {r.hash: (r, table.outcome_of(rows[r.hash])) for r in records if r.hash in rows}
+        results = {key: (r, outcome) for key, (r, outcome) in results.items() if outcome.status == "passed"}
+    waiting = [r for r in records if r.hash not in results]
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -100,9 +112,9 @@ def _run(options: argparse.Namespace) -> int:
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=len(records))
+        task = progress.add_task("", total=len(waiting))
         failures = 0
-        for record, outcome in run_all(records, options):
+        for record, outcome in run_all(waiting, options):
             results[f"{record.hash}"] = (record, outcome)
             failures += outcome.status != "passed"
             if outcome.status != "passed" and options.verbose:
@@ -110,13 +122,13 @@ def _run(options: argparse.Namespace) -> int:
             progress.update(task, advance=1, description=f"{failures} not passed, last {record.package}")
     in_order = {r.hash: results[r.hash] for r in records}
     print(table.summary(in_order))
-    if options.json:
-        table.to_json(in_order, options.json)
+    for path in filter(None, (options.json, options.cache)):
+        table.to_json(in_order, path)
     return 0 if all(outcome.status == "passed" for _, outcome in results.values()) else 1
 
 
 def _show(options: argparse.Namespace) -> int:
-    (record, *_) = [r for r in load_records() if r.hash.startswith(options.hash)]
+    (record, *_) = [r for r in _records(options) if r.hash.startswith(options.hash)]
     options.cut.mkdir(parents=True, exist_ok=True)
     target = options.cut / "shown.cu"
     target.unlink(missing_ok=True)
@@ -141,6 +153,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=_DEFAULT_ROOT, help="folder outside the repository")
     parser.add_argument("--arch", default="sm_90a")
+    parser.add_argument("--pairs", type=Path, help="records of `tools.public_kernels.harvest`")
     commands = parser.add_subparsers(required=True)
     commands.add_parser("fetch").set_defaults(run=_fetch)
     run = commands.add_parser("run")
@@ -152,6 +165,7 @@ def main() -> int:
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     run.add_argument("--limit", type=float, default=60.0, help="seconds a record may take")
     run.add_argument("--json", type=Path, help="write all outcomes here")
+    run.add_argument("--cache", type=Path, help="JSON of all outcomes so far: what passed there is not compiled again")
     run.add_argument("--sources", type=Path, help="write the emitted files into this folder")
     run.add_argument("--verbose", action="store_true", help="print failures as they come")
     show = commands.add_parser("show")

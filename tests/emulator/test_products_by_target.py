@@ -32,6 +32,9 @@ from tle2cuda.emulator import emulate
         ("dot_wgmma_batched_float16_2x128x16x32", "sm_100a", "tcgen05_m128n16k16_f32_f16_b_along_n("),
         ("dot_wgmma_matmul_bfloat16_130x33x129", "sm_100a", "tcgen05_m128n32k16_f32_bf16("),
         ("dot_wgmma_attention_100x32", "sm_100a", "tcgen05_m64n32k16_f32_f16("),
+        ("box_products_7_3_4_128x64x64", "sm_100a", "tcgen05_m128n64k16_f32_f16_b_along_n("),
+        ("box_products_5_0_3_64x32x32", "sm_100a", "tcgen05_m64n32k16_f32_f16_b_along_n("),
+        ("ring_product_160_5_float16_turned_128x16x32", "sm_100a", "tcgen05_m128n16k16_f32_f16("),
         ("dot_wgmma_i8_64x32x32", "sm_103a", "mma_m16n8k32_s32_s8("),  # without .kind::i8
         ("dot_wgmma_f16_128x128x32", "sm_100", "mma_m16n8k16_f32_f16("),
         ("dot_wgmma_f16_128x128x32", "sm_120", "mma_m16n8k16_f32_f16("),

@@ -1,4 +1,4 @@
-// softmax_of_packed_rows.cu: emitted by tle2cuda from persistent_softmax.py:178 (softmax_of_packed_rows). Do not edit.
+// softmax_of_packed_rows.cu: emitted by tle2cuda from persistent_softmax.py:186 (softmax_of_packed_rows). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 53632 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 53632 bytes of dynamic shared memory
@@ -139,12 +139,31 @@ __device__ __forceinline__ T partition_all_reduce(T value, Slot (&slots)[WARPS],
     return value;
 }
 
+// Store 16 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(uint4* pointer, uint4 bits)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(pointer), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
 // branches.
 __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
 {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -173,13 +192,13 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[13][8][256];     // persistent_softmax.py:196
-    alignas(16) int numbers[13][1];           // persistent_softmax.py:199
-    alignas(16) float row_peak_slots[4];      // scratch of persistent_softmax.py:111
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:112
+    alignas(128) __half ring[13][8][256];     // persistent_softmax.py:204
+    alignas(16) int numbers[13][1];           // persistent_softmax.py:207
+    alignas(16) float row_peak_slots[4];      // scratch of persistent_softmax.py:116
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:117
     alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
-    alignas(8) Barrier claimed_full[13];      // persistent_softmax.py:200
-    alignas(8) Barrier claimed_empty[13];     // persistent_softmax.py:200
+    alignas(8) Barrier claimed_full[13];      // persistent_softmax.py:208
+    alignas(8) Barrier claimed_empty[13];     // persistent_softmax.py:208
 };
 static_assert(sizeof(Shared) <= 53632, "the launch contract gives the CTA this much shared memory");
 
@@ -288,17 +307,17 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
     const int thread = threadIdx.x;
 
     // softmax_packed: warps 0 to 3
-    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:93
+    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:96
     mbarrier_wait(&shared.claimed_full[0], 0);
     // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
     const int row = shared.numbers[0][0];
 
-    // while row < rows:                                                    persistent_softmax.py:94
+    // while row < rows:                                                    persistent_softmax.py:97
     int place_stage = 0;
     int place_lap = 0;
     int row_2 = row;
     while (row_2 < rows) {
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view = &shared.ring[place_stage][0][0];
@@ -311,37 +330,23 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen = place_stage + 1 == 13 ? 0 : place_stage + 1;
         const int sum = place_lap + static_cast<int>(place_stage + 1 == 13);
-        Vector<__half, 8> arrived_2[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_2[run][k] = inside ? arrived[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined[run] = arrived_2[run][0];
+            logits_combined[run] = arrived[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined[run] = combine(logits_combined[run], arrived_2[run][k]);
+                logits_combined[run] = combine(logits_combined[run], arrived[run][k]);
         }
         const auto combine_2 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -349,9 +354,11 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined = logits_combined[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined = combine_2(combined, logits_combined[k]);
-        const float peak = fmaxf(-infinity(), __half2float(combined));
+        const float highest = __half2float(combined);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak = fmaxf(-infinity(), highest * 1.442695f);
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base = peak == -infinity() ? 0.0f : peak;
         Vector<float, 8> weight[2];
 
@@ -360,12 +367,12 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight[run][k] = exp2_approx((__half2float(arrived_2[run][k]) - base) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight[run][k] = exp2_approx(__half2float(arrived[run][k]) * 1.442695f - base);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -379,54 +386,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_2[run][k] = __float2half(weight[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_2 = &shared.ring[chosen][0][0];
-        Vector<__half, 8> arrived_3[2];
+        Vector<__half, 8> arrived_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_3[run] = load_vector<8>(&view_2[8 * thread + 1024 * run]);
+            arrived_2[run] = load_vector<8>(&view_2[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_2 = chosen + 1 == 13 ? 0 : chosen + 1;
         const int sum_3 = sum + static_cast<int>(chosen + 1 == 13);
-        Vector<__half, 8> arrived_4[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 2048 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_4[run][k] = inside ? arrived_3[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_3 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_2;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_2[run] = arrived_4[run][0];
+            logits_combined_2[run] = arrived_2[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_2[run] = combine_3(logits_combined_2[run], arrived_4[run][k]);
+                logits_combined_2[run] = combine_3(logits_combined_2[run], arrived_2[run][k]);
         }
         const auto combine_4 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -434,21 +427,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_2 = logits_combined_2[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_2 = combine_4(combined_2, logits_combined_2[k]);
-        const float peak_2 = fmaxf(peak, __half2float(combined_2));
+        const float highest_2 = __half2float(combined_2);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_2 = fmaxf(peak, highest_2 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_2 = peak_2 == -infinity() ? 0.0f : peak_2;
         Vector<float, 8> weight_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_3[run][k] = exp2_approx((__half2float(arrived_4[run][k]) - base_2) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_3[run][k] = exp2_approx(__half2float(arrived_2[run][k]) * 1.442695f - base_2);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_2;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -462,54 +458,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_4[run][k] = __float2half(weight_3[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_2], sum_3 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_3 = &shared.ring[chosen_2][0][0];
-        Vector<__half, 8> arrived_5[2];
+        Vector<__half, 8> arrived_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_5[run] = load_vector<8>(&view_3[8 * thread + 1024 * run]);
+            arrived_3[run] = load_vector<8>(&view_3[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_2]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_3 = chosen_2 + 1 == 13 ? 0 : chosen_2 + 1;
         const int sum_5 = sum_3 + static_cast<int>(chosen_2 + 1 == 13);
-        Vector<__half, 8> arrived_6[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 4096 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_6[run][k] = inside ? arrived_5[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_5 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_3;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_3[run] = arrived_6[run][0];
+            logits_combined_3[run] = arrived_3[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_3[run] = combine_5(logits_combined_3[run], arrived_6[run][k]);
+                logits_combined_3[run] = combine_5(logits_combined_3[run], arrived_3[run][k]);
         }
         const auto combine_6 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -517,21 +499,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_3 = logits_combined_3[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_3 = combine_6(combined_3, logits_combined_3[k]);
-        const float peak_3 = fmaxf(peak_2, __half2float(combined_3));
+        const float highest_3 = __half2float(combined_3);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_3 = fmaxf(peak_2, highest_3 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_3 = peak_3 == -infinity() ? 0.0f : peak_3;
         Vector<float, 8> weight_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_5[run][k] = exp2_approx((__half2float(arrived_6[run][k]) - base_3) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_5[run][k] = exp2_approx(__half2float(arrived_3[run][k]) * 1.442695f - base_3);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_3;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -545,54 +530,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_6[run][k] = __float2half(weight_5[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_3], sum_5 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_4 = &shared.ring[chosen_3][0][0];
-        Vector<__half, 8> arrived_7[2];
+        Vector<__half, 8> arrived_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_7[run] = load_vector<8>(&view_4[8 * thread + 1024 * run]);
+            arrived_4[run] = load_vector<8>(&view_4[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_3]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_4 = chosen_3 + 1 == 13 ? 0 : chosen_3 + 1;
         const int sum_7 = sum_5 + static_cast<int>(chosen_3 + 1 == 13);
-        Vector<__half, 8> arrived_8[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 6144 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_8[run][k] = inside ? arrived_7[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_7 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_4;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_4[run] = arrived_8[run][0];
+            logits_combined_4[run] = arrived_4[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_4[run] = combine_7(logits_combined_4[run], arrived_8[run][k]);
+                logits_combined_4[run] = combine_7(logits_combined_4[run], arrived_4[run][k]);
         }
         const auto combine_8 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -600,21 +571,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_4 = logits_combined_4[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_4 = combine_8(combined_4, logits_combined_4[k]);
-        const float peak_4 = fmaxf(peak_3, __half2float(combined_4));
+        const float highest_4 = __half2float(combined_4);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_4 = fmaxf(peak_3, highest_4 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_4 = peak_4 == -infinity() ? 0.0f : peak_4;
         Vector<float, 8> weight_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_7[run][k] = exp2_approx((__half2float(arrived_8[run][k]) - base_4) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_7[run][k] = exp2_approx(__half2float(arrived_4[run][k]) * 1.442695f - base_4);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_4;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -628,54 +602,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_8[run][k] = __float2half(weight_7[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_4], sum_7 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_5 = &shared.ring[chosen_4][0][0];
-        Vector<__half, 8> arrived_9[2];
+        Vector<__half, 8> arrived_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_9[run] = load_vector<8>(&view_5[8 * thread + 1024 * run]);
+            arrived_5[run] = load_vector<8>(&view_5[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_4]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_5 = chosen_4 + 1 == 13 ? 0 : chosen_4 + 1;
         const int sum_9 = sum_7 + static_cast<int>(chosen_4 + 1 == 13);
-        Vector<__half, 8> arrived_10[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 8192 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_10[run][k] = inside ? arrived_9[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_9 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_5;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_5[run] = arrived_10[run][0];
+            logits_combined_5[run] = arrived_5[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_5[run] = combine_9(logits_combined_5[run], arrived_10[run][k]);
+                logits_combined_5[run] = combine_9(logits_combined_5[run], arrived_5[run][k]);
         }
         const auto combine_10 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -683,21 +643,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_5 = logits_combined_5[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_5 = combine_10(combined_5, logits_combined_5[k]);
-        const float peak_5 = fmaxf(peak_4, __half2float(combined_5));
+        const float highest_5 = __half2float(combined_5);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_5 = fmaxf(peak_4, highest_5 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_5 = peak_5 == -infinity() ? 0.0f : peak_5;
         Vector<float, 8> weight_9[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_9[run][k] = exp2_approx((__half2float(arrived_10[run][k]) - base_5) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_9[run][k] = exp2_approx(__half2float(arrived_5[run][k]) * 1.442695f - base_5);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_5;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -711,54 +674,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_10[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_10[run][k] = __float2half(weight_9[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_5], sum_9 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_6 = &shared.ring[chosen_5][0][0];
-        Vector<__half, 8> arrived_11[2];
+        Vector<__half, 8> arrived_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_11[run] = load_vector<8>(&view_6[8 * thread + 1024 * run]);
+            arrived_6[run] = load_vector<8>(&view_6[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_5]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_6 = chosen_5 + 1 == 13 ? 0 : chosen_5 + 1;
         const int sum_11 = sum_9 + static_cast<int>(chosen_5 + 1 == 13);
-        Vector<__half, 8> arrived_12[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 10240 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_12[run][k] = inside ? arrived_11[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_11 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_6;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_6[run] = arrived_12[run][0];
+            logits_combined_6[run] = arrived_6[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_6[run] = combine_11(logits_combined_6[run], arrived_12[run][k]);
+                logits_combined_6[run] = combine_11(logits_combined_6[run], arrived_6[run][k]);
         }
         const auto combine_12 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -766,21 +715,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_6 = logits_combined_6[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_6 = combine_12(combined_6, logits_combined_6[k]);
-        const float peak_6 = fmaxf(peak_5, __half2float(combined_6));
+        const float highest_6 = __half2float(combined_6);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_6 = fmaxf(peak_5, highest_6 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_6 = peak_6 == -infinity() ? 0.0f : peak_6;
         Vector<float, 8> weight_11[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_11[run][k] = exp2_approx((__half2float(arrived_12[run][k]) - base_6) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_11[run][k] = exp2_approx(__half2float(arrived_6[run][k]) * 1.442695f - base_6);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_6;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -794,54 +746,40 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_12[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_12[run][k] = __float2half(weight_11[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_6], sum_11 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_7 = &shared.ring[chosen_6][0][0];
-        Vector<__half, 8> arrived_13[2];
+        Vector<__half, 8> arrived_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_13[run] = load_vector<8>(&view_7[8 * thread + 1024 * run]);
+            arrived_7[run] = load_vector<8>(&view_7[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_6]);
-
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_7 = chosen_6 + 1 == 13 ? 0 : chosen_6 + 1;
         const int sum_13 = sum_11 + static_cast<int>(chosen_6 + 1 == 13);
-        Vector<__half, 8> arrived_14[2];
-        #pragma unroll
-        for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
-            const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 12288 < cols;
-            #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                arrived_14[run][k] = inside ? arrived_13[run][k] : __float2half(-infinity());
-            }
-        }
-
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_13 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_7;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_7[run] = arrived_14[run][0];
+            logits_combined_7[run] = arrived_7[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_7[run] = combine_13(logits_combined_7[run], arrived_14[run][k]);
+                logits_combined_7[run] = combine_13(logits_combined_7[run], arrived_7[run][k]);
         }
         const auto combine_14 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -849,21 +787,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_7 = logits_combined_7[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_7 = combine_14(combined_7, logits_combined_7[k]);
-        const float peak_7 = fmaxf(peak_6, __half2float(combined_7));
+        const float highest_7 = __half2float(combined_7);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_7 = fmaxf(peak_6, highest_7 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_7 = peak_7 == -infinity() ? 0.0f : peak_7;
         Vector<float, 8> weight_13[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_13[run][k] = exp2_approx((__half2float(arrived_14[run][k]) - base_7) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_13[run][k] = exp2_approx(__half2float(arrived_7[run][k]) * 1.442695f - base_7);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_7;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -877,54 +818,54 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_14[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_14[run][k] = __float2half(weight_13[run][k]);
         }
 
-        // arrived = load_part(reader.wait(place).slot, PART)               persistent_softmax.py:99
+        // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[chosen_7], sum_13 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view_8 = &shared.ring[chosen_7][0][0];
-        Vector<__half, 8> arrived_15[2];
+        Vector<__half, 8> arrived_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            arrived_15[run] = load_vector<8>(&view_8[8 * thread + 1024 * run]);
+            arrived_8[run] = load_vector<8>(&view_8[8 * thread + 1024 * run]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                           persistent_softmax.py:100
+        // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[chosen_7]);
 
-        // place = place.advance()                                         persistent_softmax.py:101
+        // place = place.advance()                                         persistent_softmax.py:104
         const int chosen_8 = chosen_7 + 1 == 13 ? 0 : chosen_7 + 1;
         place_lap = sum_13 + static_cast<int>(chosen_7 + 1 == 13);
-        Vector<__half, 8> arrived_16[2];
+        Vector<__half, 8> arrived_9[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
 
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:106
             const bool inside = col + 14336 < cols;
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                arrived_16[run][k] = inside ? arrived_15[run][k] : __float2half(-infinity());
+                arrived_9[run][k] = inside ? arrived_8[run][k] : __float2half(-infinity());
             }
         }
 
-        // peak = tl.maximum(before, tl.reduce(tl.reduce(logits, 2, l ...  persistent_softmax.py:105
+        // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_15 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
         };
         Vector<__half, 2> logits_combined_8;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            logits_combined_8[run] = arrived_16[run][0];
+            logits_combined_8[run] = arrived_9[run][0];
             #pragma unroll
             for (int k = 1; k < 8; ++k)
-                logits_combined_8[run] = combine_15(logits_combined_8[run], arrived_16[run][k]);
+                logits_combined_8[run] = combine_15(logits_combined_8[run], arrived_9[run][k]);
         }
         const auto combine_16 = [&](__half a, __half b) -> __half {
             return __hmax(a, b);
@@ -932,21 +873,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         __half combined_8 = logits_combined_8[0];
         #pragma unroll
         for (int k = 1; k < 2; ++k) combined_8 = combine_16(combined_8, logits_combined_8[k]);
-        const float peak_8 = fmaxf(peak_7, __half2float(combined_8));
+        const float highest_8 = __half2float(combined_8);
 
-        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:106
+        // peak = tl.maximum(before, highest * LOG2_E)                     persistent_softmax.py:110
+        const float peak_8 = fmaxf(peak_7, highest_8 * 1.442695f);
+
+        // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_8 = peak_8 == -infinity() ? 0.0f : peak_8;
         Vector<float, 8> weight_15[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // weight = tl.exp2((logits.to(tl.float32) - base[Non ...  persistent_softmax.py:107
-                weight_15[run][k] = exp2_approx((__half2float(arrived_16[run][k]) - base_8) * 1.442695f);
+                // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
+                weight_15[run][k] = exp2_approx(__half2float(arrived_9[run][k]) * 1.442695f - base_8);
             }
         }
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
         Vector<float, 2> weight_sum_8;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -960,226 +904,212 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<__half, 8> weight_16[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:110
+            // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_16[run][k] = __float2half(weight_15[run][k]);
         }
 
-        // row_peak = tl.max(peak, axis=0)                                 persistent_softmax.py:111
+        // row_peak = tl.max(peak, axis=0)                                 persistent_softmax.py:116
         float row_peak = peak_8;
         row_peak = partition_all_reduce(row_peak, shared.row_peak_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
-        // scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * L ...  persistent_softmax.py:112
-        const float value = exp2_approx((peak_8 - row_peak) * 1.442695f);
+        // scale = 1.0 / tl.sum(total * tl.exp2(peak - row_peak), axis=0)  persistent_softmax.py:117
+        const float value = exp2_approx(peak_8 - row_peak);
 
-        // total = total * tl.exp2((before - base) * LOG2_E) + tl.sum ...  persistent_softmax.py:108
-        const float total = 0.0f * exp2_approx((-infinity() - base) * 1.442695f) + sum_2;
-        const float total_2 = total * exp2_approx((peak - base_2) * 1.442695f) + sum_4;
-        const float total_3 = total_2 * exp2_approx((peak_2 - base_3) * 1.442695f) + sum_6;
-        const float total_4 = total_3 * exp2_approx((peak_3 - base_4) * 1.442695f) + sum_8;
-        const float total_5 = total_4 * exp2_approx((peak_4 - base_5) * 1.442695f) + sum_10;
-        const float total_6 = total_5 * exp2_approx((peak_5 - base_6) * 1.442695f) + sum_12;
-        const float total_7 = total_6 * exp2_approx((peak_6 - base_7) * 1.442695f) + sum_14;
-        const float total_8 = total_7 * exp2_approx((peak_7 - base_8) * 1.442695f) + sum_15;
+        // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
+        const float total = 0.0f * exp2_approx(-infinity() - base) + sum_2;
+        const float total_2 = total * exp2_approx(peak - base_2) + sum_4;
+        const float total_3 = total_2 * exp2_approx(peak_2 - base_3) + sum_6;
+        const float total_4 = total_3 * exp2_approx(peak_3 - base_4) + sum_8;
+        const float total_5 = total_4 * exp2_approx(peak_4 - base_5) + sum_10;
+        const float total_6 = total_5 * exp2_approx(peak_5 - base_6) + sum_12;
+        const float total_7 = total_6 * exp2_approx(peak_6 - base_7) + sum_14;
+        const float total_8 = total_7 * exp2_approx(peak_7 - base_8) + sum_15;
         float sum_16 = total_8 * value;
         sum_16 = partition_all_reduce(sum_16, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
 
-        // scale = 1.0 / tl.sum(total * tl.exp2((peak - row_peak) * L ...  persistent_softmax.py:112
+        // scale = 1.0 / tl.sum(total * tl.exp2(peak - row_peak), axis=0)  persistent_softmax.py:117
         const float scale = divide_approx(1.0f, sum_16);
-        // target = out + row.to(tl.int64) * out_stride                    persistent_softmax.py:114
+        // target = out + row.to(tl.int64) * out_stride                    persistent_softmax.py:119
         __half* const target = out + static_cast<long long>(row_2) * out_stride;
 
-        // factor = tl.exp2((peaks[part] - row_peak) * LOG2_E) * scale     persistent_softmax.py:116
-        const float factor = exp2_approx((peak - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result[2];
+        // factor = tl.exp2(peaks[part] - row_peak) * scale                persistent_softmax.py:121
+        const float factor = exp2_approx(peak - row_peak) * scale;
+        Vector<float, 8> product[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // result = held[part].to(tl.float32) * factor[None, :, None]  persistent_softmax.py:117
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) result[run][k] = __half2float(weight_2[run][k]) * factor;
+            for (int k = 0; k < 8; ++k) product[run][k] = __half2float(weight_2[run][k]) * factor;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + col, out_value);
         }
-        const float factor_2 = exp2_approx((peak_2 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_2[2];
+        const float factor_2 = exp2_approx(peak_2 - row_peak) * scale;
+        Vector<float, 8> product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_2[run][k] = __half2float(weight_4[run][k]) * factor_2;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_2[run][k] = __half2float(weight_4[run][k]) * factor_2;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_2[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_2[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 2048 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 2048 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 2048 + col, out_value);
         }
-        const float factor_3 = exp2_approx((peak_3 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_3[2];
+        const float factor_3 = exp2_approx(peak_3 - row_peak) * scale;
+        Vector<float, 8> product_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_3[run][k] = __half2float(weight_6[run][k]) * factor_3;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_3[run][k] = __half2float(weight_6[run][k]) * factor_3;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_3[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_3[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 4096 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 4096 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 4096 + col, out_value);
         }
-        const float factor_4 = exp2_approx((peak_4 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_4[2];
+        const float factor_4 = exp2_approx(peak_4 - row_peak) * scale;
+        Vector<float, 8> product_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_4[run][k] = __half2float(weight_8[run][k]) * factor_4;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_4[run][k] = __half2float(weight_8[run][k]) * factor_4;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_4[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_4[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 6144 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 6144 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 6144 + col, out_value);
         }
-        const float factor_5 = exp2_approx((peak_5 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_5[2];
+        const float factor_5 = exp2_approx(peak_5 - row_peak) * scale;
+        Vector<float, 8> product_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_5[run][k] = __half2float(weight_10[run][k]) * factor_5;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_5[run][k] = __half2float(weight_10[run][k]) * factor_5;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_5[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_5[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 8192 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 8192 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 8192 + col, out_value);
         }
-        const float factor_6 = exp2_approx((peak_6 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_6[2];
+        const float factor_6 = exp2_approx(peak_6 - row_peak) * scale;
+        Vector<float, 8> product_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_6[run][k] = __half2float(weight_12[run][k]) * factor_6;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_6[run][k] = __half2float(weight_12[run][k]) * factor_6;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_6[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_6[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 10240 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 10240 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 10240 + col, out_value);
         }
-        const float factor_7 = exp2_approx((peak_7 - row_peak) * 1.442695f) * scale;
-        Vector<float, 8> result_7[2];
+        const float factor_7 = exp2_approx(peak_7 - row_peak) * scale;
+        Vector<float, 8> product_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_7[run][k] = __half2float(weight_14[run][k]) * factor_7;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_7[run][k] = __half2float(weight_14[run][k]) * factor_7;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_7[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_7[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
-            const bool inside = col + 12288 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
-            store_vector_if<uint4>(inside, target + 12288 + col, out_value);
+            // tl.store(target + part * PART + col, result)                persistent_softmax.py:126
+            store_narrow<uint4>(target + 12288 + col, out_value);
         }
         const float factor_8 = value * scale;
-        Vector<float, 8> result_8[2];
+        Vector<float, 8> product_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                // result = held[part].to(tl.float32) * factor[None, ...   persistent_softmax.py:117
-                result_8[run][k] = __half2float(weight_16[run][k]) * factor_8;
+                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
+                product_8[run][k] = __half2float(weight_16[run][k]) * factor_8;
             }
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result, mask=part ...  persistent_softmax.py:124
             Vector<__half, 8> out_value;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(result_8[run][k]);
+            for (int k = 0; k < 8; ++k) out_value[k] = __float2half(product_8[run][k]);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:91
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:94
             const int col = 8 * thread + 1024 * run;
-            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:102
+            // arrived = tl.where(part * PART + col < cols, arrived, ...   persistent_softmax.py:106
             const bool inside = col + 14336 < cols;
-            // tl.store(target + part * PART + col, result.reshape([P ...  persistent_softmax.py:118
+            // tl.store(target + part * PART + col, result, mask=part ...  persistent_softmax.py:124
             store_vector_if<uint4>(inside, target + 14336 + col, out_value);
         }
-        // row = claimed_number(reader.wait(place).slot)                   persistent_softmax.py:119
+        // row = claimed_number(reader.wait(place).slot)                   persistent_softmax.py:127
         mbarrier_wait(&shared.claimed_full[chosen_8], place_lap & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116

@@ -1,4 +1,4 @@
-// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:153 (persistent_softmax). Do not edit.
+// persistent_softmax.cu: emitted by tle2cuda from persistent_softmax.py:161 (persistent_softmax). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -172,13 +172,13 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:167
-    alignas(16) int numbers[2][1];            // persistent_softmax.py:170
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:62
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:63
+    alignas(128) __half ring[2][8][256];      // persistent_softmax.py:175
+    alignas(16) int numbers[2][1];            // persistent_softmax.py:178
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:64
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:65
     alignas(16) int following_broadcast[1];   // scratch of persistent_rows.py:105
-    alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:171
-    alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:171
+    alignas(8) Barrier claimed_full[2];       // persistent_softmax.py:179
+    alignas(8) Barrier claimed_empty[2];      // persistent_softmax.py:179
 };
 static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
@@ -280,17 +280,17 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
     const int thread = threadIdx.x;
 
     // softmax_of_claimed: warps 0 to 3
-    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:54
+    // row = claimed_number(reader.wait(place).slot)                        persistent_softmax.py:55
     mbarrier_wait(&shared.claimed_full[0], 0);
     // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))                   persistent_rows.py:116
     const int row = shared.numbers[0][0];
 
-    // while row < rows:                                                    persistent_softmax.py:55
+    // while row < rows:                                                    persistent_softmax.py:56
     int place_stage = 0;
     int place_lap = 0;
     int row_2 = row;
     while (row_2 < rows) {
-        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:56
+        // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:57
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
         __half* const view = &shared.ring[place_stage][0][0];
@@ -301,31 +301,37 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         for (int run = 0; run < 2; ++run) {
             const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 1024 * run]);
 
-            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:56
+            // logits = load_part(reader.wait(place).slot, PART).to(tl ...  persistent_softmax.py:57
             #pragma unroll
             for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-        // reader.release(place)                                            persistent_softmax.py:57
+        // reader.release(place)                                            persistent_softmax.py:58
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
-        // place = place.advance()                                          persistent_softmax.py:58
+        // place = place.advance()                                          persistent_softmax.py:59
         const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
         Vector<float, 8> logits_2[2];
+        Vector<float, 8> product[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:52
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:53
             const int col = 8 * thread + 1024 * run;
 
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:59
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:60
             const bool inside = col < cols;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) logits_2[run][k] = inside ? logits[run][k] : -infinity();
+            for (int k = 0; k < 8; ++k) {
+                logits_2[run][k] = inside ? logits[run][k] : -infinity();
+
+                // weight = tl.exp2(logits * LOG2_E - tl.max(logits, a ...  persistent_softmax.py:64
+                product[run][k] = logits_2[run][k] * 1.442695f;
+            }
         }
 
-        // weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)     persistent_softmax.py:62
+        // weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * ...  persistent_softmax.py:64
         float logits_max = logits_2[0][0];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -338,11 +344,11 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                weight[run][k] = exp2_approx((logits_2[run][k] - logits_max) * 1.442695f);
+                weight[run][k] = exp2_approx(product[run][k] - logits_max * 1.442695f);
             }
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:63
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:65
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -353,19 +359,19 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:64
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:66
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
 
-            // col = tl.arange(0, PART)                                     persistent_softmax.py:52
+            // col = tl.arange(0, PART)                                     persistent_softmax.py:53
             const int col = 8 * thread + 1024 * run;
-            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:59
+            // logits = tl.where(col < cols, logits, -float("inf"))         persistent_softmax.py:60
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:64
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:66
             store_vector_if<uint4>(inside, out + static_cast<long long>(row_2) * out_stride + col, out_value);
         }
-        // row = claimed_number(reader.wait(place).slot)                    persistent_softmax.py:65
+        // row = claimed_number(reader.wait(place).slot)                    persistent_softmax.py:67
         mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116

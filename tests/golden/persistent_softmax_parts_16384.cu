@@ -1,4 +1,4 @@
-// softmax_of_parts.cu: emitted by tle2cuda from persistent_softmax.py:210 (softmax_of_parts). Do not edit.
+// softmax_of_parts.cu: emitted by tle2cuda from persistent_softmax.py:218 (softmax_of_parts). Do not edit.
 //
 //   target    sm_90a, 544 threads per CTA, 65792 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 65792 bytes of dynamic shared memory
@@ -24,6 +24,14 @@ __device__ __forceinline__ float divide_approx(float a, float b)
     float quotient;
     asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
     return quotient;
+}
+
+// 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
+__device__ __forceinline__ float exp2_approx(float x)
+{
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
@@ -165,11 +173,11 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __half ring[4][32][256];     // persistent_softmax.py:223
-    alignas(16) float peak_slots[16];         // scratch of persistent_softmax.py:134
-    alignas(16) float sum_slots[16];          // scratch of persistent_softmax.py:142
-    alignas(8) Barrier parts_full[4];         // persistent_softmax.py:226
-    alignas(8) Barrier parts_empty[4];        // persistent_softmax.py:226
+    alignas(128) __half ring[4][32][256];     // persistent_softmax.py:231
+    alignas(16) float max_slots[16];          // scratch of persistent_softmax.py:142
+    alignas(16) float sum_slots[16];          // scratch of persistent_softmax.py:150
+    alignas(8) Barrier parts_full[4];         // persistent_softmax.py:234
+    alignas(8) Barrier parts_empty[4];        // persistent_softmax.py:234
 };
 static_assert(sizeof(Shared) <= 65792, "the launch contract gives the CTA this much shared memory");
 
@@ -223,13 +231,13 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
     const int thread = threadIdx.x;
 
     // softmax_in_parts: warps 0 to 15
-    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_softmax.py:127
+    // for row in range(tl.program_id(0), rows, tl.num_programs(0)):       persistent_softmax.py:135
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int place_stage = 0;
     int place_lap = 0;
     for (int row = pid_x; row < rows; row += num_programs_x) {
-        // for part in range(PARTS):                                       persistent_softmax.py:130
+        // for part in range(PARTS):                                       persistent_softmax.py:138
         Vector<float, 8> highest[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run)
@@ -239,11 +247,11 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
         int ahead_stage = place_stage;
         int ahead_lap = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:131
+            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:139
             mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
             __half* const view = &shared.ring[ahead_stage][0][0];
-            // ahead = ahead.advance()                                     persistent_softmax.py:133
+            // ahead = ahead.advance()                                     persistent_softmax.py:141
             ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
             // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
             #pragma unroll
@@ -251,29 +259,30 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
                 // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:121
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // col = tl.arange(0, PART)                                persistent_softmax.py:125
+                // col = tl.arange(0, PART)                                persistent_softmax.py:133
                 const int col = 8 * thread + 4096 * run;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:131
+                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:139
                     const float logits = __half2float(ring_value[k]);
-                    // highest = tl.maximum(highest, tl.where(part * ...   persistent_softmax.py:132
+                    // highest = tl.maximum(highest, tl.where(part * ...   persistent_softmax.py:140
                     highest[run][k] = fmaxf(highest[run][k], part * 8192 + col < cols ? logits : -infinity());
                 }
             }
             ahead_stage = ahead_stage + 1 == 4 ? 0 : ahead_stage + 1;
         }
 
-        // peak = tl.max(highest, axis=0)                                  persistent_softmax.py:134
-        float peak = highest[0][0];
+        // peak = tl.max(highest, axis=0) * LOG2_E                         persistent_softmax.py:142
+        float highest_max = highest[0][0];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
-            for (int k = 0; k < 8; ++k) peak = fmaxf(peak, highest[run][k]);
+            for (int k = 0; k < 8; ++k) highest_max = fmaxf(highest_max, highest[run][k]);
         }
-        peak = partition_all_reduce(peak, shared.peak_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
+        highest_max = partition_all_reduce(highest_max, shared.max_slots, [](float a, float b) { return fmaxf(a, b); }, thread, default_warps_barrier);
+        const float peak = highest_max * 1.442695f;
 
-        // for part in range(PARTS):                                       persistent_softmax.py:138
+        // for part in range(PARTS):                                       persistent_softmax.py:146
         Vector<float, 8> weights[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run)
@@ -283,32 +292,33 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
         int ahead_stage_2 = place_stage;
         int ahead_lap_2 = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:139
+            // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:147
             mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
             __half* const view = &shared.ring[ahead_stage_2][0][0];
 
-            // ahead = ahead.advance()                                     persistent_softmax.py:141
+            // ahead = ahead.advance()                                     persistent_softmax.py:149
             ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
                 // return tl.load(tle.gpu.local_ptr(slot.part.reshape([P ...  persistent_rows.py:121
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // col = tl.arange(0, PART)                                persistent_softmax.py:125
+                // col = tl.arange(0, PART)                                persistent_softmax.py:133
                 const int col = 8 * thread + 4096 * run;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
-                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:139
+                    // logits = load_part(reader.wait(ahead).slot, PA ...  persistent_softmax.py:147
                     const float logits = __half2float(ring_value[k]);
-                    // weights += tl.where(part * PART + col < cols, ...   persistent_softmax.py:140
-                    weights[run][k] += part * 8192 + col < cols ? __expf(logits - peak) : 0.0f;
+                    // weights += tl.where(part * PART + col < cols, ...   persistent_softmax.py:148
+                    const float chosen = part * 8192 + col < cols ? exp2_approx(logits * 1.442695f - peak) : 0.0f;
+                    weights[run][k] += chosen;
                 }
             }
             ahead_stage_2 = ahead_stage_2 + 1 == 4 ? 0 : ahead_stage_2 + 1;
         }
 
-        // scale = 1.0 / tl.sum(weights, axis=0)                           persistent_softmax.py:142
+        // scale = 1.0 / tl.sum(weights, axis=0)                           persistent_softmax.py:150
         float weights_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -318,11 +328,11 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
         weights_sum = partition_all_reduce(weights_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
         const float scale = divide_approx(1.0f, weights_sum);
 
-        // for part in range(PARTS):                                       persistent_softmax.py:145
+        // for part in range(PARTS):                                       persistent_softmax.py:153
         int place_stage_2 = place_stage;
         int place_lap_2 = place_lap;
         for (int part = 0; part < 2; ++part) {
-            // logits = load_part(reader.wait(place).slot, PART).to(t ...  persistent_softmax.py:146
+            // logits = load_part(reader.wait(place).slot, PART).to(t ...  persistent_softmax.py:154
             mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
 
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
@@ -332,29 +342,29 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
             for (int run = 0; run < 2; ++run) {
                 const Vector<__half, 8> ring_value = load_vector<8>(&view[8 * thread + 4096 * run]);
 
-                // logits = load_part(reader.wait(place).slot, PART). ...  persistent_softmax.py:146
+                // logits = load_part(reader.wait(place).slot, PART). ...  persistent_softmax.py:154
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) logits[run][k] = __half2float(ring_value[k]);
             }
             fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
-            // reader.release(place)                                       persistent_softmax.py:147
+            // reader.release(place)                                       persistent_softmax.py:155
             mbarrier_arrive(&shared.parts_empty[place_stage_2]);
 
-            // place = place.advance()                                     persistent_softmax.py:148
+            // place = place.advance()                                     persistent_softmax.py:156
             place_lap_2 += static_cast<int>(place_stage_2 + 1 == 4);
             #pragma unroll
             for (int run = 0; run < 2; ++run) {
-                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:149
+                // tl.store(target + part * PART + col, tl.exp2(logit ...  persistent_softmax.py:157
                 Vector<__half, 8> out_value;
                 #pragma unroll
                 for (int k = 0; k < 8; ++k) {
-                    out_value[k] = __float2half(__expf(logits[run][k] - peak) * scale);
+                    out_value[k] = __float2half(exp2_approx(logits[run][k] * 1.442695f - peak) * scale);
                 }
 
-                // col = tl.arange(0, PART)                                persistent_softmax.py:125
+                // col = tl.arange(0, PART)                                persistent_softmax.py:133
                 const int col = 8 * thread + 4096 * run;
-                // tl.store(target + part * PART + col, tl.exp(logits ...  persistent_softmax.py:149
+                // tl.store(target + part * PART + col, tl.exp2(logit ...  persistent_softmax.py:157
                 store_vector_if<uint4>(part * 8192 + col < cols, out + static_cast<long long>(row) * out_stride + part * 8192 + col, out_value);
             }
             place_stage_2 = place_stage_2 + 1 == 4 ? 0 : place_stage_2 + 1;

@@ -123,8 +123,8 @@ __device__ __forceinline__ void store_vector_if(bool condition, T* pointer, cons
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:44
-    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:45
+    alignas(16) float max_slots[4];           // scratch of persistent_softmax.py:45
+    alignas(16) float sum_slots[4];           // scratch of persistent_softmax.py:46
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -164,6 +164,7 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
         // following = row + tl.num_programs(0)                             persistent_softmax.py:39
         const int following = row + num_programs_x;
         Vector<float, 8> logits[4];
+        Vector<float, 8> product[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             // logits = coming.to(tl.float32)                               persistent_softmax.py:38
@@ -175,9 +176,12 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
             const bool inside = col < cols;
             // coming = tl.load(source, mask=inside & (following < row ...  persistent_softmax.py:41
             coming_2[run] = load_vector_if<uint4>(inside && following < rows, x + static_cast<long long>(following) * x_stride_wide + col, fill_vector<8>(__float2half(-infinity())));
+            // weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis= ...  persistent_softmax.py:45
+            #pragma unroll
+            for (int k = 0; k < 8; ++k) product[run][k] = logits[run][k] * 1.442695f;
         }
 
-        // weight = tl.exp2((logits - tl.max(logits, axis=0)) * LOG2_E)     persistent_softmax.py:44
+        // weight = tl.exp2(logits * LOG2_E - tl.max(logits, axis=0) * ...  persistent_softmax.py:45
         float logits_max = logits[0][0];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -190,11 +194,11 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
         for (int run = 0; run < 4; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
-                weight[run][k] = exp2_approx((logits[run][k] - logits_max) * 1.442695f);
+                weight[run][k] = exp2_approx(product[run][k] - logits_max * 1.442695f);
             }
         }
 
-        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:45
+        // scale = 1.0 / tl.sum(weight, axis=0)                             persistent_softmax.py:46
         float weight_sum = 0.0f;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -205,7 +209,7 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
         const float scale = divide_approx(1.0f, weight_sum);
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:46
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:47
             Vector<__half, 8> out_value;
             #pragma unroll
             for (int k = 0; k < 8; ++k) out_value[k] = __float2half(weight[run][k] * scale);
@@ -214,7 +218,7 @@ softmax_ahead(__half* out, const __half* x, const int rows, const int cols, cons
             const int col = 8 * thread + 1024 * run;
             // inside = col < cols                                          persistent_softmax.py:33
             const bool inside = col < cols;
-            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:46
+            // tl.store(out + row.to(tl.int64) * out_stride + col, wei ...  persistent_softmax.py:47
             store_vector_if<uint4>(inside, out + static_cast<long long>(row) * out_stride + col, out_value);
         }
     }

@@ -68,6 +68,19 @@ def products_of_rows(x, y, at, out, n, stride, N: tl.constexpr):
     tl.store(out + rows.to(tl.int64)[:, None] * stride + i[None, :], total.to(tl.float16), mask=is_real[:, None])
 
 
+@tle2cuda.jit
+def divided_products(x, y, scales, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a = tl.load(x + i[:, None] * N + i[None, :])
+    total = tl.zeros([N, N], tl.float32)
+    for step in range(n):
+        b = tl.load(y + step * N * N + i[:, None] * N + i[None, :])
+        scale = tl.load(scales + step * N + i)
+        product = tl.dot(a, b) / (scale[:, None] + 1.0)
+        total += tl.dot(tl.trans(product.to(tl.float16)), (a / (scale[:, None] + 1.0)).to(tl.float16))
+    tl.store(out + i[:, None] * N + i[None, :], total)
+
+
 def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
     """The operations of a kernel after all passes."""
     specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
@@ -88,6 +101,11 @@ def test_few_row_numbers_are_loaded_where_their_rows_are():
         assert conversions(ops) == 0
         rows = [op for op in ops if op.name == "load" and op.result.type.shape[0] == 64 and len(op.result.type.shape) == 1]
         assert [op.result.type.layout.num_registers for op in rows] == [4 if kernel is gathered_rows else 8]
+
+
+def test_row_factors_that_a_ring_brings_are_not_loaded_again():
+    ops = laid_out(divided_products, "*fp16:16, *fp16:16, *fp32:16, *fp32:16, i32", {"N": 64})
+    assert sum(op.name == "load" and op.result.type.shape == (64,) for op in ops) == 1
 
 
 def test_many_row_numbers_are_moved_but_not_in_the_loop():

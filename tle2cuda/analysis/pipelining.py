@@ -104,6 +104,7 @@ class Pipelined:
         has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
             cost time.
         asked: The stages that were asked for, or as many as there are iterations.
+        follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
     """
 
     loop: Op
@@ -119,6 +120,7 @@ class Pipelined:
     step: int
     has_warpgroups: bool
     asked: int = 0
+    follows_stores: bool = False
 
     @property
     def has_barriers(self) -> bool:
@@ -160,7 +162,7 @@ class _Finder:
         self.uses = uses_of(kernel.body)
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
-        self.written = self._written()
+        self.written = self._written(kernel.body)
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -187,12 +189,13 @@ class _Finder:
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
+        inside = self._written(loop.regions[0]) if not self._is_divided(loop) else written
         closure = _Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
-            staged = self._staged(op, written)
+            staged = self._staged(op, inside if op.result in self.notes else written)
             if staged is not None and closure.add(staged.addresses):
                 loads.append(staged)
         if not loads:
@@ -220,6 +223,7 @@ class _Finder:
             self._step(loop),
             any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
+            any(self._may_be_stored(staged) for staged in loads),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -262,10 +266,28 @@ class _Finder:
                 return False
         return True
 
-    def _written(self) -> set[Value | None]:
-        """Arguments that are written somewhere: copies are ordered with earlier stores of their own thread by nothing."""
-        found = (effect for op in walk(self.kernel.body) for effect in effects(op, self.roots))
+    def _written(self, region: Region) -> set[Value | None]:
+        """Arguments that are written somewhere in a region.
+
+        Copies by `cp.async` are ordered with earlier stores of their own thread by nothing. What the copy engine brings
+        the pass `barriers` orders with stores in front of the loop, as long as it is no other partition that asks for it.
+        """
+        found = (effect for op in walk(region) for effect in effects(op, self.roots))
         return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
+
+    def _may_be_stored(self, staged: Staged) -> bool:
+        """Whether the kernel writes somewhere what the copy engine brings."""
+        roots = set(self.roots.of(staged.load.operands[0]))
+        is_same = None in self.written or bool(roots & self.written) or (None in roots and bool(self.written))
+        return staged.note is not None and is_same
+
+    def _is_divided(self, loop: Op) -> bool:
+        """Whether a loop or one around it asks for a partition that fills its rings."""
+        return any(
+            op.attrs.get("warp_specialize") and (op is loop or any(inner is loop for r in op.regions for inner in walk(r)))
+            for op in walk(self.kernel.body)
+            if op.name == "for"
+        )
 
     def _feeding(self, loop: Op) -> set[Op]:
         """The loads whose values reach an operand of a product through changes of shape and type alone."""
@@ -285,7 +307,7 @@ class _Finder:
         return found
 
     def _overlapped(self, loop: Op, staged: set[Op]) -> Op | None:
-        """A product by `wgmma` that may still run when the next iteration begins.
+        """A product by `wgmma` or `tcgen05.mma` that may still run when the next iteration begins.
 
         It is the only one, nothing but the next one reads its sums in the loop, and it reads nothing but the ring.
         """
@@ -294,7 +316,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(("wgmma",), product):
+        if not self._is_by(_BY_DESCRIPTORS, product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -343,9 +365,11 @@ class _Finder:
         if not isinstance(type_, TileType) or not isinstance(element, PointerType) or element.space != GLOBAL:
             return None
         roots = set(self.roots.of(pointer))
-        if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
+        note = self.notes.get(load.result)
+        is_known = None not in roots or (note is not None and not written)
+        if not is_known or roots & written or None in written or load.attrs.get("cache") not in CACHES:
             return None
-        if (note := self.notes.get(load.result)) is not None:
+        if note is not None:
             return Staged(load, tuple(range(len(type_.shape))), note)
         if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
             return None

@@ -406,8 +406,6 @@ class _Flow:
         self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
         self.note(place, NEEDS_COPIES, state.flying & unfenced)
         self.note(place, NEEDS_WAIT, state.reading & reads)
-        if op.name == "mbarrier_arrive":  # by thread 0, for all
-            self.note(place, NEEDS_BARRIER, state.fenced & unfenced & ~self.proxies.by_thread_0)
 
     def loop(self, item: Item, state: _State) -> _State:
         entry = start = state

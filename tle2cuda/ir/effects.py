@@ -33,17 +33,16 @@ from tle2cuda.ir.types import (
 )
 
 Proxy = Literal["generic", "async"]
-Kind = Literal["read", "write", "atomic", "release", "signal", "wait", "arm", "poll"]
+Kind = Literal["read", "write", "atomic", "signal", "wait", "arm", "poll"]
 
 READ: Kind = "read"
 WRITE: Kind = "write"
 ATOMIC: Kind = "atomic"
-RELEASE: Kind = "release"
 SIGNAL: Kind = "signal"
 WAIT: Kind = "wait"
 ARM: Kind = "arm"
 POLL: Kind = "poll"
-"""The last five concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
+"""The last four concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
 
 _MEMORY_KINDS: Mapping[str, Kind] = {
     "load": READ,

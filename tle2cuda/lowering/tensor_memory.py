@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
@@ -75,6 +75,19 @@ class ProductView:
     loops: tuple[tuple[str, int], ...]
     multiply: str
     barrier: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapView:
+    """Waits for products in flight behind each other, for `tensor_memory.cu.j2`.
+
+    Attributes:
+        barriers: Two mbarriers, on which they complete in turn.
+        turn: Variable that counts them.
+    """
+
+    barriers: str
+    turn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +161,21 @@ def emit_product(state: State, op: Op) -> None:
         view = _Product(state, op, names).view()
         for used in ("tcgen05_descriptor", "tcgen05_fence_after_sync", "tcgen05_commit", "mbarrier_wait"):
             state.helper(used)
+        if op.attrs.get("pending"):
+            turn = state.turns[op.operands[4]] = wait_variable(state, op, f"{op.operands[4].name}_turn")
+            write(state.block, TEMPLATE, "product", replace(view, barrier=f"{view.barrier}[{turn} % 2]"), op.span)
+            write(state.block, TEMPLATE, "wait_before", OverlapView(view.barrier, turn), op.span)
+            return
         phase = wait_variable(state, op, f"{op.operands[4].name}_phase")
         write(state.block, TEMPLATE, "product", view, op.span)
     write(state.block, "tma.cu.j2", "wait", WaitView(view.barrier, phase or "0", phase), op.span)
+
+
+def emit_wait(state: State, op: Op) -> None:
+    """Wait for the last of products that were in flight behind each other."""
+    barriers = op.operands[0]
+    view = OverlapView(barrier_address(state, barriers), state.turns[barriers])
+    write(state.block, TEMPLATE, "wait_last", view, op.span)
 
 
 class _Product:
@@ -335,4 +360,4 @@ def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int
     return f" + {format_index(linear_terms([('warpgroup', columns)]), {'warpgroup': group})}"
 
 
-__all__ = ["emit_address", "emit_allocation", "emit_deallocation", "emit_load", "emit_product"]
+__all__ = ["emit_address", "emit_allocation", "emit_deallocation", "emit_load", "emit_product", "emit_wait"]

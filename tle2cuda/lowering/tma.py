@@ -18,7 +18,7 @@ from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
 from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import TEMPLATE, Issue
-from tle2cuda.lowering.mbarriers import barrier_address
+from tle2cuda.lowering.mbarriers import arrival_units, arrive, barrier_address
 from tle2cuda.lowering.multicast import ctas, member
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
@@ -235,6 +235,9 @@ def emit_load(state: State, op: Op) -> None:
         announced = _announced(state, op, copy, barrier)
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
+        own = copy.barriers if completion == "barrier" else None
+        if own is not None and (units := arrival_units(state, own)) > 1:
+            arrive(state, body, barrier, units - 1, op)  # what tasks do without the copy engine are as many
         if has_map(op):
             function, hint = _load_function(state, op)
             shared = _shared(op)
@@ -244,9 +247,8 @@ def emit_load(state: State, op: Op) -> None:
             )
         else:
             _emit_bulk(state, op, copy, barrier)
-        if completion == "barrier":
-            assert copy.barriers is not None
-            note_fill(state, copy.barriers, copy.index, None, op)
+        if own is not None:
+            note_fill(state, own, copy.index, None, op)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None

@@ -69,7 +69,7 @@ class Repeats:
 
     def _reads_the_same_again(self, op: Op) -> bool:
         """Whether a load reads global memory that the kernel does not write."""
-        if op.attrs["volatile"] or element_of(op.operands[0].type).space != GLOBAL:  # type: ignore[union-attr]
+        if op.attrs.get("volatile") or element_of(op.operands[0].type).space != GLOBAL:  # type: ignore[union-attr]
             return False
         roots = self._roots.of(op.operands[0])
         return None not in self._written and None not in roots and not self._written.intersection(roots)

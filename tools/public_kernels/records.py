@@ -83,6 +83,40 @@ def constants(record: Record) -> dict[str, Any]:
     return {name: value(stored) for name, stored in record.constexprs.items()}
 
 
+def records_of_pairs(path: Path) -> list[Record]:
+    """The records of a file of `harvest`, one on a line; lines that say why there is none are left out."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    names = Record.__slots__
+    return [
+        Record(**{**{n: row[n] for n in names}, "divisible_by_16": tuple(row["divisible_by_16"])})
+        for row in rows
+        if "error" not in row
+    ]
+
+
+def as_row(record: Record) -> dict[str, Any]:
+    """The record as plain data."""
+    return {name: getattr(record, name) for name in Record.__slots__}
+
+
+def constants_for_triton(record: Record) -> dict[str, Any]:
+    """Values of the constexpr parameters, dtypes as objects of `triton.language`."""
+    import triton.language as tl
+
+    def value(stored: Any) -> Any:
+        return getattr(tl, _long_name(stored["dtype"])) if isinstance(stored, Mapping) else stored
+
+    return {name: value(stored) for name, stored in record.constexprs.items()}
+
+
+def _long_name(short: str) -> str:
+    """`float32` of `fp32`: names of dtypes in the language."""
+    for start, long in (("fp8", "float8"), ("fp", "float"), ("bf", "bfloat"), ("i", "int"), ("u", "uint")):
+        if short.startswith(start):
+            return long + short[len(start) :]
+    raise ValueError(short)
+
+
 def without_bf16(record: Record) -> Record:
     """The record with arrays of fp32 for those of bf16: Triton's interpreter takes the bits of bf16 for integers."""
     wide = {name: type_.replace("bf16", "fp32") if "*" in type_ else type_ for name, type_ in record.signature.items()}

@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 
 from tools.public_kernels import extract
 from tools.public_kernels.recipe import Array, Concrete, Difference, differences, tolerance_of
-from tools.public_kernels.records import Record, constants
+from tools.public_kernels.records import Record, constants, constants_for_triton
 
 SIDES = ("cuda", "emulator", "interpreter", "eager", "triton", "triton-cpu")
 _TORCH_NAMES = {"float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2", "bfloat16": "bfloat16"}
@@ -64,7 +64,7 @@ def run(side: str, kernel: Any, record: Record, before: Concrete, fetch: bool = 
     """
     options: dict[str, Any] = {"num_warps": record.num_warps, "num_stages": record.num_stages}
     if side.startswith("triton"):
-        constexprs = _triton_constants(record)
+        constexprs = constants_for_triton(record)
         device = "cuda" if side == "triton" else "cpu"
     else:
         import tle2cuda
@@ -133,23 +133,6 @@ def _argument(before: Concrete, name: str, holder: Any, side: str) -> Any:
     else:
         from triton.tools.tensor_descriptor import TensorDescriptor
     return TensorDescriptor.from_tensor(holder, list(block))
-
-
-def _triton_constants(record: Record) -> dict[str, Any]:
-    import triton.language as tl
-
-    def value(stored: Any) -> Any:
-        return getattr(tl, _long_name(stored["dtype"])) if isinstance(stored, Mapping) else stored
-
-    return {name: value(stored) for name, stored in record.constexprs.items()}
-
-
-def _long_name(short: str) -> str:
-    """`float32` of `fp32`: names of dtypes in the language."""
-    for start, long in (("fp8", "float8"), ("fp", "float"), ("bf", "bfloat"), ("i", "int"), ("u", "uint")):
-        if short.startswith(start):
-            return long + short[len(start) :]
-    raise ValueError(short)
 
 
 def _to_device(array: Array, device: str) -> Any:

@@ -37,6 +37,11 @@ def from_json(path: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def outcome_of(row: Mapping[str, Any]) -> Outcome:
+    """The outcome that a row of `to_json` holds."""
+    return Outcome(**{name: row[name] for name in Outcome.__slots__})
+
+
 def summary(results: Mapping[str, tuple[Record, Outcome]]) -> str:
     """The table."""
     outcomes = [outcome for _, outcome in results.values()]
