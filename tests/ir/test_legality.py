@@ -361,6 +361,8 @@ CASES = {
         "%x = alloc_barriers {arrivals = 1, init = 'done'} : barriers<3>",
         "attribute init is 'done', not one of pending, ready",
     ),
+    "count_fills": ("count_fills %bars {takes_turns = True}", "count_fills %n", "operand 0 is int32"),
+    "await_fills": ("await_fills %bars, %bars", "await_fills %bars, %n", "operand 1 is int32"),
     "mbarrier_wait": (
         "mbarrier_wait %bars, %one, %n",
         "mbarrier_wait %buf, %one, %n",

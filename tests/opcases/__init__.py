@@ -29,6 +29,7 @@ FAMILIES = (
     "tle_wgmma",
     "pipelined",
     "ring_boxes",
+    "chained",
     "block_pointers",
     "descriptors",
     "async_pipes",

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.chained_products import Chained, chained_products
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
@@ -29,7 +30,7 @@ from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, el
 from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import WARP_THREADS, parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
@@ -94,6 +95,7 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
+        chained: Two products, one of which is in flight beside the other one of the next iteration.
         holder: A product that may issue the copies while it multiplies.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
@@ -111,6 +113,7 @@ class Pipelined:
     stages: int
     capacity: int
     overlapped: Op | None
+    chained: Chained | None
     holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
@@ -214,6 +217,7 @@ class _Finder:
             capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
+            None if by_engine or closure.indices else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
@@ -330,6 +334,13 @@ class _Finder:
             if made not in staged:
                 return None
         return product
+
+    def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
+        """Two products by `wgmma` that overlap."""
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        if not self._is_of_default_warps(loop) or not all(self._is_by(("wgmma",), op) for op in products):
+            return None
+        return chained_products(loop, staged, self.definitions, self.uses, WARP_THREADS * self.kernel.num_warps)
 
     def _holder(self, loop: Op) -> Op | None:
         """The first product by `mma.sync` of the body itself, or by `wgmma` where it is the only one.

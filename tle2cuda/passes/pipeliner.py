@@ -41,6 +41,7 @@ from tle2cuda.passes import canonicalise
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.ring_loops import RingLoop, Writer, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
+from tle2cuda.passes.rotated_loops import RotatedLoop
 from tle2cuda.passes.tensor_maps import engine_copies
 from tle2cuda.passes.tensor_tiles import without_tensor_tiles
 from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
@@ -163,13 +164,15 @@ class _Pipeline(Writer):
         if op in self.sites:
             self._specialise(op, self.sites.pop(op))
         elif op in self.plans:
-            loop = RingLoop(self, self.plans[op])
-            if loop.plan in self.split:
-                loop.read()
+            plan = self.plans[op]
+            if plan.chained is not None:
+                RotatedLoop(self, plan, plan.chained).rewrite()
+            elif plan in self.split:
+                RingLoop(self, plan).read()
             else:
-                if loop.plan.follows_stores:
+                if plan.follows_stores:
                     self._show_stores(op)
-                loop.rewrite()
+                RingLoop(self, plan).rewrite()
         elif op.name == "warp_specialize":
             workers = (self._worker(region) for region in op.regions[1:])
             self.emit(replace(op, regions=(self.region(op.regions[0]), *workers)))

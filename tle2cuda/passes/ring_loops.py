@@ -86,8 +86,9 @@ class Writer(Rewriter):
 class RingLoop:
     """The rewriting of one loop: as a whole, or the side that fills its ring, or the one that reads it."""
 
-    def __init__(self, into: Writer, plan: Pipelined) -> None:
+    def __init__(self, into: Writer, plan: Pipelined, is_for_products: bool = False) -> None:
         self.into = into
+        self.is_for_products = is_for_products  # which ask for operands where they lie
         self.plan = plan
         self.loop = plan.loop
         self.span = plan.loop.span
@@ -102,7 +103,11 @@ class RingLoop:
 
     def rewrite(self) -> None:
         """Write the prologue and the loop."""
-        self._main(self._prologue(self._start()))
+        self._main(self.start())
+
+    def start(self) -> tuple[Value, ...]:
+        """Fill the first stages; returns what addresses of the iteration behind them depend on."""
+        return self._prologue(self._start())
 
     def read(self) -> None:
         """Write the loop without its copies."""
@@ -115,7 +120,7 @@ class RingLoop:
         self.is_split = True
         start = self._start()
         induction = Value(self.type, self.induction.name, span)
-        params = self._ahead_of(start)
+        params = self.ahead_of(start)
         counts = self._counts_iterations()
         counter = induction if counts else Value(I32, "turn", span)
 
@@ -144,7 +149,8 @@ class RingLoop:
         type_ = staged.load.result.type
         assert isinstance(type_, TileType) and isinstance(type_.element, DType)
         name = staged.load.result.name or "tile"
-        ring = BufferType((self.plan.capacity, *staged.shape), type_.element)
+        storage = "mma" if self.is_for_products else "row_major"
+        ring = BufferType((self.plan.capacity, *staged.shape), type_.element, storage)
         span_bytes = swizzle_of(staged.shape, type_.element)
         attrs: dict[str, object] = {
             "name": name,
@@ -200,7 +206,7 @@ class RingLoop:
             when = (self.lower, self._starts(self.lower))
             return self._fill(self._place(first, "stage"), when, lambda: self._after(self.lower), start)
         stage = Value(I32, "stage", span)
-        params = self._ahead_of(start)
+        params = self.ahead_of(start)
 
         def body() -> tuple[Value, ...]:
             iteration = self._iteration_of(stage)
@@ -220,7 +226,7 @@ class RingLoop:
         carried = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
         return (*carried, *self._indices((self.lower, self._starts(self.lower)), carried))
 
-    def _ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    def ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Parameters for such values, of iterations ahead of the loop."""
         carried = (self.region.params[1 + number] for number in self.plan.carried)
         names = [each.name for each in (*carried, *(load.result for load in self.plan.indices))]
@@ -401,7 +407,7 @@ class RingLoop:
         into, loop, span = self.into, self.loop, self.span
         old = self.region.params
         params = tuple(Value(p.type, p.name, p.span) for p in old)
-        further = () if self.is_split else self._ahead_of(filled)
+        further = () if self.is_split else self.ahead_of(filled)
         counts = self._counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
@@ -425,8 +431,30 @@ class RingLoop:
         into.emit(replace(loop, operands=operands, results=results, attrs=MappingProxyType(attrs), regions=(region,)))
         if self.plan.has_barriers:
             self._behind(None if counts else results[-1])
-        elif self.plan.has_warpgroups:  # copies that are masked off write zeros
-            into.emit(make_op("cp_async_wait", (), (), {"pending": 0, "reason": _LEFT_REASON}, (), span))
+        self.settle()
+
+    def wait(self, number: Value) -> tuple[tuple[Value, Value], tuple[Value, ...]]:
+        """Wait for a stage; returns its place and its slots."""
+        place = self._place(number, "stage")
+        types: tuple[Type, ...] = (BOOL, *self._slots())
+        names = ("is_closed", *self._names())
+        waited = self.into.emit(make_op("pipe_wait", (self.pipe, *place), types, {}, (), self.span, names))
+        return place, waited.results[1:]
+
+    def refill(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Make the copies that are as far ahead of an iteration as the ring is long."""
+        into, span = self.into, self.span
+        ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
+        free = self._place(ahead, "free_stage")
+        later = self._later(induction, self.ahead)
+        is_guarded = not self.plan.has_warpgroups or self.plan.has_barriers
+        return self._fill(free, later, lambda: self._later(induction, self.ahead + 1), further, is_guarded)
+
+    def settle(self) -> None:
+        """Behind the loop: copies that are masked off write zeros."""
+        if self.plan.has_warpgroups and not self.plan.has_barriers:
+            attrs = {"pending": 0, "reason": _LEFT_REASON}
+            self.into.emit(make_op("cp_async_wait", (), (), attrs, (), self.span))
 
     def _body(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
         """An iteration; returns the values that addresses of the next one depend on.
@@ -435,10 +463,7 @@ class RingLoop:
         issues them, or the one that is in flight while they are.
         """
         into, span, plan = self.into, self.span, self.plan
-        stage, lap = self._place(number, "stage")
-        types: tuple[Type, ...] = (BOOL, *self._slots())
-        names = ("is_closed", *self._names())
-        waited = into.emit(make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, names))
+        (stage, lap), waited_slots = self.wait(number)
         following: tuple[Value, ...] = ()
 
         def after() -> tuple[Value, Value]:
@@ -451,10 +476,10 @@ class RingLoop:
         is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
             following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
-        slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited.results[1:], strict=True), strict=True))
+        slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited_slots, strict=True), strict=True))
         for op in self.region.body:
             if op in slots:
-                self._read(*slots[op])
+                self.read_from(*slots[op])
             elif op is plan.overlapped:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
@@ -467,7 +492,7 @@ class RingLoop:
             else:
                 into.visit(op)
         if not plan.has_barriers or plan.overlapped is None:
-            self._release(stage, lap)
+            self.release(stage, lap)
         return following
 
     def _product(self, op: Op, flag: str) -> None:
@@ -475,7 +500,8 @@ class RingLoop:
         attrs = MappingProxyType({**op.attrs, flag: True})
         into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
 
-    def _release(self, stage: Value, lap: Value) -> None:
+    def release(self, stage: Value, lap: Value) -> None:
+        """Say that a stage is free."""
         self.into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=self.span))
 
     def _release_before(self, number: Value, induction: Value) -> None:
@@ -489,7 +515,7 @@ class RingLoop:
 
         def release() -> tuple[Value, ...]:
             before = into.make("sub", (number, into.number(1, I32, span)), I32, span)
-            self._release(*self._place(before, "done_stage"))
+            self.release(*self._place(before, "done_stage"))
             return ()
 
         arms = (into.inside(release, span), into.inside(lambda: (), span))
@@ -548,7 +574,7 @@ class RingLoop:
             left, distance = (into.make("cast", (v,), unsigned, span) for v in (left, distance))
         return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
 
-    def _read(self, staged: Staged, slot: Value) -> None:
+    def read_from(self, staged: Staged, slot: Value) -> None:
         """What the loop loaded is now read from the ring."""
         into, load = self.into, staged.load
         type_ = load.result.type
