@@ -35,6 +35,7 @@ from tle2cuda.emulator import emulate
         ("box_products_7_3_4_128x64x64", "sm_100a", "tcgen05_m128n64k16_f32_f16_b_along_n("),
         ("box_products_5_0_3_64x32x32", "sm_100a", "tcgen05_m64n32k16_f32_f16_b_along_n("),
         ("ring_product_160_5_float16_turned_128x16x32", "sm_100a", "tcgen05_m128n16k16_f32_f16("),
+        ("box_partitions_7_3_4_inner_128x64x64", "sm_100a", "tcgen05_m128n64k16_f32_f16("),
         ("dot_wgmma_i8_64x32x32", "sm_103a", "mma_m16n8k32_s32_s8("),  # without .kind::i8
         ("dot_wgmma_f16_128x128x32", "sm_100", "mma_m16n8k16_f32_f16("),
         ("dot_wgmma_f16_128x128x32", "sm_120", "mma_m16n8k16_f32_f16("),

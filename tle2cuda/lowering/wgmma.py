@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32, BufferType
 from tle2cuda.layout import (
@@ -131,7 +132,8 @@ class _Product(Product):
         state = self.state
         at_once = self._steps_at_once()
         parts = self.steps // at_once
-        starts_from_0 = parts == 1 and self._is_zero(self.op.operands[2])
+        # Of either sign: a sum that starts from nothing is that from -0.0, and from 0 but for sums of -0.0 alone.
+        starts_from_0 = parts == 1 and is_zero(self.state.definitions, self.op.operands[2], of_either_sign=True)
         registers, sums = self._storage(is_read=not starts_from_0)
         target = self._part_of(sums) if parts > 1 else sums
         sources = [self._source(side, sums) for side in (0, 1)]
@@ -186,13 +188,6 @@ class _Product(Product):
         """Products that may be in flight behind this one: itself, where it adds to what the loop carries."""
         carries = is_in_place and self.state.targets.get(self.result) is not None
         return int(self.op.attrs.get("pending") or 0) if carries else 0
-
-    def _is_zero(self, start: Value) -> bool:
-        """Whether sums start from nothing."""
-        maker = self.state.definitions.get(start)
-        while maker is not None and maker.name in ("splat", "convert_layout"):
-            maker = self.state.definitions.get(maker.operands[0])
-        return maker is not None and maker.name == "constant" and maker.attrs["value"] == 0
 
     def _operand_name(self, side: int) -> str:
         return operand_name(self.state.definitions, self._named(side)) or "ab"[side]
