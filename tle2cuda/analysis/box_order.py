@@ -1,13 +1,16 @@
-"""Which boxes of tensors are surely apart: of two copies, and of one copy in different iterations of loops."""
+"""Which boxes of tensors are surely apart: of two copies, of one in different iterations of loops, of different tasks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from tle2cuda.analysis.axis_domain import AxisInfo
 from tle2cuda.analysis.integer_forms import IntegerForms, Sum
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.tma import OUTSIDE, tensor_copy
+
+_LONGEST = 1 << 31  # of what offsets count
 
 
 def _is_bulk(op: Op) -> bool:
@@ -65,6 +68,22 @@ class BoxOrder:
         if not in_other_iteration:
             return any(gap is not None and abs(gap) >= extent for gap, extent in zip(known, block, strict=True))
         return self._differ(a, block, known)
+
+    def never_meet(self, one: Op, other: Op) -> bool:
+        """Whether two accesses touch no common element, whichever iterations of their loops they belong to.
+
+        So it is where boxes begin at different remainders of a power of two that the rest of both offsets is a multiple of.
+        """
+        a, b = self._copies.get(one), self._copies.get(other)
+        if a is None or b is None or self._tensor(a) != self._tensor(b):
+            return False
+        axes = zip(self.offsets(a), self.offsets(b), a.attrs["block"], b.attrs["block"], strict=True)
+        for x, y, extent, other_extent in axes:
+            common = math.gcd(_LONGEST, *x.terms.values(), *y.terms.values())
+            period, gap = common & -common, y.constant - x.constant
+            if gap % period >= extent and -gap % period >= other_extent:
+                return True
+        return False
 
     def offsets(self, op: Op) -> tuple[Sum, ...]:
         """Where the box of a tensor copy begins."""
