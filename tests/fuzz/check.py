@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.fuzz.generate import ACCUMULATORS, GRID, HEADER, INPUT_SIZE, INPUTS, SLOTS, Program
 from tests.opcases.case import EXACT, Array, Tolerance, difference
+from tle2cuda.emulator.detectors import DETECT_VARIABLE
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 
 DEVICES = ("interpreter", "eager", "emulator")
@@ -83,7 +84,8 @@ def load(text: str, folder: pathlib.Path) -> ModuleType:
 def run(program: Program, module: ModuleType, device: str) -> dict[str, Array]:
     """Arrays after a launch on a device."""
     arguments = inputs(program)
-    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: device}):
+    # In the emulator barriers that are missing are found whether or not they change a result.
+    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: device, DETECT_VARIABLE: "all"}):
         module.k[(GRID // program.cluster,)](**arguments, M=program.M, N=program.N, num_warps=program.num_warps)
     return {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
 

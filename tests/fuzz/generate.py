@@ -161,7 +161,9 @@ class Writer:
         if kind == "bool":
             return {"": "(s > 3)", "N": "(col < n)", "MN": "(at > row + s)"}[shape]
         if kind == "int":
-            return {"": self.pick("n", "s", "pid", "M", "N"), "N": "col", "MN": self.pick("at", "row", "col[None, :]")}[
+            # A constant must fit into the dtype of the tile that it meets, which may have 8 bits with a sign.
+            sizes = [name for name in ("M", "N") if getattr(self, name) < 128]
+            return {"": self.pick("n", "s", "pid", *sizes), "N": "col", "MN": self.pick("at", "row", "col[None, :]")}[
                 shape
             ]
         return {"": "alpha", "N": "(col * 0.5)", "MN": "(at * 0.25)"}[shape]
