@@ -497,7 +497,7 @@ def shift_left(a: Any, b: Any) -> Any:
     """``a << b``; shifts out everything from the width on."""
     x, y, dtype = _integers(a, b, "<<")
     if dtype is BOOL:
-        raise DTypeMismatch("`<<` does not work on bool", help="convert it, x.to(tl.int32)")
+        return Tile(x.data & ~y.data, dtype)  # one bit: a shift by one leaves nothing
     amount, inside = _amounts(x, y, dtype)
     result = np.where(inside, np.left_shift(x.data, amount), np.zeros_like(x.data))
     if dtype.bits == 64 and x.exact is None:
@@ -513,7 +513,7 @@ def shift_right(a: Any, b: Any) -> Any:
     """``a >> b``: arithmetic when the left operand is signed before promotion, else logical."""
     x, y, dtype = _integers(a, b, ">>")
     if dtype is BOOL:
-        raise DTypeMismatch("`>>` does not work on bool", help="convert it, x.to(tl.int32)")
+        return Tile(x.data & ~y.data, dtype)  # one bit: a shift by one leaves nothing
     own = a.dtype if isinstance(a, Tile) else dtype
     amount, inside = _amounts(x, y, dtype)
     if own.kind == "int":
