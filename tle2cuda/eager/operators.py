@@ -164,12 +164,10 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     x = to_tile(input, "tl.cast")
     if dtype is F8E4B15:
         return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
-    if isinstance(dtype, str):
-        dtype = DType(dtype)
     if isinstance(dtype, pointer_type) or x.is_pointer:
         return _cast_pointer(x, dtype)
     if not isinstance(dtype, DType):
-        raise InvalidArgument(f"tl.cast: expected a dtype, got {dtype!r}")
+        raise InvalidType(f"tl.cast: expected a dtype such as tl.float32, got {dtype!r}")
     if bitcast:
         return _bitcast(x, dtype)
     if fp_downcast_rounding is not None and x.dtype is not dtype:
