@@ -60,8 +60,10 @@ def test_products_of_warpgroups_overlap() -> None:
 
 
 def test_two_ctas_beside_each_other_are_rather_kept() -> None:
+    """A product that each iteration waits for; meanwhile it copies."""
     loop = main_loop(product("128,128,64", arch="sm_90a"))
-    assert loop.rstrip().endswith("wgmma_wait<0>();")
+    assert "wgmma_wait<1>" not in loop
+    assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:

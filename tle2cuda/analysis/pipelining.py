@@ -99,7 +99,7 @@ class Pipelined:
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
         chained: Two products, one of which is in flight beside the other one of the next iteration.
-        holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
+        holder: A product that may issue the copies while it multiplies.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
@@ -225,7 +225,7 @@ class _Finder:
             capacity,
             overlapped,
             None if is_mixed or closure.indices else self._chained(loop, [staged.load for staged in loads]),
-            None if by_engine else self._holder(loop),
+            None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
@@ -358,14 +358,18 @@ class _Finder:
         return chained_products(loop, staged, self.definitions, self.uses, WARP_THREADS * self.kernel.num_warps)
 
     def _holder(self, loop: Op) -> Op | None:
-        """The first product by `mma.sync` of the body itself."""
-        target = parse_target(self.kernel.target)
-        for op in loop.regions[0].body:
-            if op.name == "dot":
-                name = instruction_name(op, target, self.kernel.num_warps)
-                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
-                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
-        return None
+        """The first product by `mma.sync` of the body itself, or by `wgmma` where it is the only one.
+
+        Others behind the copies would read their operands in front of them, into registers.
+        """
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        op = next((op for op in loop.regions[0].body if op.name == "dot"), None)
+        if op is None or len(shape_of(op.result.type)) != 2:
+            return None
+        name = instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
+        if name is None or (name.startswith(_BY_DESCRIPTORS) and not (name.startswith("wgmma") and len(products) == 1)):
+            return None
+        return op
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))

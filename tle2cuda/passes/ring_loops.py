@@ -453,7 +453,7 @@ class RingLoop:
                         following = self._fill(free, later, after, further)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
-                following = self._fill(free, later, after, further)
+                following = self._fill(free, later, after, further, not plan.has_warpgroups)
             else:
                 into.visit(op)
         if not plan.has_barriers or plan.overlapped is None:
