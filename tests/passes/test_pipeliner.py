@@ -60,8 +60,10 @@ def test_products_of_warpgroups_overlap() -> None:
 
 
 def test_two_ctas_beside_each_other_are_rather_kept() -> None:
+    """A product that each iteration waits for; meanwhile it copies."""
     loop = main_loop(product("128,128,64", arch="sm_90a"))
-    assert loop.rstrip().endswith("wgmma_wait<0>();")
+    assert "wgmma_wait<1>" not in loop
+    assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:
@@ -188,11 +190,12 @@ def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
     loop = kernel[kernel.index("mbarrier_wait(&shared.ring_full[stage]") : kernel.index("wgmma_wait<0>();")]
     assert "__syncthreads()" not in loop
     order = [
-        "wgmma_wait<1>();",
-        "mbarrier_arrive(&shared.ring_empty[done_stage])",
+        "wgmma_commit();",
         "if (thread == 0) {",
         "mbarrier_wait(&shared.ring_empty[",
         "tma_load_2d(",
+        "wgmma_wait<1>();",
+        "mbarrier_arrive(&shared.ring_empty[done_stage])",
     ]
     places = [loop.index(text) for text in order]
     assert places == sorted(places)

@@ -26,7 +26,7 @@ from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
 from tle2cuda.lowering.shape import in_registers
-from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
 
@@ -132,10 +132,12 @@ class _Product(Product):
         state = self.state
         at_once = self._steps_at_once()
         parts = self.steps // at_once
+        behind, state.copies_behind = state.copies_behind if self.is_awaited and parts == 1 else None, None
         # Of either sign: a sum that starts from nothing is that from -0.0, and from 0 but for sums of -0.0 alone.
         starts_from_0 = parts == 1 and is_zero(self.state.definitions, self.op.operands[2], of_either_sign=True)
         registers, sums = self._storage(is_read=not starts_from_0)
         target = self._part_of(sums) if parts > 1 else sums
+        pending = self._pending(sums is registers) if self.is_awaited else None
         sources = [self._source(side, sums) for side in (0, 1)]
         names = [state.names.fresh(f"{self._operand_name(side)}_first") for side in (0, 1)]
         with state.names.scope():
@@ -152,7 +154,7 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 or parts > 1 else 'true'});",
-                pending=0 if parts > 1 else self._pending(sums is registers) if self.is_awaited else None,
+                pending=0 if parts > 1 else pending if behind is None else None,
                 part=index["part"],
                 parts=parts,
                 declaration=f"Vector<{self.dtype.cuda}, 2> {target.name}[{target.runs}]",
@@ -167,8 +169,18 @@ class _Product(Product):
         ):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
+        if behind is not None:
+            self._copy_meanwhile(behind, pending)
         self._finish(registers, sums)
         state.registers[self.result] = registers
+
+    def _copy_meanwhile(self, behind: CopiesBehind, pending: int | None) -> None:
+        """The copies that stand behind the product, issued while it multiplies, and the wait for it."""
+        from tle2cuda.lowering.control import emit_ops
+
+        behind.is_taken = True
+        emit_ops(self.state, behind.ops)
+        statements.evaluate(self.state.block, f"{self.state.helper('wgmma_wait')}<{pending}>()", self.op.span)
 
     def _steps_at_once(self) -> int:
         """Steps along K whose products of float8 may be summed as the instruction does, in less than float32."""
