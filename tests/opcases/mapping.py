@@ -135,11 +135,10 @@ def _expect(inputs: Inputs) -> dict[str, Array]:
     wide = a.astype(np.uint32)
     mixed = np.where(a > 0, (wide ^ (wide >> 15)) * np.uint32(739982445), wide)
     steps = np.array([_steps(int(p), int(q)) for p, q in zip(a, b, strict=True)], np.int32)
+    down = [_steps_down(int(n)) for n in a]
     return {
         "halves": np.array(halves, np.float32),
-        "out": np.concatenate([np.gcd(a, b).astype(np.int32), steps, *ordered, [_steps_down(int(n)) for n in a]]).astype(
-            np.int32
-        ),
+        "out": np.concatenate([np.gcd(a, b), steps, *ordered, down]).astype(np.int32),
         "total": np.array([(mixed * mixed).sum(dtype=np.uint32)]).astype(np.uint32).view(np.int32),
     }
 
