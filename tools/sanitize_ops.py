@@ -33,7 +33,7 @@ from tools.sanitizer_output import PREFIX, command, find_sanitizer, help_text, r
 FAMILIES = tuple(
     """
     async_loads async_partitions async_pipes asynchrony bulk_pipes descriptors divided_partitions inner_partitions
-    pipelined tensor_copies tensor_order
+    multicast pipelined ring_boxes tensor_copies tensor_order
     """.split()
 )
 PARTS = ("wgmma",)  # of names of cases that move data asynchronously in other families
@@ -43,7 +43,7 @@ _MARK = "@@@"
 _LOST = 3  # exit code of a worker whose CUDA context is gone
 SHIPPED_S = 100.0  # silence of a shipped kernel, which is many launches, that means it hangs
 _PER_PROCESS = 14  # kernels
-_PLACE = re.compile(r"\bat (?:void )?(\w+)\S*?\+0x[0-9a-f]+")
+_PLACE = re.compile(r"\bat (?:void )?\$?(\w+?)(?:[$(<]\S*)?\+0x[0-9a-f]+")
 
 
 def work(names: Sequence[str]) -> int:

@@ -107,6 +107,17 @@ def names() -> Iterator[Change]:
     )
 
 
+def unread() -> Iterator[Change]:
+    """Stages that nobody waits for, which their writer does at its end."""
+    wait = "mbarrier_wait(&shared.x_full[stage], ~x_filled >> stage & 1);"
+    yield _change("wait for what nobody waited for removed", (wait, "(void)x_filled;"))
+    yield _swap("wait for the phase before", wait, "~x_filled", "x_filled")
+    yield _change("fills not counted", ("x_filled ^= 1u << stage;", ""))
+    yield _swap(
+        "wait for the first two stages", f"for (int stage = 0; stage < 3; ++stage) {wait}", "stage < 3", "stage < 2"
+    )
+
+
 def told() -> Iterator[Change]:
     """Partitions in a loop and a branch that data decide: workers are told how to go on, and handed what they need."""
     know, tell = "all_warps_barrier();  // the workers know", "all_warps_barrier();  // the workers are told"
@@ -166,4 +177,5 @@ CHANGES = {
     "op_partitions_collectives_4_2_1_4": collectives,
     "op_barriers_by_phases_2": phases,
     "op_barriers_by_names_4": names,
+    "op_pipe_unread_boxes": unread,
 }

@@ -38,6 +38,7 @@ FAMILIES = (
     "divided_partitions",
     "tensor_copies",
     "tensor_order",
+    "bulk_stores",
     "made_maps",
     "multicast",
     "async_loads",

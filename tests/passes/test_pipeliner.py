@@ -190,11 +190,12 @@ def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
     loop = kernel[kernel.index("mbarrier_wait(&shared.ring_full[stage]") : kernel.index("wgmma_wait<0>();")]
     assert "__syncthreads()" not in loop
     order = [
-        "wgmma_wait<1>();",
-        "mbarrier_arrive(&shared.ring_empty[done_stage])",
+        "wgmma_commit();",
         "if (thread == 0) {",
         "mbarrier_wait(&shared.ring_empty[",
         "tma_load_2d(",
+        "wgmma_wait<1>();",
+        "mbarrier_arrive(&shared.ring_empty[done_stage])",
     ]
     places = [loop.index(text) for text in order]
     assert places == sorted(places)

@@ -27,7 +27,8 @@ from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
+from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, dtype_of, element_of, shape_of
+from tle2cuda.layout.shared import SWIZZLE_BYTES
 from tle2cuda.passes.async_copies import CACHES, Chunks
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
@@ -40,6 +41,7 @@ _WAITING = frozenset(
 )
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
+_HALF_BITS = 16
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
 _BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
@@ -108,6 +110,8 @@ class Pipelined:
             cost time.
         asked: The stages that were asked for, or as many as there are iterations.
         follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
+        is_issued_alone: Whether `overlapped` may be issued and waited for at different places: a `wgmma` of 16-bit types
+            whose operands lie as it takes them.
     """
 
     loop: Op
@@ -125,6 +129,7 @@ class Pipelined:
     has_warpgroups: bool
     asked: int = 0
     follows_stores: bool = False
+    is_issued_alone: bool = False
 
     @property
     def has_barriers(self) -> bool:
@@ -229,6 +234,7 @@ class _Finder:
             any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
             any(self._may_be_stored(staged) for staged in loads),
+            by_engine and overlapped is not None and self._is_issued_alone(overlapped, loads),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -335,6 +341,13 @@ class _Finder:
             if made not in staged:
                 return None
         return product
+
+    def _is_issued_alone(self, product: Op, loads: Sequence[Staged]) -> bool:
+        is_plain = product.attrs.get("max_num_imprecise_acc") is None
+        rows_bytes = (staged.shape[-1] * dtype_of(staged.load.result.type).bytes for staged in loads)
+        has_rows = all(size >= SWIZZLE_BYTES[0] for size in rows_bytes)
+        is_wide = any(dtype_of(v.type).bits != _HALF_BITS for v in product.operands[:2])
+        return self._is_by(("wgmma",), product) and is_plain and has_rows and not is_wide
 
     def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
         """Two products by `wgmma` that overlap."""

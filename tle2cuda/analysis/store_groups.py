@@ -174,7 +174,8 @@ class _Flow:
         if op.name == "warp_specialize":
             self.tell(op, state)
             state = state.behind_barrier() if op.attrs.get("sync_before") else state
-            state = self.sequence(item.parts[0], state)
+            if item.parts:  # none where all warps are divided
+                state = self.sequence(item.parts[0], state)
             return state.behind_barrier() if op.attrs.get("sync_behind") else state
         if item.is_loop:
             return self.loop(item, state)

@@ -321,7 +321,7 @@ _row(
     (POINTER, VALUE),
     rules.check_store,
     variadic=BOOLEAN,
-    attrs={**_MASK, "cache": maybe(TEXT), "eviction": maybe(TEXT)},
+    attrs={**_MASK, "cache": maybe(TEXT), "eviction": maybe(TEXT), "is_copy": maybe(FLAG)},
     **_EFFECT,
 )
 _row(

@@ -39,8 +39,9 @@ from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
 from tle2cuda.passes import canonicalise
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.ring_loops import RingLoop, Writer, swizzle_of
+from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
+from tle2cuda.passes.ring_writer import Writer
 from tle2cuda.passes.rotated_loops import RotatedLoop
 from tle2cuda.passes.tensor_maps import engine_copies
 from tle2cuda.passes.tensor_tiles import without_tensor_tiles
@@ -168,7 +169,7 @@ class _Pipeline(Writer):
             if plan.chained is not None:
                 RotatedLoop(self, plan, plan.chained).rewrite()
             elif plan in self.split:
-                RingLoop(self, plan).read()
+                RingLoop(self, plan, is_split=True).read()
             else:
                 if plan.follows_stores:
                     self._show_stores(op)

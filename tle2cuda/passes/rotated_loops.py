@@ -20,7 +20,8 @@ from tle2cuda.analysis.chained_products import Chained
 from tle2cuda.analysis.pipelining import Pipelined, Staged
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.types import BOOL, I32, SHARED, BufferType, DType, PointerType, TileType, Type, with_shape
-from tle2cuda.passes.ring_loops import RingLoop, Writer
+from tle2cuda.passes.ring_loops import RingLoop
+from tle2cuda.passes.ring_writer import Writer
 
 Place = tuple[Value, Value]
 
@@ -100,13 +101,13 @@ class RotatedLoop:
             place_2, slots_2 = second.wait(before)
             following = first.refill(number, induction, further[0])
             following_2 = second.refill(before, earlier, further[1])
-            scores = self._issue(self.chained.first, query[0], (slots, first.plan.loads), self._zeros())
+            scores = first.issue(self.chained.first, (query[0], False), self._zeros(), slots)
             sums = params[self.chained.sums]
-            product = self._issue(self.chained.second, params[-1], (slots_2, second.plan.loads), sums)
-            into.bind(self.chained.first.result, self._awaited(scores, 1))
+            product = second.issue(self.chained.second, (params[-1], False), sums, slots_2)
+            into.bind(self.chained.first.result, first.awaited(scores, 1))
             first.release(*place)
             self._rest(first, slots)
-            into.bind(self.region.params[1 + self.chained.sums], self._awaited(product, 0))
+            into.bind(self.region.params[1 + self.chained.sums], first.awaited(product, 0))
             second.release(*place_2)
             return (*self._state(), *following, *following_2, into.make("add", (number, one), I32, span))
 
@@ -123,7 +124,7 @@ class RotatedLoop:
         into, chained, span = self.into, self.chained, self.span
         *carried, weights, number = last
         place, slots = second.wait(into.make("sub", (number, into.number(1, I32, span)), I32, span))
-        for staged, slot in zip(second.plan.loads, slots, strict=True):
+        for staged, slot in slots.values():
             second.read_from(staged, slot)
         right = chained.second.operands[1]
         self._turned(right)
@@ -140,19 +141,18 @@ class RotatedLoop:
         """The first product and what follows from it, in step; returns what addresses further on depend on."""
         place, slots = ring.wait(query[1])
         following = ring.refill(query[1], ring.lower, ahead)
-        scores = self._issue(self.chained.first, query[0], (slots, ring.plan.loads), self._zeros())
-        self.into.bind(self.chained.first.result, self._awaited(scores, 0))
+        scores = ring.issue(self.chained.first, (query[0], False), self._zeros(), slots)
+        self.into.bind(self.chained.first.result, ring.awaited(scores, 0))
         self._rest(ring, slots)
         ring.release(*place)
         return following
 
-    def _rest(self, ring: RingLoop, slots: tuple[Value, ...]) -> None:
+    def _rest(self, ring: RingLoop, slots: dict[Op, tuple[Staged, Value]]) -> None:
         """What follows from the first product, and what it did not need; loads are read from the ring."""
         skipped = {self.chained.first, *self.moved}
-        found = {staged.load: (staged, slot) for staged, slot in zip(ring.plan.loads, slots, strict=True)}
         for op in self.region.body:
-            if op in found:
-                ring.read_from(*found[op])
+            if op in slots:
+                ring.read_from(*slots[op])
             elif op not in skipped and op is not self.chained.loaded:
                 self._again(op)
 
@@ -179,28 +179,6 @@ class RotatedLoop:
 
     def _zeros(self) -> Value:
         return self.into[self.chained.first.operands[2]]
-
-    def _issue(self, product: Op, left: Value, ring: tuple[tuple[Value, ...], tuple[Staged, ...]], sums: Value) -> Value:
-        """A product that stays in flight, its right operand in a stage of a ring."""
-        into = self.into
-        op = into.definitions[product.operands[1]]
-        is_turned = False
-        while op.name == "trans":
-            is_turned = not is_turned
-            op = into.definitions[op.operands[0]]
-        slots, loads = ring
-        staged, slot = next((s, slot) for s, slot in zip(loads, slots, strict=True) if s.load is op)
-        attrs = {
-            "trans_a": False,
-            "trans_b": is_turned != staged.is_turned,
-            "input_precision": product.attrs["input_precision"],
-            "max_num_imprecise_acc": None,
-        }
-        names = (product.result.name,)
-        return into.emit(make_op("wgmma", (left, slot, sums), (sums.type,), attrs, (), product.span, names)).result
-
-    def _awaited(self, product: Value, pending: int) -> Value:
-        return self.into.make("wgmma_wait", (product,), product.type, self.span, product.name, pending=pending)
 
     def _in_shared(self, tile: Value) -> Value:
         """A buffer with a tile that all iterations multiply by."""
