@@ -14,7 +14,7 @@ from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import BF16, F16, TileType, dtype_of, shape_of
 
-_MOST_REGISTERS = 208  # of sums and weights of both iterations, of the 255 that a thread may have
+_MOST_REGISTERS = 160  # of sums and weights of both iterations; addresses and masks of an attention take 80 more
 _REGISTER_BYTES = 4
 _HALVES = (F16, BF16)
 

@@ -166,13 +166,14 @@ class _Pipeline(Writer):
             self._specialise(op, self.sites.pop(op))
         elif op in self.plans:
             plan = self.plans[op]
+            if plan in self.split:
+                RingLoop(self, plan, is_split=True).read()
+                return
+            if plan.follows_stores:
+                self._show_stores(op)
             if plan.chained is not None:
                 RotatedLoop(self, plan, plan.chained).rewrite()
-            elif plan in self.split:
-                RingLoop(self, plan, is_split=True).read()
             else:
-                if plan.follows_stores:
-                    self._show_stores(op)
                 RingLoop(self, plan).rewrite()
         elif op.name == "warp_specialize":
             workers = (self._worker(region) for region in op.regions[1:])
