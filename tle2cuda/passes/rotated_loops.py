@@ -29,13 +29,14 @@ Place = tuple[Value, Value]
 class RotatedLoop:
     """The rewriting of one such loop."""
 
-    def __init__(self, into: Writer, plan: Pipelined, chained: Chained) -> None:
+    def __init__(self, into: Writer, plan: Pipelined, chained: Chained, is_split: bool = False) -> None:
         self.into = into
         self.plan = plan
         self.chained = chained
         self.loop = plan.loop
         self.span = plan.loop.span
         self.region = plan.loop.regions[0]
+        self.is_split = is_split  # another partition fills the rings
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop
         self.moved = {*chained.behind, *chained.rounding, chained.second}
 
@@ -60,12 +61,12 @@ class RotatedLoop:
         into, plan, span = self.into, self.plan, self.span
         late = tuple(s for s in plan.loads if s.load is self.chained.loaded)
         soon = tuple(s for s in plan.loads if s.load is not self.chained.loaded)
-        first, second = (
-            RingLoop(into, replace(plan, loads=loads, holder=None), is_for_products=True) for loads in (soon, late)
-        )
+        halves = (replace(plan, loads=soon, holder=None), replace(plan, loads=late, holder=None))
+        into.halves[plan] = halves
+        first, second = (RingLoop(into, each, is_for_products=True, is_split=self.is_split) for each in halves)
         first.turn = second.turn = self.turn
         query = self._in_shared(self.chained.first.operands[0])
-        ahead = [each.start() for each in (first, second)]
+        ahead = [() if self.is_split else each.start() for each in (first, second)]
         zero = into.number(0, I32, span) if self.turn is None else self.turn
         one = into.make("add", (zero, into.number(1, I32, span)), I32, span)
         for old, start in zip(self.region.params[1:], self.loop.operands[3:], strict=True):
@@ -94,7 +95,7 @@ class RotatedLoop:
         induction = Value(first.type, self.region.params[0].name, span)
         names = (*(p.name for p in self.region.params[1:]), "weights")
         params = tuple(Value(v.type, name, span) for v, name in zip(state, names, strict=True))
-        further = (first.ahead_of(early), second.ahead_of(late))
+        further = ((), ()) if self.is_split else (first.ahead_of(early), second.ahead_of(late))
         number = Value(I32, "iteration", span)
 
         def body() -> tuple[Value, ...]:
@@ -109,7 +110,9 @@ class RotatedLoop:
             scores = first.issue(self.chained.first, (query[0], False), self._zeros(), slots)
             sums = params[self.chained.sums]
             product = second.issue(self.chained.second, (params[-1], False), sums, slots_2)
-            following = (*first.refill(number, induction, further[0]), *second.refill(before, earlier, further[1]))
+            following: tuple[Value, ...] = ()
+            if not self.is_split:
+                following = (*first.refill(number, induction, further[0]), *second.refill(before, earlier, further[1]))
             into.bind(self.chained.first.result, first.awaited(scores, 1))
             first.release(*place)
             self._rest(first, slots)
@@ -147,7 +150,7 @@ class RotatedLoop:
         """The first product and what follows from it, in step; returns what addresses further on depend on."""
         place, slots = ring.wait(query[1])
         scores = ring.issue(self.chained.first, (query[0], False), self._zeros(), slots)
-        following = ring.refill(query[1], ring.lower, ahead)
+        following = () if self.is_split else ring.refill(query[1], ring.lower, ahead)
         self.into.bind(self.chained.first.result, ring.awaited(scores, 0))
         self._rest(ring, slots)
         ring.release(*place)
