@@ -87,6 +87,8 @@ def run_all(records: list[Record], side: str, options: argparse.Namespace) -> di
 
 
 def _theirs(options: argparse.Namespace) -> int:
+    import torch  # noqa: F401  # before the processes are forked off
+
     from tools.public_kernels.oracle import wait_for_nothing
 
     wait_for_nothing()
@@ -140,7 +142,8 @@ def main() -> int:
     records = [
         r for r in records[:: options.every] if not known.get(r.hash, "").startswith(("agrees", "no rival", "outside"))
     ]
-    import tle2cuda  # noqa: F401
+    import tle2cuda.interpreter
+    import tools.public_kernels.loaded  # noqa: F401  # before the processes are forked off
 
     errors = run_all(records, "interpreter", options)
     ran = [r for r in records if not errors[r.hash]]
