@@ -142,7 +142,7 @@ def main() -> int:
     records = [
         r for r in records[:: options.every] if not known.get(r.hash, "").startswith(("agrees", "no rival", "outside"))
     ]
-    import tle2cuda.interpreter
+    import tle2cuda.interpreter  # noqa: F401
     import tools.public_kernels.loaded  # noqa: F401  # before the processes are forked off
 
     errors = run_all(records, "interpreter", options)
