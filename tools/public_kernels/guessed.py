@@ -73,16 +73,18 @@ def run_side(record: Record, side: str, options: argparse.Namespace, target: Pat
 
 
 def run_all(records: list[Record], side: str, options: argparse.Namespace) -> dict[str, str]:
-    """Runs each in a process of its own; its error by hash."""
+    """Runs each in a process of its own, unless an earlier run did; its error by hash."""
     errors = {}
     for record in records:
         target = options.work / f"{record.hash}.{side}"
+        said = target.with_suffix(f".{side}.error")
 
         def work(record: Record = record, target: Path = target) -> str:
             return json.dumps({"error": run_side(record, side, options, target)})
 
-        errors[record.hash] = json.loads(in_child(work, options.limit))["error"]
-        target.with_suffix(f".{side}.error").write_text(errors[record.hash])
+        if not said.exists():
+            said.write_text(json.loads(in_child(work, options.limit))["error"])
+        errors[record.hash] = said.read_text()
     return errors
 
 
@@ -139,9 +141,12 @@ def main() -> int:
         records = [r for r in records if any(r.hash.startswith(start) for start in options.only)]
     verdicts = options.work / "verdicts.json"
     known = json.loads(verdicts.read_text()) if verdicts.exists() else {}
-    records = [
-        r for r in records[:: options.every] if not known.get(r.hash, "").startswith(("agrees", "no rival", "outside"))
-    ]
+    settled = {key for key, text in known.items() if text.startswith(("agrees", "no rival", "outside"))}
+    records = [r for r in records[:: options.every] if r.hash not in settled]
+    for record in records:
+        if record.hash in known:
+            for path in options.work.glob(f"{record.hash}.*"):
+                path.unlink()
     import tle2cuda.interpreter  # noqa: F401
     import tools.public_kernels.loaded  # noqa: F401  # before the processes are forked off
 
