@@ -172,7 +172,10 @@ class Tiles(NamedTuple):
     down: Tile
 
 
-# By slots per expert: at most so many, and what is used.
+# By slots per expert: at most so many, and what is used. So few slots that most multiprocessors have one block or two are
+# better off with two CTAs each.
+FEW_SLOTS = 32
+TILES_OF_FEW = Tiles(16, Tile(64, 128, 4, 4, 3), Tile(64, 128, 4, 4, 3))
 TILES: tuple[tuple[float, Tiles], ...] = (
     (24, Tiles(16, Tile(64, 128, 4, 4, 4), Tile(64, 128, 4, 4, 4))),
     (96, Tiles(64, Tile(64, 64, 8, 4, 4), Tile(128, 64, 8, 4, 4))),
@@ -183,6 +186,8 @@ _SUM_BLOCK = 1024
 
 def choose_tiles(num_slots: int, num_experts: int) -> Tiles:
     """The sizes for this many slots."""
+    if num_slots <= FEW_SLOTS:
+        return TILES_OF_FEW
     return next(tiles for most, tiles in TILES if num_slots <= most * num_experts)
 
 

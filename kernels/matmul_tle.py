@@ -2,8 +2,8 @@
 
 A grid of one CTA per multiprocessor goes through all tiles of the result, in groups of rows that share columns in the L2
 cache. One warp asks for tiles of both operands; two partitions of four warps multiply them by `tle.gpu.wgmma`, half of the
-rows each, and hand a stage back while the next product is in flight. They meet nowhere, so one rounds its sums while the
-other multiplies. A fourth partition, of one warp, sends off what they round.
+rows each, and hand a stage back while the next product is in flight. They meet nowhere, so one rounds its sums and sends
+them off while the other multiplies.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ def fetch(
 
 @tle2cuda.jit
 def multiply_half(
-    reader, writer, tiles, steps, IS_LOWER: tl.constexpr, HALF: tl.constexpr, BLOCK_N: tl.constexpr, OUT_N: tl.constexpr
+    reader, outs, c, tiles_m, tiles_n, steps, IS_LOWER: tl.constexpr, HALF: tl.constexpr, BLOCK_N: tl.constexpr,
+    GROUP_M: tl.constexpr, OUT_N: tl.constexpr,
 ):  # fmt: skip
     """Half of the rows of each tile: one product in flight while the stage of the last one is handed back."""
-    turn, parts = 0, 0
-    for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):
+    turn = 0
+    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
+        m, n = tile_of(tile, tiles_m, tiles_n, GROUP_M)
         acc = tl.zeros((HALF, BLOCK_N), tl.float32)
         for step in range(steps):
             slot = reader.wait(turn + step).slot
@@ -65,31 +67,12 @@ def multiply_half(
         acc = tle.gpu.wgmma_wait(0, acc)
         turn += steps
         reader.release(turn - 1)
+        row = (2 * m + (1 if IS_LOWER else 0)) * HALF
         for part in tl.static_range(BLOCK_N // OUT_N):
             columns = tle.extract_tile(acc, (0, part), (HALF, OUT_N))
-            out = writer.acquire(parts).tile
+            out = outs.slot(part % 2)
             tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))
-            writer.commit(parts)
-            parts += 1
-
-
-@tle2cuda.jit
-def store_tiles(
-    upper, lower, c, tiles_m, tiles_n,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr, OUT_N: tl.constexpr,
-):  # fmt: skip
-    """Send off what both halves have multiplied, some columns at a time."""
-    HALF: tl.constexpr = BLOCK_M // 2
-    parts = 0
-    for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):
-        m, n = tile_of(tile, tiles_m, tiles_n, GROUP_M)
-        for part in tl.static_range(BLOCK_N // OUT_N):
-            column = n * BLOCK_N + part * OUT_N
-            tle.gpu.copy(upper.wait(parts).slot.tile, c, [HALF, OUT_N], [m * BLOCK_M, column])
-            upper.release(parts)
-            tle.gpu.copy(lower.wait(parts).slot.tile, c, [HALF, OUT_N], [m * BLOCK_M + HALF, column])
-            lower.release(parts)
-            parts += 1
+            tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + part * OUT_N])
 
 
 @tle2cuda.jit
@@ -99,39 +82,35 @@ def matmul_tle(
 ):  # fmt: skip
     dtype: tl.constexpr = a.dtype.element_ty
     HALF: tl.constexpr = BLOCK_M // 2
-    OUT_N: tl.constexpr = min(BLOCK_N, 128)
+    OUT_N: tl.constexpr = min(BLOCK_N, 64)
     a_desc = tl.make_tensor_descriptor(a, [M, K], [stride_am, 1], [HALF, BLOCK_K])
     b_desc = tl.make_tensor_descriptor(b, [K, N], [stride_bk, 1], [BLOCK_K, BLOCK_N])
     c_desc = tl.make_tensor_descriptor(c, [M, N], [stride_cm, 1], [HALF, OUT_N])
     upper = tle.gpu.alloc([STAGES, HALF, BLOCK_K], dtype=dtype)
     lower = tle.gpu.alloc([STAGES, HALF, BLOCK_K], dtype=dtype)
     b_ring = tle.gpu.alloc([STAGES, BLOCK_K, BLOCK_N], dtype=dtype)
-    upper_out = tle.gpu.alloc([1, HALF, OUT_N], dtype=c.dtype.element_ty)
-    lower_out = tle.gpu.alloc([1, HALF, OUT_N], dtype=c.dtype.element_ty)
+    upper_out = tle.gpu.alloc([2, HALF, OUT_N], dtype=c.dtype.element_ty)
+    lower_out = tle.gpu.alloc([2, HALF, OUT_N], dtype=c.dtype.element_ty)
     pipe = tle.pipe(
         capacity=STAGES, name="tiles", readers=("upper", "lower"), upper=upper, lower=lower, b=b_ring
     )  # fmt: skip
-    above = tle.pipe(capacity=1, name="above", tile=upper_out)
-    below = tle.pipe(capacity=1, name="below", tile=lower_out)
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
-    tiles = tiles_m * tiles_n
     first, second = pipe.reader("upper"), pipe.reader("lower")
     tle.gpu.warp_specialize(
         [
-            (multiply_half, (first, above.writer(), tiles, steps, False, HALF, BLOCK_N, OUT_N)),
-            (multiply_half, (second, below.writer(), tiles, steps, True, HALF, BLOCK_N, OUT_N)),
+            (multiply_half, (first, upper_out, c_desc, tiles_m, tiles_n, steps, False, HALF, BLOCK_N, GROUP_M, OUT_N)),
+            (multiply_half, (second, lower_out, c_desc, tiles_m, tiles_n, steps, True, HALF, BLOCK_N, GROUP_M, OUT_N)),
             (fetch, (pipe.writer(), a_desc, b_desc, tiles_m, tiles_n, steps, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)),
-            (store_tiles, (above.reader(), below.reader(), c_desc, tiles_m, tiles_n, BLOCK_M, BLOCK_N, GROUP_M, OUT_N)),
         ],
-        [4, 1, 1],
-        [232, 40, 40],
+        [4, 1],
+        [232, 40],
     )
 
 
-TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 16}
+TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 32, "STAGES": 8, "GROUP_M": 16}
 NUM_WARPS = 4
 _MULTIPROCESSORS = 132  # of an H200
-_NARROWER = ({"BLOCK_N": 128, "STAGES": 6}, {"BLOCK_N": 64, "STAGES": 8})
+_NARROWER = ({"BLOCK_N": 128, "BLOCK_K": 64, "STAGES": 6}, {"BLOCK_N": 64, "BLOCK_K": 64, "STAGES": 8})
 
 
 def tile_for(m: int, n: int, num_ctas: int = _MULTIPROCESSORS) -> dict[str, int]:

@@ -593,6 +593,28 @@ def test_run_on_a_device(tmp_path: Path, device: str) -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
+def test_run_says_what_to_detect(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("")
+    environments: list[dict[str, str]] = []
+
+    def start(path: str, command: list[str], environment: dict[str, str]) -> None:
+        environments.append(environment)
+        raise SystemExit(0)
+
+    monkeypatch.setattr("os.execve", start)
+    for words, expected in ((["--detect", "bounds,races"], "bounds,races"), ([], None)):
+        run(capsys, "run", *words, str(script))
+        assert environments.pop().get("TLE2CUDA_DETECT") == expected
+    code, _, err = run(capsys, "run", "--detect", "bounds,ghosts", str(script))
+    assert code == 2 and err.startswith("tle2cuda: --detect takes races, uninitialized, bounds, ") and "'ghosts'" in err
+    code, _, err = run(capsys, "run", "--on", "eager", "--detect", "races", str(script))
+    assert (code, err) == (
+        2,
+        "tle2cuda: --detect is for the emulator, and kernels are to run on eager\n  help: use --on emulator\n",
+    )
+
+
 def test_run_shows_the_tracebacks_of_the_script_alone(tmp_path: Path) -> None:
     done = run_script(tmp_path, "--on", "interpreter", "script.py", "--fail")
     assert done.returncode == 1

@@ -19,6 +19,7 @@ PACKAGE = ROOT / "tle2cuda"
 
 NOT_FAMILIES = {"__init__", "base", "core", "numerics", "promotion", "values"}  # what op families share
 IMPORT_LIMIT_S = 0.3
+GONE_BEFORE_LOWERING = {"tile_sources"}  # families whose operations passes take away
 FILE_LIMIT_LINES = 600
 FUNCTION_LIMIT_LINES = 60
 HEAVY_MODULES = ("cupy", "torch", "triton", "jinja2", "rich", "ml_dtypes")
@@ -76,7 +77,9 @@ def view_fields() -> set[str]:
 def test_every_op_with_a_meaning_has_a_lowering_of_the_same_name(family: str) -> None:
     registers_meaning = re.search(r"^@meaning\(", (PACKAGE / "ops" / f"{family}.py").read_text("utf-8"), re.MULTILINE)
     lowered = (PACKAGE / "lowering" / f"{family}.py").exists()
-    assert lowered or not registers_meaning, f"ops/{family}.py has IR ops, but there is no lowering/{family}.py"
+    assert lowered or not registers_meaning or family in GONE_BEFORE_LOWERING, (
+        f"ops/{family}.py has IR ops, but there is no lowering/{family}.py"
+    )
 
 
 def test_every_template_is_rendered_by_a_lowering() -> None:

@@ -197,6 +197,12 @@ def _add_run(commands: Any) -> None:
         help="where kernels run: on the GPU, as emitted CUDA on the CPU, in the interpreter, or as ordinary Python, for "
         "breakpoint and print (default: where their arrays lie; NumPy arrays in the emulator)",
     )
+    parser.add_argument(
+        "--detect",
+        metavar="WORDS",
+        help="what the emulator looks for in every launch, separated by commas: bounds (the default), races, "
+        "uninitialized, alignment, exit, offsets, all; or none. The first finding is an error at the Python line",
+    )
     _add_debug(parser)
     parser.add_argument(
         "--dump-cu",
@@ -211,7 +217,7 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug)
+    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug, options.detect)
 
 
 def _compile(options: argparse.Namespace) -> int:

@@ -131,11 +131,14 @@ def emit_specialized(
         debug=debug,
         sanitize_overflow=sanitize_overflow,
     )
+    from numpy import errstate
+
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
 
-    final, dumps = pipeline.run(traced, dump_ir)
-    lowered = lower(final, headers=headers, max_registers=max_registers)
+    with errstate(all="ignore"):  # constants overflow as on a GPU
+        final, dumps = pipeline.run(traced, dump_ir)
+        lowered = lower(final, headers=headers, max_registers=max_registers)
     return EmittedKernel(lowered.source, lowered.contract, lowered.line_map, dumps, final, lowered.op_map, traced)
 
 
@@ -157,24 +160,27 @@ def trace_specialized(
     Raises:
         CompilationError: The kernel is wrong.
     """
+    from numpy import errstate
+
     from tle2cuda.frontend import trace
     from tle2cuda.frontend.source import source_of
 
     try:
-        return trace(
-            kernel_function(fn),
-            {spec.name: spec for spec in specialization.args},
-            specialization.constants_dict(),
-            check_num_warps(num_warps),
-            parse_target(arch).name,
-            num_stages=check_num_stages(num_stages),
-            cluster_dims=cluster_dims,
-            cooperative=cooperative,
-            language=level_of(fn, language),
-            plain_globals=allows_plain_globals(),
-            debug=wants_debug(fn, debug),
-            sanitize_overflow=sanitize_overflow,
-        )
+        with errstate(all="ignore"):
+            return trace(
+                kernel_function(fn),
+                {spec.name: spec for spec in specialization.args},
+                specialization.constants_dict(),
+                check_num_warps(num_warps),
+                parse_target(arch).name,
+                num_stages=check_num_stages(num_stages),
+                cluster_dims=cluster_dims,
+                cooperative=cooperative,
+                language=level_of(fn, language),
+                plain_globals=allows_plain_globals(),
+                debug=wants_debug(fn, debug),
+                sanitize_overflow=sanitize_overflow,
+            )
     except RecursionError:
         raise UnsupportedSyntax(
             f"{kernel_function(fn).__name__}: an expression or a block is nested too deeply to be read",

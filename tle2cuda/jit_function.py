@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, overload
 
-from tle2cuda.compiler import current_arch, emit_specialized, public
+from tle2cuda.compiler import EmittedKernel, current_arch, emit_specialized, public
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
 from tle2cuda.levels import check_level
 from tle2cuda.runtime.args import (
@@ -241,7 +241,8 @@ class JitFunction(KernelInterface[Any]):
             **kwargs: Further arguments and launch options.
 
         Returns:
-            The compiled kernel, with `.metadata` and `.asm`; `compiled[grid](...)` launches it.
+            The compiled kernel, with `.metadata` and `.asm`; `compiled[grid](...)` launches it. Where launches go to the
+            CPU, what needs no CUDA (`.metadata`, `.contract`, `.source`, `.asm["cu"]`) is there without CuPy, too.
         """
         options = self._take_options(kwargs)
         values = [
@@ -252,13 +253,41 @@ class JitFunction(KernelInterface[Any]):
         if not any(isinstance(value, MockTensor) for value in values):
             launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
             return launch.compiled if isinstance(launch, GPULaunch) else launch
-        if bound.device == HOST:
-            launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET, self.debug))
-            launch.prepare()
-            return launch
-        compiled = self.compile_specialization(bound.specialization, options, None, bound.device)
-        compiled.bind_launch(lambda args: self.passed_values(bound, args), bound)
-        return compiled
+        launch = self._make_launch(bound, options)
+        if isinstance(launch, GPULaunch):
+            return launch.compiled
+        if bound.device is None and not chosen_device():  # the dtypes may stand for arrays of a GPU elsewhere
+            launch.compile_if_possible()
+        return launch
+
+    def emit_specialization(self, specialization: Specialization, settings: LaunchOptions, arch: str) -> EmittedKernel:
+        """Emit for types and constants that are settled; needs no CUDA.
+
+        Args:
+            specialization: Types and constants.
+            settings: Launch options.
+            arch: Target.
+
+        Raises:
+            CompilationError: The kernel is wrong.
+        """
+        emitted = emit_specialized(
+            self,
+            specialization,
+            num_warps=settings.num_warps,
+            num_stages=settings.num_stages,
+            arch=arch,
+            cluster_dims=settings.cluster_dims,
+            cooperative=settings.cooperative,
+            max_registers=settings.max_registers,
+            debug=settings.debug,
+            sanitize_overflow=settings.sanitize_overflow,
+        )
+        if settings.programmatic:
+            emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))
+        settings.check_mesh(self.fn.__name__, emitted.contract.cluster, emitted.contract.cooperative)
+        dump(emitted)
+        return emitted
 
     @public
     def compile_specialization(
@@ -284,22 +313,7 @@ class JitFunction(KernelInterface[Any]):
         arch = arch or current_arch(device)
         name = self.fn.__name__
         settings = options if isinstance(options, LaunchOptions) else LaunchOptions(name, options, arch, self.debug)
-        emitted = emit_specialized(
-            self,
-            specialization,
-            num_warps=settings.num_warps,
-            num_stages=settings.num_stages,
-            arch=arch,
-            cluster_dims=settings.cluster_dims,
-            cooperative=settings.cooperative,
-            max_registers=settings.max_registers,
-            debug=settings.debug,
-            sanitize_overflow=settings.sanitize_overflow,
-        )
-        if settings.programmatic:
-            emitted = replace(emitted, contract=replace(emitted.contract, programmatic=True))
-        settings.check_mesh(name, emitted.contract.cluster, emitted.contract.cooperative)
-        dump(emitted)
+        emitted = self.emit_specialization(specialization, settings, arch)
         compiled = build(
             emitted,
             options=CompileOptions(
@@ -459,7 +473,7 @@ class JitFunction(KernelInterface[Any]):
 
     def _make_launch(self, bound: BoundArguments, options: tuple[tuple[str, Any], ...]) -> GPULaunch | HostLaunch:
         chosen = chosen_device()
-        if bound.device in (HOST, None) and (bound.device == HOST or chosen in HOST_DEVICES or not _has_gpu()):
+        if bound.device == HOST or (bound.device is None and (chosen in HOST_DEVICES or not (chosen or _has_gpu()))):
             launch = HostLaunch(self, bound, LaunchOptions(self.fn.__name__, options, DEFAULT_TARGET, self.debug))
             launch.prepare()
             return launch

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything that needs a GPU, in one call: marked tests, compute-sanitizer over every shipped kernel, agreement with the
+# Everything that needs a GPU, in one call: marked tests, compute-sanitizer over shipped kernels and op cases, agreement with the
 # emulator, its mutants, benchmarks, and the C++ example. Prints a table at the end; logs go to build/gpu/, or to $OUT.
 #
 #   sh tools/gpu_check.sh [--tests] [--sanitizer] [--agreement] [--mutants] [--bench[=NAME,...]] [--cpp]
@@ -59,7 +59,7 @@ step() {
         failures=$((failures + 1))
         tail -n 25 "$logs/$name.log"
     fi
-    note=$(grep -E '(passed|failed).* in |ERROR SUMMARY|RACECHECK SUMMARY|types agree|kernels: ' "$logs/$name.log" | tail -n 1 | tr -d '=')
+    note=$(grep -E '(passed|failed).* in |ERROR SUMMARY|RACECHECK SUMMARY|types agree|kernels: |findings, ' "$logs/$name.log" | tail -n 1 | tr -d '=')
     printf '%-24s %6s s  %-18s %s\n' "$name" "$took_s" "$verdict" "$note" >>"$results"
 }
 
@@ -71,10 +71,7 @@ run_tests() {
 }
 
 run_sanitizer() {
-    sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-    for tool in memcheck racecheck synccheck; do
-        step "$tool" 600 "$sanitizer" --tool "$tool" --error-exitcode 9 "$PYTHON" tools/sanitize.py
-    done
+    step sanitizer 900 "$PYTHON" tools/sanitize_ops.py --limit-s 600 --json "$logs/sanitizer.json" --log "$logs/sanitizer_tools.log"
 }
 
 run_agreement() {

@@ -227,6 +227,7 @@ class Session:
         lines: Everything that was printed.
         trouble: What went wrong with a launch, by kernel.
         patience_s: Silence of the process that is running that means it hangs.
+        hang_s: The same behind the start of a launch.
     """
 
     tool: str
@@ -236,6 +237,7 @@ class Session:
     lines: list[str] = field(default_factory=list)
     trouble: dict[str, str] = field(default_factory=dict)
     patience_s: float = START_S
+    hang_s: float = HANG_S
 
     def run(self) -> Session:
         """Goes through the whole list."""
@@ -273,7 +275,7 @@ class Session:
             words = line.split(maxsplit=3)
             if words[:1] != [_MARK]:
                 continue
-            self.patience_s = HANG_S
+            self.patience_s = self.hang_s
             if words[1] == "start":
                 current = words[2]
                 continue
@@ -319,11 +321,13 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def sessions(payload: pathlib.Path, names: Sequence[str], sanitizer: str, known: str, deadline: float) -> list[Session]:
+def sessions(
+    payload: pathlib.Path, names: Sequence[str], sanitizer: str, known: str, deadline: float, hang_s: float = HANG_S
+) -> list[Session]:
     """Every tool with every kernel, in lists of about the same length."""
     program = [sys.executable, str(pathlib.Path(__file__).resolve()), "--worker", str(payload)]
     return [
-        Session(tool, names[part::LISTS_PER_TOOL], command(sanitizer, tool, known, program), deadline)
+        Session(tool, names[part::LISTS_PER_TOOL], command(sanitizer, tool, known, program), deadline, hang_s=hang_s)
         for part in range(LISTS_PER_TOOL)
         for tool in TOOLS
         if names[part::LISTS_PER_TOOL]
@@ -403,7 +407,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="tle2cuda-mutants-") as folder:
         payload = pathlib.Path(folder) / "launches.pickle"
         payload.write_bytes(pickle.dumps(launches))
-        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), options.deadline)
+        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), options.deadline, options.hang_s)
         with ThreadPoolExecutor(options.processes) as pool:
             finished = list(pool.map(Session.run, todo))
     if options.log:
@@ -438,6 +442,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
     parser.add_argument("--limit-s", type=float, default=200.0, help="start no launch behind so many seconds (200)")
+    parser.add_argument("--hang-s", type=float, default=HANG_S, help="silence of a launch that means it hangs (12)")
     parser.add_argument("--processes", type=int, default=min(12, workers()), help="how many at once")
     parser.add_argument("--worker", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -27,13 +27,13 @@ from tests.opcases import cases
 from tests.opcases.run_gpu import compile_ahead
 from tools import sanitize
 from tools.launching import EXIT_MACHINE
-from tools.mutants_gpu import Session
+from tools.mutants_gpu import HANG_S, Session
 from tools.sanitizer_output import PREFIX, command, find_sanitizer, help_text, records
 
 FAMILIES = tuple(
     """
     async_loads async_partitions async_pipes asynchrony bulk_pipes descriptors divided_partitions inner_partitions
-    pipelined tensor_copies tensor_order
+    multicast pipelined ring_boxes tensor_copies tensor_order
     """.split()
 )
 PARTS = ("wgmma",)  # of names of cases that move data asynchronously in other families
@@ -41,8 +41,9 @@ TOOLS = ("memcheck", "racecheck", "synccheck")
 SHIPPED = "shipped"  # what stands in front of the name of a shipped kernel
 _MARK = "@@@"
 _LOST = 3  # exit code of a worker whose CUDA context is gone
+SHIPPED_S = 100.0  # silence of a shipped kernel, which is many launches, that means it hangs
 _PER_PROCESS = 14  # kernels
-_PLACE = re.compile(r"\bat (?:void )?(\w+)\S*?\+0x[0-9a-f]+")
+_PLACE = re.compile(r"\bat (?:void )?\$?(\w+?)(?:[$(<]\S*)?\+0x[0-9a-f]+")
 
 
 def work(names: Sequence[str]) -> int:
@@ -88,7 +89,17 @@ def sessions(names: Sequence[str], tools: Sequence[str], deadline: float) -> lis
     single = [[name] for name in names if name.startswith(SHIPPED)]
     others = [name for name in names if not name.startswith(SHIPPED)]
     lists = single + [others[at : at + _PER_PROCESS] for at in range(0, len(others), _PER_PROCESS)]
-    return [Session(tool, part, command(sanitizer, tool, known, program), deadline) for part in lists for tool in tools]
+    return [
+        Session(
+            tool,
+            part,
+            command(sanitizer, tool, known, program),
+            deadline,
+            hang_s=SHIPPED_S if part[0].startswith(SHIPPED) else HANG_S,
+        )
+        for part in lists
+        for tool in tools
+    ]
 
 
 def findings(session: Session) -> Iterator[tuple[str, str]]:
@@ -130,8 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if find_sanitizer() is None:
         print("sanitize_ops.py: compute-sanitizer is neither on PATH nor in /usr/local/cuda", file=sys.stderr)
         return EXIT_MACHINE
-    start = time.monotonic()
     compile_ahead([name for name in names if not name.startswith(SHIPPED)], "interpreter")
+    start = time.monotonic()
     runs = sessions(names, options.tools, start + options.limit_s)
     with ThreadPoolExecutor(options.processes) as pool:
         finished = list(pool.map(Session.run, runs))

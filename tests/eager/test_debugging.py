@@ -6,6 +6,7 @@ import bdb
 import inspect
 import linecache
 import os
+import pathlib
 import subprocess
 import sys
 import traceback
@@ -50,6 +51,24 @@ def test_breakpoint_stops_in_the_users_line_with_tiles_as_locals(monkeypatch):
     assert repr(names["BLOCK"]) == "4"
 
 
+def _found(line: str) -> int:
+    """Number of the line of this file that holds a text alone."""
+    lines = pathlib.Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, text in enumerate(lines, 1) if text.strip() == line)
+
+
+def place_of(line: str, part: str = "") -> str:
+    """``file:line:column`` of a part of a line of this file, or ``file:line``."""
+    column = f":{5 + line.index(part)}" if part else ""
+    return f"test_debugging.py:{_found(line)}{column}"
+
+
+def excerpt_of(line: str, part: str) -> str:
+    """The line with carets below the part, as errors show it."""
+    number = f"  {_found(line)} | "
+    return f"\n{number}    {line}\n{' ' * (len(number) - 2)}|     {' ' * line.index(part)}{'^' * len(part)}\n"
+
+
 @tle2cuda.jit
 def inner_step(x, i):
     return tl.load(x + i)
@@ -69,8 +88,11 @@ def test_an_error_ends_in_the_users_line_and_names_the_element():
     assert [frame.line for frame in frames[-2:]] == ["value = inner_step(x, i)", "return tl.load(x + i)"]
     package = os.path.dirname(tle2cuda.__file__)
     assert all(os.path.basename(f.filename) == "jit_function.py" for f in frames if f.filename.startswith(package))
+    place = ("return tl.load(x + i)", "tl.load(x + i)")
     assert str(caught.value) == (
-        "tl.load: element [2] accesses element 6 of `x`, which has 6\n"
+        f"{place_of(*place)}: tl.load: element [2] accesses element 6 of `x`, which has 6\n"
+        f"{excerpt_of(*place)}"
+        f"  in inner_step, called from {place_of('value = inner_step(x, i)')} in reads_too_far\n"
         "  `x`: argument of 6 elements of 4 bytes, shape [6]\n"
         "  2 elements are outside\n"
         "  in program (1, 0, 0) of the grid (2, 1, 1)\n"
@@ -91,9 +113,11 @@ def test_an_offset_that_wrapped_is_reported_when_it_is_used():
     x, out = np.zeros(16, np.float32), np.zeros(16, np.float32)
     with pytest.raises(OffsetOverflow) as caught:
         row_offsets.eager[(1,)](x, out, 70000, BLOCK=16)
+    line, load_ = "tl.store(out + i, tl.load(x + row * stride + i))", "tl.load(x + row * stride + i)"
     assert str(caught.value) == (
-        "tl.load: element [0]: the offset wrapped in 32 bits before it reached the pointer: 4900000000 became 605032704 "
-        "elements from `x`\n"
+        f"{place_of(line, load_)}: tl.load: element [0]: the offset wrapped in 32 bits before it reached the pointer: "
+        "4900000000 became 605032704 elements from `x`\n"
+        f"{excerpt_of(line, load_)}"
         "  in program (0, 0, 0) of the grid (1, 1, 1)\n"
         "  help: compute the offset in 64 bits: tl.program_id(0).to(tl.int64), or x.to(tl.int64) before multiplying"
     )
@@ -265,25 +289,41 @@ def test_run_on_eager(tmp_path):
 
 
 def test_a_debugger_steps_through_the_kernel(tmp_path):
-    """`pdb` stops at a line of the kernel, prints tiles, and evaluates the language's functions."""
+    """`pdb` prints tiles and evaluates the language's functions; its commands pass over frames that are not the user's."""
     script = tmp_path / "script.py"
     script.write_text(
         "import numpy as np, tle2cuda, tle2cuda.language as tl\n"
         "@tle2cuda.jit\n"
+        "def inner(value):\n"
+        "    return value + 1\n"
+        "@tle2cuda.jit\n"
         "def k(x, out):\n"
         "    i = tl.arange(0, 4)\n"
         "    value = tl.load(x + i)\n"
-        "    tl.store(out + i, value + 1)\n"
+        "    breakpoint()\n"
+        "    value = inner(value)\n"
+        "    tl.store(out + i, value)\n"
         "x = np.arange(4, dtype=np.int32)\n"
         "k.eager[(1,)](x, np.zeros(4, np.int32))\n"
     )
-    commands = "b 6\nc\np value\np tl.sum(value, 0)\nc\n"
-    done = subprocess.run(
-        [sys.executable, "-m", "pdb", str(script)], input=commands, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert "-> tl.store(out + i, value + 1)" in done.stdout
-    assert "tile i32[4] [0 1 2 3]" in done.stdout
-    assert "scalar i32 6" in done.stdout
+    commands = "p tl.sum(value, 0)\ns\nw\nu\np i\nu\ns\ns\nn\nc\n"
+    for options in ([], ["-m", "pdb"]):  # `breakpoint` by itself, and within a debugger that runs already
+        done = subprocess.run(
+            [sys.executable, *options, str(script)],
+            input=("b 10\nc\n" if options else "") + commands,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        shown = done.stdout.replace(str(script), "script.py").replace("(Pdb) ", "")
+        stack = "  script.py(13)<module>()\n-> k.eager[(1,)](x, np.zeros(4, np.int32))\n  script.py(10)k()\n"
+        assert "> script.py(10)k()\n-> value = inner(value)\n" in shown
+        assert "scalar i32 6\n--Call--\n> script.py(3)inner()\n-> def inner(value):\n" in shown
+        assert f"{stack}-> value = inner(value)\n> script.py(3)inner()\n" in shown
+        assert "> script.py(10)k()\n-> value = inner(value)\ntile i32[4] [0 1 2 3]\n> script.py(13)<module>()\n" in shown
+        assert "> script.py(11)k()\n-> tl.store(out + i, value)\n" in shown
+        assert "site-packages" not in shown and f"{os.sep}tle2cuda{os.sep}" not in shown
 
 
 @tle2cuda.jit
@@ -352,3 +392,26 @@ def test_a_rounding_mode_goes_with_a_conversion_to_the_same_dtype() -> None:
         out = np.zeros(16, dtype)
         rounds_as_stored.eager[(1,)](x, out)
         assert (out == x.astype(dtype)).all()
+
+
+@tle2cuda.jit
+def beyond_all_bounds(x, out, a: tl.float32, b: tl.float16, n, C: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, v * a + b + v / (v - v) + tl.log(v) + tl.exp(v * 1e30) + tl.sqrt(v))
+    tl.store(out + N + i, tl.where(v == 0, C, v.to(tl.int32)) + v.to(tl.int8) + (v % (v - v)))
+    tl.store(out + 2 * N + i, v.to(tl.int64) * 9223372036854775807 + (i << 31) * n + i // (n - n))
+    tl.store(out + 3 * N + i, tl.cumsum(v * 1e38, 0) + tl.full((N,), C, tl.float32) * v.to(tl.float16))
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_all_bounds_are_no_reason_to_warn(monkeypatch: pytest.MonkeyPatch) -> None:
+    special = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e38, -1e38, 1e-45, 3e9, -3e9, 1e20, 65504, 70000, 448]
+    found = {}
+    for device in ("interpreter", "eager", "emulator"):
+        monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+        found[device] = np.zeros(64, np.float32)
+        beyond_all_bounds[(1,)](np.array(special, np.float32), found[device], 1e300, 1e10, 7, 1e300, N=16)
+    for device in ("eager", "emulator"):
+        np.testing.assert_array_equal(found[device], found["interpreter"])
+    assert np.isinf(found["interpreter"]).any() and np.isfinite(found["interpreter"]).any()

@@ -5,6 +5,8 @@ Eager mode reads the language for itself, so this tests the front end as well.
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from tests.opcases import OpCase, cases
@@ -22,7 +24,9 @@ def test_eager_computes_what_numpy_does(group: str) -> None:
         inputs = case.inputs()
         want = {**inputs, **case.reference(case.inputs())}
         try:
-            case.kernel.eager[case.grid](**inputs, **case.constants, num_warps=case.num_warps)
+            with warnings.catch_warnings():  # where numbers overflow, nobody is told
+                warnings.simplefilter("error", RuntimeWarning)
+                case.kernel.eager[case.grid](**inputs, **case.constants, num_warps=case.num_warps)
         except NotSupported as error:
             if "in eager mode" not in str(error):
                 raise

@@ -84,24 +84,37 @@ def collectives() -> Iterator[Change]:
 
 def phases() -> Iterator[Change]:
     """Explicit mbarriers, two readers that arrive twice each."""
-    wait, free = "mbarrier_wait(&shared.free[k_ % 2], (k_ / 2 + 1) & 1);", "mbarrier_init(&shared.free[stage], 4);"
-    meet = "fill_by_phases_barrier();  // orders the stores"
+    wait, free = "mbarrier_wait(&shared.free[k_ % 2], (k_ / 2 + 1) & 1);", "mbarrier_init(&shared.free[stage], 512);"
+    store, arrive = "shared.ring[k_ % 2][thread] = x_value + k_;", "mbarrier_arrive(&shared.full[k_ % 2]);"
     yield _swap("barriers that are ready taken for pending", wait, "(k_ / 2 + 1) & 1", "(k_ / 2) & 1")
-    yield _swap("count of one reader", free, "4", "2")
-    yield _change("arrival in front of the other threads' stores", (meet, "// orders the stores"))
+    yield _swap("count of one reader", free, "512", "256")
+    yield _change("arrival in front of the stores", (arrive, ""), (store, f"{arrive} {store}"))
+    alone = "if (thread == 0) mbarrier_arrive_count(&shared.full[k_ % 2], 128);"
+    yield _change("arrival of one thread for the others", (arrive, alone))
     yield _change("wait for one phase only", (wait, "if (k_ < 2) " + wait))
 
 
 def names() -> Iterator[Change]:
     """Hardware barriers between two partitions."""
-    yield _change("hand-over that waits for nobody", ("named_barrier_sync(1, 256);", ""))
+    yield _change("hand-over that waits for nobody", ("meeting_barrier_sync(1, 256);", ""))
     yield _change(
         "hand-over at the barrier of the way back", ("named_barrier_arrive(1, 256);", "named_barrier_arrive(2, 256);")
     )
     yield _change(
         "hand-over in front of the reads",
         ("named_barrier_arrive(2, 256);", ""),
-        ("named_barrier_sync(1, 256);", "named_barrier_sync(1, 256); named_barrier_arrive(2, 256);"),
+        ("meeting_barrier_sync(1, 256);", "meeting_barrier_sync(1, 256); named_barrier_arrive(2, 256);"),
+    )
+
+
+def unread() -> Iterator[Change]:
+    """Stages that nobody waits for, which their writer does at its end."""
+    wait = "mbarrier_wait(&shared.x_full[stage], ~x_filled >> stage & 1);"
+    yield _change("wait for what nobody waited for removed", (wait, "(void)x_filled;"))
+    yield _swap("wait for the phase before", wait, "~x_filled", "x_filled")
+    yield _change("fills not counted", ("x_filled ^= 1u << stage;", ""))
+    yield _swap(
+        "wait for the first two stages", f"for (int stage = 0; stage < 3; ++stage) {wait}", "stage < 3", "stage < 2"
     )
 
 
@@ -116,7 +129,8 @@ def told() -> Iterator[Change]:
     )
     yield _change("workers told behind the meeting", (f"{store}\n        {tell}", f"{tell} {store}\n        // told"))
     yield _change(
-        "one worker warp too few at the meetings", ("{ named_barrier_sync(0, 192); }", "{ named_barrier_sync(0, 160); }")
+        "one worker warp too few at the meetings",
+        ("{ meeting_barrier_sync(0, 192); }", "{ meeting_barrier_sync(0, 160); }"),
     )
     yield _change(
         "condition of the round before", ("shared.handed[0] = row_sum;", "shared.handed[0] = k_ ? total : row_sum;")
@@ -133,7 +147,7 @@ def told() -> Iterator[Change]:
 
 def tiles() -> Iterator[Change]:
     """A grid loop around a producer that tells the copy engine what to do, and two readers."""
-    yield _swap("meeting of the readers counts one of them", "{ named_barrier_sync(2, 256); }", "256", "128")
+    yield _swap("meeting of the readers counts one of them", "{ meeting_barrier_sync(2, 256); }", "256", "128")
     yield _swap("tiles begin at stage 0", "const int stage = start & 3;", "start & 3", "0")
     yield _swap("tiles begin at lap 0", "const int lap = start >> 2;", "start >> 2", "0")
     yield _swap("stage freed by one reader", "mbarrier_init(&shared.rows_empty[stage], 256);", "256", "128")
@@ -163,4 +177,5 @@ CHANGES = {
     "op_partitions_collectives_4_2_1_4": collectives,
     "op_barriers_by_phases_2": phases,
     "op_barriers_by_names_4": names,
+    "op_pipe_unread_boxes": unread,
 }

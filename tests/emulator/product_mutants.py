@@ -88,6 +88,7 @@ def ring_of_products() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
 
 
 STEP = "a_first + 2 * step, b_first + 128 * step, start != 0 || step > 0);"
+TENSOR_SYNC = SYNC.replace(" and the scratch `b_tile`", ", the scratch `b_tile` and `acc_done`")
 ELECT = "if (thread == 0) {\n            const Descriptor"
 LAST = "__syncthreads();  // nobody reads tensor memory any more"
 RELOAD = (
@@ -106,7 +107,7 @@ AFTER, BEFORE = "        tcgen05_fence_after_sync();", "        tcgen05_fence_be
 
 def product_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
     """Faults of a loop whose sums stay in tensor memory."""
-    yield _change("barrier in front of tcgen05.mma removed", (SYNC, ""))
+    yield _change("barrier in front of tcgen05.mma removed", (TENSOR_SYNC, ""))
     yield _change("proxy fence in front of tcgen05.mma removed", (FENCE, ""))
     yield _change("fence behind the barrier in front of tcgen05.mma removed", (AFTER, "", 1, 2))
     yield _change("commit to the mbarrier removed", (COMMIT, ""))
@@ -141,6 +142,20 @@ def chained_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], s
     yield _change("columns given back while others load them", (LAST, ""))
 
 
+BEFORE_THIS = (
+    "mbarrier_wait(&shared.acc_done[(acc_done_turn - 1) % 2], (acc_done_turn - 1) / 2 % 2);  // for the product before"
+)
+LAST_PRODUCT = BEFORE_THIS.replace("product before", "last product")
+
+
+def ring_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of a ring whose products are waited for in the next iteration."""
+    yield _change("wait for the product before removed", (BEFORE_THIS, "//"))
+    yield _change("wait for the product before one product too late", (BEFORE_THIS, BEFORE_THIS.replace("- 1", "- 2")))
+    yield _change("wait for the last product removed", (LAST_PRODUCT, "//"))
+    yield _change("one barrier for all products", ("acc_done[acc_done_turn % 2]", "acc_done[0]"))
+
+
 PRODUCT_CHANGES = {
     "op_dot_matmul_f16_70x90x75": product,
     "op_dot_wgmma_matmul_float16_70x90x75": warpgroup_product,
@@ -148,4 +163,5 @@ PRODUCT_CHANGES = {
     "op_wgmma_ring_7_3": ring_of_products,
     "op_dot_wgmma_matmul_float16_70x90x75@sm_100a": product_in_tensor_memory,
     "op_dot_wgmma_attention_100x32@sm_100a": chained_in_tensor_memory,
+    "op_ring_product_160_5_float16_turned_128x16x32@sm_100a": ring_in_tensor_memory,
 }

@@ -90,6 +90,18 @@ def segments() -> Iterator[Change]:
     yield _change("empty tensors not told apart", ("x_exists ? row : 2147418112;", "row;"))
 
 
+def bulk_stores() -> Iterator[Change]:
+    """Faults of rows that are stored in bulk."""
+    store = "bulk_store(out + row * 256 + row_2 * 256ll, shared.tile[row_2], 512);"
+    fence = "fence_async_proxy();  // shows what was written to `tile` to the copy engine"
+    read = "if (thread == 0) tma_store_wait_read();  // the copy engine has read `tile`"
+    yield _change("half of a row stored", (store, store.replace("512", "256")))
+    yield _change("row from an address that is not aligned", (store, store.replace("row_2 * 256ll", "row_2 * 256ll + 4")))
+    yield _change("proxy fence in front of the store removed", (fence, ""))
+    yield _change("wait for the store's reads removed", (read, ""))
+    yield _change("commit removed", ("tma_store_commit();\n        }", "\n        }"))
+
+
 def maps_of_groups() -> Iterator[Change]:
     """Faults of maps that are made again and again, by the task that loads and by the task that stores."""
     landed = "mbarrier_wait(&shared.tiles_full[landed], ~tiles_fills >> landed & 1);"
@@ -202,6 +214,7 @@ TENSOR_CHANGES = {
     "op_order_twice_5": twice,
     "op_order_mixed": mixed,
     "op_order_ring_4_41": ring_of_stores,
+    "op_bulk_stores_rows_bf16": bulk_stores,
     "op_made_maps_pipe": maps_of_groups,
     "op_made_maps_stages": maps_of_stages,
     "op_multicast_rows_3": shared_by_two,

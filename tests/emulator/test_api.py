@@ -32,8 +32,16 @@ def scale_without_mask(x, out, n, factor, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
-def shout(x):
-    tl.device_print("value", tl.load(x))
+def shout(x, f, b, n):
+    i = tl.arange(0, 16)
+    values = tl.load(f + tl.arange(0, 8))
+    tl.device_print("begins")
+    tl.device_print("", n)
+    tl.device_print("both", n, values)
+    tl.device_print("half", values.to(tl.float16))
+    tl.device_print("bytes: ", tl.load(b + i), hex=True)
+    tl.device_print("large", i[:, None].to(tl.uint64) - 3 + tl.arange(0, 2)[None, :])
+    tl.device_print("mask", i > 8)
 
 
 def arguments(n: int = 1000, dtype: object = np.float32) -> dict:
@@ -198,10 +206,71 @@ def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
         scale_without_mask[(100000,)](**args)
 
 
-def test_launches_print(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@tle2cuda.jit
+def write(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i + 1, mask=i < n), mask=i < n)
+    tl.store(out + i // 64, i, mask=i < n)
+
+
+def test_launches_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accesses just outside of an array always, other faults when `TLE2CUDA_DETECT` names them.
+
+    The C library has a function of the kernel's name, too.
+    """
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
-    shout[(2,)](np.array([7], np.int32))
-    assert capsys.readouterr().out == "pid (0, 0, 0) value 7\npid (1, 0, 0) value 7\n"
+    x, out = np.zeros((2, 100), np.float32)
+    outside = "reads 4 bytes at argument x, 0 bytes behind its end (it has 400 bytes)"
+    for words in ("", "bounds", "alignment"):
+        monkeypatch.setenv("TLE2CUDA_DETECT", words)
+        with pytest.raises(EmulationError) as caught:
+            write[(1,)](x, out, 100, BLOCK=128)
+        assert (caught.value.kind, caught.value.message) == ("out_of_bounds", outside)
+        assert caught.value.help == "mask the access: an element is never touched where the mask is False"
+        assert not out.any(), "a launch that is at fault leaves no result"
+    monkeypatch.setenv("TLE2CUDA_DETECT", "races, bounds")
+    with pytest.raises(EmulationError) as caught:
+        write[(1,)](x, out, 100, BLOCK=128)
+    assert any(fact.startswith("and race: ") and "writes out[0]" in fact for fact in caught.value.facts)
+    for words in ("races", "all,offsets"):
+        monkeypatch.setenv("TLE2CUDA_DETECT", words)
+        with pytest.raises(EmulationError) as caught:
+            write[(1,)](np.zeros(101, np.float32)[:100], out, 64, BLOCK=64)
+        assert caught.value.kind == "race"
+    monkeypatch.setenv("TLE2CUDA_DETECT", "none")
+    write[(1,)](x, out, 100, BLOCK=128)
+    for words, message in (("racers", "got 'racers'"), ("none,races", "none stands alone"), ("counters", "got 'counters'")):
+        monkeypatch.setenv("TLE2CUDA_DETECT", words)
+        with pytest.raises(ArgumentError, match=f"TLE2CUDA_DETECT.*{message}"):
+            write[(1,)](x, out, 100, BLOCK=128)
+
+
+def test_ranges_of_a_grid_are_watched() -> None:
+    args = arguments(1 << 16)
+    args["out"] = args["out"][:-1]
+    result = emulate(scale, 256, args)
+    assert [(f.kind, f.count, f.cta) for f in result.findings] == [("out_of_bounds", 1, (255, 0, 0))]
+
+
+def test_all_devices_print_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    floats = np.array([0, -0.0, 1.5, 1e-9, 3e7, np.inf, -np.inf, -np.nan], np.float32)
+    printed = {}
+    for name in ("interpreter", "eager", "emulator"):
+        monkeypatch.setenv("TLE2CUDA_DEVICE", name)
+        shout[(2,)](np.zeros(1, np.int32), floats, np.arange(-8, 8).astype(np.int8), 7)
+        printed[name] = sorted(capsys.readouterr().out.splitlines())
+    assert printed["eager"] == printed["interpreter"] == printed["emulator"]
+    assert {
+        "pid (1, 0, 0) begins",
+        "pid (0, 0, 0) idx (): 7",
+        "pid (0, 0, 0) idx () both: (operand 0) 7",
+        "pid (0, 0, 0) idx (1) both: (operand 1) -0.000000",
+        "pid (0, 0, 0) idx (2) half: 1.500000",
+        "pid (0, 0, 0) idx ( 0) bytes: 0xfffffff8",
+        "pid (0, 0, 0) idx (10) bytes: 0x02",
+        "pid (0, 0, 0) idx ( 0, 1) large: 18446744073709551614",
+        "pid (0, 0, 0) idx (15) mask: 1",
+    } <= set(printed["emulator"])
 
 
 @pytest.mark.parametrize(

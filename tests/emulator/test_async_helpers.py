@@ -564,7 +564,15 @@ MATRICES = """    __shared__ alignas(16) unsigned tile[32][4];
     stmatrix_x4(shared_address(tile[lane]), first, first + 0x10001u * 32, first + 0x10001u * 64, first + 0x10001u * 96);
     __syncwarp();
     for (int i = 0; i < 4; ++i) out[4 * lane + i] = tile[lane][i] & 0xffff;"""
+PAIRS = """    __shared__ alignas(16) unsigned short tile[32][8];
+    const unsigned lane = threadIdx.x;
+    Vector<unsigned short, 2> pairs[4];
+    for (int i = 0; i < 8; ++i) pairs[i / 2][i % 2] = (lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2;
+    store_matrices(tile[lane], pairs[0], pairs[1], pairs[2], pairs[3]);
+    __syncwarp();
+    for (int i = 0; i < 8; ++i) out[8 * lane + i] = tile[lane][i];"""
 CASES |= {
+    "store_matrices": Case(PAIRS, "store_matrices", {"out": zeros(256)}, {"out": ints(256)}, options={"shared": 512}),
     "stmatrix_x4": Case(
         MATRICES, "stmatrix_x4 shared_address", {"out": zeros(128)}, {"out": ints(128)}, options={"shared": 512}
     ),

@@ -510,3 +510,49 @@ def test_copies_of_whole_blocks_are_seen() -> None:
     args = {"out": ints(96), "n": 33}
     result = emulate(handwritten(f"    {body}", args), 1, args, detect=("bounds", "races"))
     assert message(result, "out_of_bounds") == "reads 256 bytes at argument out, byte 132 of 384"
+
+
+@tle2cuda.jit
+def access(out, seen, what: tl.constexpr):
+    i = tl.arange(0, 128)
+    if what == "tile store":
+        tl.store(out + i, i)
+    elif what == "scalar store":
+        tl.store(out + 37, 99)
+    elif what == "tile load":
+        tl.store(seen + i, tl.load(out + i))
+    elif what == "scalar load":
+        tl.store(seen, tl.load(out + 37))
+    elif what == "tile atomic":
+        tl.atomic_add(out + i, 1, sem="relaxed")
+    elif what == "scalar atomic":
+        tl.atomic_add(out + 37, 1, sem="relaxed")
+
+
+@tle2cuda.jit
+def access_twice(out, seen, first: tl.constexpr, second: tl.constexpr):
+    access(out, seen, first)
+    access(out, seen + 128, second)
+
+
+TILE_AND_SCALAR = [
+    ("tile store", "scalar store", True),
+    ("scalar store", "tile store", True),
+    ("scalar store", "tile load", True),
+    ("tile load", "scalar store", True),
+    ("tile store", "scalar load", False),  # a value that all threads load is ordered behind the store
+    ("tile atomic", "scalar store", True),
+    ("scalar store", "tile atomic", True),
+    ("tile store", "scalar atomic", True),
+    ("scalar atomic", "tile load", True),
+    ("scalar atomic", "tile atomic", False),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "races"), TILE_AND_SCALAR)
+def test_tiles_and_scalars_at_one_place(first: str, second: str, races: bool) -> None:
+    """Thread 0 makes the scalar accesses, thread 37 has element 37 of the tiles; only barriers of threads order them."""
+    args = {"out": ints(128), "seen": ints(256), "first": first, "second": second}
+    found = emulate(access_twice, 1, args, detect="races").findings
+    assert [(f.kind, {f.thread[0], f.other.thread[0]}) for f in found] == [("race", {0, 37})] * races
+    assert all("out[37]" in f.message for f in found)

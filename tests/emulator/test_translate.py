@@ -37,7 +37,10 @@ def test_golden_files_keep_their_lines(path) -> None:
 
 def test_the_entry_stands_behind_the_emitted_lines() -> None:
     text = translation_unit('extern "C" __global__ void k() {}\n', "k")
-    assert text == 'extern "C" __global__ void k() {}\nTLE2CUDA_ENTRY(k)\n'
+    assert text == 'extern "C" __global__ void tle2cuda_kernel_k() {}\nTLE2CUDA_ENTRY(tle2cuda_kernel_k)\n'
+    before = "// min(a)\nint f() { return min(1, 2); }\n"
+    text = translation_unit(before + 'extern "C" __global__ void\nmin(int* x) { *x = min(*x, 1); }', "min")
+    assert text.count("tle2cuda_kernel_min(") == 1 and "\ntle2cuda_kernel_min(int* x) { *x = min(*x, 1); }" in text
     assert architecture_macro("sm_90a") == "-D__CUDA_ARCH__=900"
 
 

@@ -1,4 +1,7 @@
-"""Launches of kernels on NumPy arrays, run in the emulator several times under all detectors."""
+"""Launches of kernels on NumPy arrays, run in the emulator several times under all detectors.
+
+`TLE2CUDA_TEST_SEEDS=50` in the environment adds as many random schedules to each launch.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ RUNS = (
     *(launch.RunOptions("random", seed, access_switch=switch, delivery="random") for seed, switch in ((1, 0), (2, 3))),
 )
 FEW_RUNS = (RUNS[1], RUNS[3])
+SEEDS_VARIABLE = "TLE2CUDA_TEST_SEEDS"
 DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit")
 
 
@@ -28,6 +32,10 @@ def watched_launches(runs: Sequence[launch.RunOptions] = RUNS) -> Iterator[list[
     The results are those of the last run. At the end something must have been launched.
     """
     launched: list[str] = []
+    seeds = range(100, 100 + int(os.environ.get(SEEDS_VARIABLE, "0")))
+    deliveries = ("random", "late", "random", "now")
+    more = (launch.RunOptions("random", n, access_switch=n % 3, delivery=deliveries[n % 4]) for n in seeds)
+    runs = (*runs, *more)
 
     def run(program: api.Program, ctas: Any, args: Any) -> None:
         bound = launch.bind(program.contract, args, ctas)

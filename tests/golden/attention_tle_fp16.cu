@@ -183,11 +183,15 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
 }
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
+// matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
+template <typename T>
+__device__ __forceinline__ void store_matrices(
+    T* row, const Vector<T, 2>& m0, const Vector<T, 2>& m1, const Vector<T, 2>& m2, const Vector<T, 2>& m3)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(shared_address(row)), "r"(reinterpret_cast<const unsigned&>(m0)), "r"(reinterpret_cast<const unsigned&>(m1)),
+                   "r"(reinterpret_cast<const unsigned&>(m2)), "r"(reinterpret_cast<const unsigned&>(m3)) : "memory");
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -694,16 +698,18 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, ...  flash_attention_tle.py:107
     const bool fits_engine = block_2 * 128 >= 0;
     default_warps_barrier();  // orders the loads of `q_tile` before the stores to it
+    Vector<__half, 2> q_tile_value[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // tl.store(tle.gpu.local_ptr(query), (acc / total_of_row[:, ...  flash_attention_tle.py:106
-        Vector<__half, 2> q_tile_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            q_tile_value[k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
+            // tl.store(tle.gpu.local_ptr(query), (acc / total_of_ro ...  flash_attention_tle.py:106
+            q_tile_value[run][k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
         }
-        store_vector(&shared.q_tile[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], q_tile_value);
     }
+    #pragma unroll
+    for (int part = 0; part < 8; ++part)
+        store_matrices(&shared.q_tile[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], q_tile_value[4 * part], q_tile_value[4 * part + 1], q_tile_value[4 * part + 2], q_tile_value[4 * part + 3]);
     fence_async_proxy();  // shows what was written to `q_tile` to the tensor cores
     default_warps_barrier();  // orders the stores to `q_tile` before the loads of it
     if (fits_engine) {
@@ -723,10 +729,10 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         // tile [128, 128]: row = thread / 16 + 16 * run, column = thread % 16 * 8 + k;  run < 8, k < 8
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            const Vector<__half, 8> q_tile_value = load_vector<8>(&shared.q_tile[0][thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
+            const Vector<__half, 8> q_tile_value_2 = load_vector<8>(&shared.q_tile[0][thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
 
             // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batc ...  flash_attention_tle.py:107
-            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, q_tile_value);
+            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, q_tile_value_2);
         }
     }
     #pragma unroll

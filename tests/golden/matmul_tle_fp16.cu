@@ -1,17 +1,16 @@
-// matmul_tle.cu: emitted by tle2cuda from matmul_tle.py:96 (matmul_tle). Do not edit.
+// matmul_tle.cu: emitted by tle2cuda from matmul_tle.py:79 (matmul_tle). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 230400 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 230400 bytes of dynamic shared memory
-//   warps     multiply_half on warps 0 to 3, multiply_half on warps 4 to 7, fetch on warp 8,
-//             store_tiles on warp 9
+//   warps     multiply_half on warps 0 to 3, multiply_half on warps 4 to 7, fetch on warp 8
 //   args      M i32, N i32, K i32
-//   maps      a_map of a: fp16, shape (M, K), strides (stride_am, 1), box (64, 64),
+//   maps      c_map of c: fp16, shape (M, N), strides (stride_cm, 1), box (64, 64),
 //             128-byte swizzle
-//             b_map of b: fp16, shape (K, N), strides (stride_bk, 1), box (64, 64),
+//             a_map of a: fp16, shape (M, K), strides (stride_am, 1), box (64, 32),
+//             64-byte swizzle
+//             b_map of b: fp16, shape (K, N), strides (stride_bk, 1), box (32, 64),
 //             128-byte swizzle
-//             c_map of c: fp16, shape (M, N), strides (stride_cm, 1), box (64, 64),
-//             128-byte swizzle
-//   constants BLOCK_M = 128, BLOCK_N = 256, BLOCK_K = 64, STAGES = 4, GROUP_M = 16
+//   constants BLOCK_M = 128, BLOCK_N = 256, BLOCK_K = 32, STAGES = 8, GROUP_M = 16
 
 #include <cuda_fp16.h>
 
@@ -73,6 +72,13 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
+// Called by all lanes of a warp (PTX ISA, barrier.sync).
+__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // The warpgroup gives registers back, down to REGISTERS a thread (a multiple of 8 from 24 to 256). Called by all of its threads
 // (PTX ISA, setmaxnreg; sm_90a).
 template <int REGISTERS>
@@ -92,11 +98,15 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+// Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
+// matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
+template <typename T>
+__device__ __forceinline__ void store_matrices(
+    T* row, const Vector<T, 2>& m0, const Vector<T, 2>& m1, const Vector<T, 2>& m2, const Vector<T, 2>& m3)
 {
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(shared_address(row)), "r"(reinterpret_cast<const unsigned&>(m0)), "r"(reinterpret_cast<const unsigned&>(m1)),
+                   "r"(reinterpret_cast<const unsigned&>(m2)), "r"(reinterpret_cast<const unsigned&>(m3)) : "memory");
 }
 
 // Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
@@ -208,41 +218,39 @@ __device__ __forceinline__ void wgmma_m64n256k16_f32_f16_b_along_n(
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
 
+// Barrier of the 128 threads of the default warps: hardware barrier 1.
+__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
+
+// Barrier of the 128 threads of partition `multiply_half`: hardware barrier 2.
+__device__ __forceinline__ void multiply_half_barrier() { named_barrier_sync(2, 128); }
+
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half upper[4][64][64];    // matmul_tle.py:106; 128-byte swizzle
-    alignas(1024) __half lower[4][64][64];    // matmul_tle.py:107; 128-byte swizzle
-    alignas(1024) __half b_ring[4][4][64][64];  // matmul_tle.py:108; 128-byte swizzle
-    alignas(1024) __half upper_out[1][2][64][64];  // matmul_tle.py:109; 128-byte swizzle
-    alignas(1024) __half lower_out[1][2][64][64];  // matmul_tle.py:110; 128-byte swizzle
-    alignas(8) Barrier tiles_full[4];         // matmul_tle.py:111
-    alignas(8) Barrier tiles_empty[4];        // matmul_tle.py:111
-    alignas(8) Barrier above_full;            // matmul_tle.py:114
-    alignas(8) Barrier above_empty;           // matmul_tle.py:114
-    alignas(8) Barrier below_full;            // matmul_tle.py:115
-    alignas(8) Barrier below_empty;           // matmul_tle.py:115
+    alignas(512) __half upper[8][64][32];     // matmul_tle.py:89; 64-byte swizzle
+    alignas(512) __half lower[8][64][32];     // matmul_tle.py:90; 64-byte swizzle
+    alignas(1024) __half b_ring[8][4][32][64];  // matmul_tle.py:91; 128-byte swizzle
+    alignas(1024) __half upper_out[2][64][64];  // matmul_tle.py:92; 128-byte swizzle
+    alignas(1024) __half lower_out[2][64][64];  // matmul_tle.py:93; 128-byte swizzle
+    alignas(8) Barrier tiles_full[8];         // matmul_tle.py:94
+    alignas(8) Barrier tiles_empty[8];        // matmul_tle.py:94
 };
 static_assert(sizeof(Shared) <= 230400, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-matmul_tle(const int M, const int N, const int K, const __grid_constant__ TensorMap a_map,
-           const __grid_constant__ TensorMap b_map, const __grid_constant__ TensorMap c_map)
+matmul_tle(const int M, const int N, const int K, const __grid_constant__ TensorMap c_map,
+           const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map)
 {
     extern __shared__ __align__(1024) unsigned char shared_bytes[];
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < 4; ++stage) {
+        for (int stage = 0; stage < 8; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 1);
             mbarrier_init(&shared.tiles_empty[stage], 2);
         }
-        mbarrier_init(&shared.above_full, 128);
-        mbarrier_init(&shared.above_empty, 32);
-        mbarrier_init(&shared.below_full, 128);
-        mbarrier_init(&shared.below_empty, 32);
         fence_mbarrier_init();
     }
     __syncthreads();  // all threads see the barriers set up
@@ -252,110 +260,155 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
         if (warp < 8) {  // multiply_half: warps 4 to 7
             registers_increase<232>();
             const int thread = threadIdx.x - 128;
-
-            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOC ...  matmul_tle.py:116
             const int tiles_m_2 = (M + 127) / 128;
-            const int tiles_n_2 = (N + 255) / 256;
-            // tiles = tiles_m * tiles_n                                           matmul_tle.py:117
-            const int tiles_2 = tiles_m_2 * tiles_n_2;
-            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOC ...  matmul_tle.py:116
-            const int steps_2 = (K + 63) / 64;
 
-            // for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):         matmul_tle.py:54
+            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK ...  matmul_tle.py:97
+            const int tiles_n_2 = (N + 255) / 256;
+            const int steps_2 = (K + 31) / 32;
+
+            // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_p ...  matmul_tle.py:55
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int turn = 0;
-            int parts = 0;
-            for (int step = pid_x; step < tiles_2; step += num_programs_x) {
-                // for step in range(steps):                                        matmul_tle.py:56
+            for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
+                // first = tile // (GROUP_M * tiles_n) * GROUP_M                    matmul_tle.py:24
+                const int first = tile / (16 * tiles_n_2) * 16;
+                // rows = min(tiles_m - first, GROUP_M)                             matmul_tle.py:25
+                const int rows = min(tiles_m_2 - first, 16);
+                // return first + tile % (GROUP_M * tiles_n) % rows, tile % (G ...  matmul_tle.py:26
+                const int m = first + tile % (16 * tiles_n_2) % rows;
+                const int n = tile % (16 * tiles_n_2) / rows;
+
+                // for step in range(steps):                                        matmul_tle.py:58
                 Vector<float, 2> acc[64];
                 #pragma unroll
                 for (int run = 0; run < 64; ++run)
                     #pragma unroll
                     for (int k = 0; k < 2; ++k)
                         acc[run][k] = 0.0f;
-                for (int step_2 = 0; step_2 < steps_2; ++step_2) {
-                    // slot = reader.wait(turn + step).slot                         matmul_tle.py:57
-                    const int stage = (turn + step_2) & 3;
-                    const int lap = (turn + step_2) >> 2;
+                for (int step = 0; step < steps_2; ++step) {
+                    // slot = reader.wait(turn + step).slot                         matmul_tle.py:59
+                    const int stage = (turn + step) & 7;
+                    const int lap = (turn + step) >> 3;
                     mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
-                    // acc = tle.gpu.wgmma(slot.lower, slot.b, acc)                 matmul_tle.py:59
-                    const Descriptor lower_first = wgmma_descriptor<128>(shared.lower[stage], 16, 1024);  // rows along K
-                    const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
+                    // acc = tle.gpu.wgmma(slot.lower, slot.b, acc)                 matmul_tle.py:61
+                    const Descriptor lower_first = wgmma_descriptor<64>(shared.lower[stage], 16, 512);  // rows along K
+                    const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 4096, 1024);  // rows along N
                     wgmma_fence();
                     #pragma unroll
-                    for (int step_3 = 0; step_3 < 4; ++step_3)
-                        wgmma_m64n256k16_f32_f16_b_along_n(acc, lower_first + 2 * step_3, b_first + 128 * step_3, true);
+                    for (int step_2 = 0; step_2 < 2; ++step_2)
+                        wgmma_m64n256k16_f32_f16_b_along_n(acc, lower_first + 2 * step_2, b_first + 128 * step_2, true);
                     wgmma_commit();
 
-                    // acc = tle.gpu.wgmma_wait(1, acc)                             matmul_tle.py:62
+                    // acc = tle.gpu.wgmma_wait(1, acc)                             matmul_tle.py:64
                     wgmma_wait<1>();
-                    // if step > 0:                                                 matmul_tle.py:63
-                    if (step_2 > 0) {
-                        // reader.release(turn + step - 1)                          matmul_tle.py:64
-                        const int stage_2 = (turn + step_2 - 1) & 3;
+                    // if step > 0:                                                 matmul_tle.py:65
+                    if (step > 0) {
+                        // reader.release(turn + step - 1)                          matmul_tle.py:66
+                        const int stage_2 = (turn + step - 1) & 7;
                         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
                     }
                 }
 
-                // acc = tle.gpu.wgmma_wait(0, acc)                                 matmul_tle.py:65
+                // acc = tle.gpu.wgmma_wait(0, acc)                                 matmul_tle.py:67
                 wgmma_wait<0>();
-                // turn += steps                                                    matmul_tle.py:66
+                // turn += steps                                                    matmul_tle.py:68
                 turn += steps_2;
-                // reader.release(turn - 1)                                         matmul_tle.py:67
-                const int stage = (turn - 1) & 3;
+                // reader.release(turn - 1)                                         matmul_tle.py:69
+                const int stage = (turn - 1) & 7;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
-                // out = writer.acquire(parts).tile                                 matmul_tle.py:70
-                mbarrier_wait(&shared.below_empty, (parts + 1) & 1);
-                // tile [64, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
+                // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                    matmul_tle.py:70
+                const int row = (2 * m + 1) * 64;
+                Vector<__half, 2> lower_out_value[16];
+                // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
                 #pragma unroll
-                for (int run = 0; run < 32; ++run) {
-                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:71
-                    Vector<__half, 2> lower_out_value;
+                for (int run = 0; run < 16; ++run) {
+                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:74
                     #pragma unroll
-                    for (int k = 0; k < 2; ++k) lower_out_value[k] = __float2half(acc[run][k]);
-                    store_vector(&shared.lower_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], lower_out_value);
+                    for (int k = 0; k < 2; ++k) lower_out_value[run][k] = __float2half(acc[run][k]);
                 }
-                fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
-
-                // writer.commit(parts)                                             matmul_tle.py:72
-                mbarrier_arrive(&shared.below_full);
-                // parts += 1                                                       matmul_tle.py:73
-                const int parts_2 = parts + 1;
-
-                // out = writer.acquire(parts).tile                                 matmul_tle.py:70
-                mbarrier_wait(&shared.below_empty, (parts_2 + 1) & 1);
                 #pragma unroll
-                for (int run = 0; run < 32; ++run) {
-                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:71
-                    Vector<__half, 2> lower_out_value;
-                    #pragma unroll
-                    for (int k = 0; k < 2; ++k) lower_out_value[k] = __float2half(acc[run + 32][k]);
-                    store_vector(&shared.lower_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], lower_out_value);
-                }
+                for (int part = 0; part < 4; ++part)
+                    store_matrices(&shared.lower_out[0][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], lower_out_value[4 * part], lower_out_value[4 * part + 1], lower_out_value[4 * part + 2], lower_out_value[4 * part + 3]);
+                if (thread == 0) tma_store_wait();  // the copy engine has written `c`
                 fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
+                multiply_half_barrier();  // orders the accesses to `lower_out` before it and after it
 
-                // writer.commit(parts)                                             matmul_tle.py:72
-                mbarrier_arrive(&shared.below_full);
-                // parts += 1                                                       matmul_tle.py:73
-                parts = parts_2 + 1;
+                // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + par ...  matmul_tle.py:75
+                if (thread == 0) {
+                    tma_store_2d(&c_map, shared.lower_out[0], n * 256, row);
+                    tma_store_commit();
+                }
+                Vector<__half, 2> lower_out_value_2[16];
+                #pragma unroll
+                for (int run = 0; run < 16; ++run) {
+                    #pragma unroll
+                    for (int k = 0; k < 2; ++k) {
+                        // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))  matmul_tle.py:74
+                        lower_out_value_2[run][k] = __float2half(acc[run + 16][k]);
+                    }
+                }
+                #pragma unroll
+                for (int part = 0; part < 4; ++part)
+                    store_matrices(&shared.lower_out[1][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], lower_out_value_2[4 * part], lower_out_value_2[4 * part + 1], lower_out_value_2[4 * part + 2], lower_out_value_2[4 * part + 3]);
+                if (thread == 0) tma_store_wait_read();  // the copy engine has read `lower_out`
+                fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
+                multiply_half_barrier();  // orders the accesses to `lower_out` before it and after it
+                if (thread == 0) {
+                    tma_store_2d(&c_map, shared.lower_out[1], n * 256 + 64, row);
+                    tma_store_commit();
+                }
+                Vector<__half, 2> lower_out_value_3[16];
+                #pragma unroll
+                for (int run = 0; run < 16; ++run) {
+                    #pragma unroll
+                    for (int k = 0; k < 2; ++k) {
+                        lower_out_value_3[run][k] = __float2half(acc[run + 32][k]);
+                    }
+                }
+                #pragma unroll
+                for (int part = 0; part < 4; ++part)
+                    store_matrices(&shared.lower_out[0][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], lower_out_value_3[4 * part], lower_out_value_3[4 * part + 1], lower_out_value_3[4 * part + 2], lower_out_value_3[4 * part + 3]);
+                if (thread == 0) tma_store_wait_read();  // the copy engine has read `lower_out`
+                fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
+                multiply_half_barrier();  // orders the accesses to `lower_out` before it and after it
+                if (thread == 0) {
+                    tma_store_2d(&c_map, shared.lower_out[0], n * 256 + 128, row);
+                    tma_store_commit();
+                }
+                Vector<__half, 2> lower_out_value_4[16];
+                #pragma unroll
+                for (int run = 0; run < 16; ++run) {
+                    #pragma unroll
+                    for (int k = 0; k < 2; ++k) {
+                        lower_out_value_4[run][k] = __float2half(acc[run + 48][k]);
+                    }
+                }
+                #pragma unroll
+                for (int part = 0; part < 4; ++part)
+                    store_matrices(&shared.lower_out[1][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], lower_out_value_4[4 * part], lower_out_value_4[4 * part + 1], lower_out_value_4[4 * part + 2], lower_out_value_4[4 * part + 3]);
+                if (thread == 0) tma_store_wait_read();  // the copy engine has read `lower_out`
+                fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
+                multiply_half_barrier();  // orders the accesses to `lower_out` before it and after it
+                if (thread == 0) {
+                    tma_store_2d(&c_map, shared.lower_out[1], n * 256 + 192, row);
+                    tma_store_commit();
+                }
             }
+            if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `lower_out`
         } else if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, ...   matmul_tle.py:116
-                const int tiles_n_2 = (N + 255) / 256;
+                // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, B ...  matmul_tle.py:97
                 const int tiles_m_2 = (M + 127) / 128;
-                // tiles = tiles_m * tiles_n                                       matmul_tle.py:117
-                const int tiles_2 = tiles_m_2 * tiles_n_2;
-                // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, ...   matmul_tle.py:116
-                const int steps_2 = (K + 63) / 64;
+                const int tiles_n_2 = (N + 255) / 256;
+                const int steps_2 = (K + 31) / 32;
 
                 // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.n ...  matmul_tle.py:37
                 const int pid_x = blockIdx.x;
                 const int num_programs_x = gridDim.x;
                 int turn = 0;
-                for (int tile = pid_x; tile < tiles_2; tile += num_programs_x) {
+                for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
                     // first = tile // (GROUP_M * tiles_n) * GROUP_M                matmul_tle.py:24
                     const int first = tile / (16 * tiles_n_2) * 16;
                     // rows = min(tiles_m - first, GROUP_M)                         matmul_tle.py:25
@@ -366,107 +419,25 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                     // for step in range(steps):                                    matmul_tle.py:39
                     for (int step = 0; step < steps_2; ++step) {
                         // slot = writer.acquire(turn + step)                       matmul_tle.py:40
-                        const int stage = (turn + step) & 3;
-                        const int lap = (turn + step) >> 2;
+                        const int stage = (turn + step) & 7;
+                        const int lap = (turn + step) >> 3;
                         mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
 
                         // tle.gpu.copy(a, slot.upper, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:41
-                        mbarrier_expect_bytes(&shared.tiles_full[stage], 49152);
-                        tma_load_2d(shared.upper[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128);
+                        mbarrier_expect_bytes(&shared.tiles_full[stage], 24576);
+                        tma_load_2d(shared.upper[stage], &a_map, &shared.tiles_full[stage], step * 32, m * 128);
                         // tle.gpu.copy(a, slot.lower, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:42
-                        tma_load_2d(shared.lower[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128 + 64);
+                        tma_load_2d(shared.lower[stage], &a_map, &shared.tiles_full[stage], step * 32, m * 128 + 64);
 
                         // tle.gpu.copy(b, slot.b, [BLOCK_K, BLOCK_N], [step * ...  matmul_tle.py:43
                         #pragma unroll
                         for (int panel = 0; panel < 4; ++panel)
-                            tma_load_2d(shared.b_ring[stage][panel], &b_map, &shared.tiles_full[stage], n * 256 + panel * 64, step * 64);
+                            tma_load_2d(shared.b_ring[stage][panel], &b_map, &shared.tiles_full[stage], n * 256 + panel * 64, step * 32);
                     }
 
                     // turn += steps                                                matmul_tle.py:45
                     turn += steps_2;
                 }
-            }
-        } else if (warp < 10) {  // store_tiles: warp 9
-            const int thread = threadIdx.x - 288;
-
-            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOC ...  matmul_tle.py:116
-            const int tiles_n_2 = (N + 255) / 256;
-            const int tiles_m_2 = (M + 127) / 128;
-            // tiles = tiles_m * tiles_n                                           matmul_tle.py:117
-            const int tiles_2 = tiles_m_2 * tiles_n_2;
-
-            // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_p ...  matmul_tle.py:84
-            const int pid_x = blockIdx.x;
-            const int num_programs_x = gridDim.x;
-            int parts = 0;
-            for (int tile = pid_x; tile < tiles_2; tile += num_programs_x) {
-                // first = tile // (GROUP_M * tiles_n) * GROUP_M                    matmul_tle.py:24
-                const int first = tile / (16 * tiles_n_2) * 16;
-                // rows = min(tiles_m - first, GROUP_M)                             matmul_tle.py:25
-                const int rows = min(tiles_m_2 - first, 16);
-                // return first + tile % (GROUP_M * tiles_n) % rows, tile % (G ...  matmul_tle.py:26
-                const int m = first + tile % (16 * tiles_n_2) % rows;
-                const int n = tile % (16 * tiles_n_2) / rows;
-                // column = n * BLOCK_N + part * OUT_N                              matmul_tle.py:87
-                const int column = n * 256;
-
-                // tle.gpu.copy(upper.wait(parts).slot.tile, c, [HALF, OUT_N], ...  matmul_tle.py:88
-                mbarrier_wait(&shared.above_full, parts & 1);
-                if (thread == 0) {
-                    #pragma unroll
-                    for (int panel = 0; panel < 2; ++panel)
-                        tma_store_2d(&c_map, shared.upper_out[0][panel], column + panel * 64, m * 128);
-                    tma_store_commit();
-                }
-                if (thread == 0) tma_store_wait_read();  // the copy engine has read `upper_out`
-
-                // upper.release(parts)                                             matmul_tle.py:89
-                mbarrier_arrive(&shared.above_empty);
-
-                // tle.gpu.copy(lower.wait(parts).slot.tile, c, [HALF, OUT_N], ...  matmul_tle.py:90
-                mbarrier_wait(&shared.below_full, parts & 1);
-                if (thread == 0) {
-                    #pragma unroll
-                    for (int panel = 0; panel < 2; ++panel)
-                        tma_store_2d(&c_map, shared.lower_out[0][panel], column + panel * 64, m * 128 + 64);
-                    tma_store_commit();
-                }
-                if (thread == 0) tma_store_wait_read();  // the copy engine has read `lower_out`
-
-                // lower.release(parts)                                             matmul_tle.py:91
-                mbarrier_arrive(&shared.below_empty);
-                // parts += 1                                                       matmul_tle.py:92
-                const int parts_2 = parts + 1;
-                // column = n * BLOCK_N + part * OUT_N                              matmul_tle.py:87
-                const int column_2 = column + 128;
-
-                // tle.gpu.copy(upper.wait(parts).slot.tile, c, [HALF, OUT_N], ...  matmul_tle.py:88
-                mbarrier_wait(&shared.above_full, parts_2 & 1);
-                if (thread == 0) {
-                    #pragma unroll
-                    for (int panel = 0; panel < 2; ++panel)
-                        tma_store_2d(&c_map, shared.upper_out[0][panel], column_2 + panel * 64, m * 128);
-                    tma_store_commit();
-                }
-                if (thread == 0) tma_store_wait_read();  // the copy engine has read `upper_out`
-
-                // upper.release(parts)                                             matmul_tle.py:89
-                mbarrier_arrive(&shared.above_empty);
-
-                // tle.gpu.copy(lower.wait(parts).slot.tile, c, [HALF, OUT_N], ...  matmul_tle.py:90
-                mbarrier_wait(&shared.below_full, parts_2 & 1);
-                if (thread == 0) {
-                    #pragma unroll
-                    for (int panel = 0; panel < 2; ++panel)
-                        tma_store_2d(&c_map, shared.lower_out[0][panel], column_2 + panel * 64, m * 128 + 64);
-                    tma_store_commit();
-                }
-                if (thread == 0) tma_store_wait();  // the copy engine has written `c`
-
-                // lower.release(parts)                                             matmul_tle.py:91
-                mbarrier_arrive(&shared.below_empty);
-                // parts += 1                                                       matmul_tle.py:92
-                parts = parts_2 + 1;
             }
         }
         return;
@@ -474,94 +445,137 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
     const int thread = threadIdx.x;
 
-    // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl ...  matmul_tle.py:116
+    // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl. ...  matmul_tle.py:97
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 255) / 256;
-    const int steps = (K + 63) / 64;
+    const int steps = (K + 31) / 32;
 
-    // tiles = tiles_m * tiles_n                                                   matmul_tle.py:117
-    const int tiles = tiles_m * tiles_n;
     // multiply_half: warps 0 to 3
     registers_increase<232>();
 
-    // for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):                 matmul_tle.py:54
+    // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):  matmul_tle.py:55
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int turn = 0;
-    int parts = 0;
-    for (int step = pid_x; step < tiles; step += num_programs_x) {
-        // for step in range(steps):                                                matmul_tle.py:56
+    for (int tile = pid_x; tile < tiles_m * tiles_n; tile += num_programs_x) {
+        // first = tile // (GROUP_M * tiles_n) * GROUP_M                            matmul_tle.py:24
+        const int first = tile / (16 * tiles_n) * 16;
+        // rows = min(tiles_m - first, GROUP_M)                                     matmul_tle.py:25
+        const int rows = min(tiles_m - first, 16);
+        // return first + tile % (GROUP_M * tiles_n) % rows, tile % (GROUP_M * ...  matmul_tle.py:26
+        const int m = first + tile % (16 * tiles_n) % rows;
+        const int n = tile % (16 * tiles_n) / rows;
+
+        // for step in range(steps):                                                matmul_tle.py:58
         Vector<float, 2> acc[64];
         #pragma unroll
         for (int run = 0; run < 64; ++run)
             #pragma unroll
             for (int k = 0; k < 2; ++k)
                 acc[run][k] = 0.0f;
-        for (int step_2 = 0; step_2 < steps; ++step_2) {
-            // slot = reader.wait(turn + step).slot                                 matmul_tle.py:57
-            const int stage = (turn + step_2) & 3;
-            const int lap = (turn + step_2) >> 2;
+        for (int step = 0; step < steps; ++step) {
+            // slot = reader.wait(turn + step).slot                                 matmul_tle.py:59
+            const int stage = (turn + step) & 7;
+            const int lap = (turn + step) >> 3;
             mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
-            // acc = tle.gpu.wgmma(slot.upper, slot.b, acc)                         matmul_tle.py:61
-            const Descriptor upper_first = wgmma_descriptor<128>(shared.upper[stage], 16, 1024);  // rows along K
-            const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
+            // acc = tle.gpu.wgmma(slot.upper, slot.b, acc)                         matmul_tle.py:63
+            const Descriptor upper_first = wgmma_descriptor<64>(shared.upper[stage], 16, 512);  // rows along K
+            const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 4096, 1024);  // rows along N
             wgmma_fence();
             #pragma unroll
-            for (int step_3 = 0; step_3 < 4; ++step_3)
-                wgmma_m64n256k16_f32_f16_b_along_n(acc, upper_first + 2 * step_3, b_first + 128 * step_3, true);
+            for (int step_2 = 0; step_2 < 2; ++step_2)
+                wgmma_m64n256k16_f32_f16_b_along_n(acc, upper_first + 2 * step_2, b_first + 128 * step_2, true);
             wgmma_commit();
 
-            // acc = tle.gpu.wgmma_wait(1, acc)                                     matmul_tle.py:62
+            // acc = tle.gpu.wgmma_wait(1, acc)                                     matmul_tle.py:64
             wgmma_wait<1>();
-            // if step > 0:                                                         matmul_tle.py:63
-            if (step_2 > 0) {
-                // reader.release(turn + step - 1)                                  matmul_tle.py:64
-                const int stage_2 = (turn + step_2 - 1) & 3;
+            // if step > 0:                                                         matmul_tle.py:65
+            if (step > 0) {
+                // reader.release(turn + step - 1)                                  matmul_tle.py:66
+                const int stage_2 = (turn + step - 1) & 7;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
             }
         }
 
-        // acc = tle.gpu.wgmma_wait(0, acc)                                         matmul_tle.py:65
+        // acc = tle.gpu.wgmma_wait(0, acc)                                         matmul_tle.py:67
         wgmma_wait<0>();
-        // turn += steps                                                            matmul_tle.py:66
+        // turn += steps                                                            matmul_tle.py:68
         turn += steps;
-        // reader.release(turn - 1)                                                 matmul_tle.py:67
-        const int stage = (turn - 1) & 3;
+        // reader.release(turn - 1)                                                 matmul_tle.py:69
+        const int stage = (turn - 1) & 7;
         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
-        // out = writer.acquire(parts).tile                                         matmul_tle.py:70
-        mbarrier_wait(&shared.above_empty, (parts + 1) & 1);
-        // tile [64, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
+        // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                            matmul_tle.py:70
+        const int row = 2 * m * 64;
+        Vector<__half, 2> upper_out_value[16];
+        // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
         #pragma unroll
-        for (int run = 0; run < 32; ++run) {
-            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:71
-            Vector<__half, 2> upper_out_value;
+        for (int run = 0; run < 16; ++run) {
+            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:74
             #pragma unroll
-            for (int k = 0; k < 2; ++k) upper_out_value[k] = __float2half(acc[run][k]);
-            store_vector(&shared.upper_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], upper_out_value);
+            for (int k = 0; k < 2; ++k) upper_out_value[run][k] = __float2half(acc[run][k]);
         }
-        fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
-
-        // writer.commit(parts)                                                     matmul_tle.py:72
-        mbarrier_arrive(&shared.above_full);
-        // parts += 1                                                               matmul_tle.py:73
-        const int parts_2 = parts + 1;
-
-        // out = writer.acquire(parts).tile                                         matmul_tle.py:70
-        mbarrier_wait(&shared.above_empty, (parts_2 + 1) & 1);
         #pragma unroll
-        for (int run = 0; run < 32; ++run) {
-            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:71
-            Vector<__half, 2> upper_out_value;
-            #pragma unroll
-            for (int k = 0; k < 2; ++k) upper_out_value[k] = __float2half(acc[run + 32][k]);
-            store_vector(&shared.upper_out[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)], upper_out_value);
-        }
+        for (int part = 0; part < 4; ++part)
+            store_matrices(&shared.upper_out[0][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], upper_out_value[4 * part], upper_out_value[4 * part + 1], upper_out_value[4 * part + 2], upper_out_value[4 * part + 3]);
+        if (thread == 0) tma_store_wait();  // the copy engine has written `c`
         fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
+        default_warps_barrier();  // orders the accesses to `upper_out` before it and after it
 
-        // writer.commit(parts)                                                     matmul_tle.py:72
-        mbarrier_arrive(&shared.above_full);
-        // parts += 1                                                               matmul_tle.py:73
-        parts = parts_2 + 1;
+        // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + part * OUT_N])   matmul_tle.py:75
+        if (thread == 0) {
+            tma_store_2d(&c_map, shared.upper_out[0], n * 256, row);
+            tma_store_commit();
+        }
+        Vector<__half, 2> upper_out_value_2[16];
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:74
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) upper_out_value_2[run][k] = __float2half(acc[run + 16][k]);
+        }
+        #pragma unroll
+        for (int part = 0; part < 4; ++part)
+            store_matrices(&shared.upper_out[1][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], upper_out_value_2[4 * part], upper_out_value_2[4 * part + 1], upper_out_value_2[4 * part + 2], upper_out_value_2[4 * part + 3]);
+        if (thread == 0) tma_store_wait_read();  // the copy engine has read `upper_out`
+        fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
+        default_warps_barrier();  // orders the accesses to `upper_out` before it and after it
+        if (thread == 0) {
+            tma_store_2d(&c_map, shared.upper_out[1], n * 256 + 64, row);
+            tma_store_commit();
+        }
+        Vector<__half, 2> upper_out_value_3[16];
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) upper_out_value_3[run][k] = __float2half(acc[run + 32][k]);
+        }
+        #pragma unroll
+        for (int part = 0; part < 4; ++part)
+            store_matrices(&shared.upper_out[0][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], upper_out_value_3[4 * part], upper_out_value_3[4 * part + 1], upper_out_value_3[4 * part + 2], upper_out_value_3[4 * part + 3]);
+        if (thread == 0) tma_store_wait_read();  // the copy engine has read `upper_out`
+        fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
+        default_warps_barrier();  // orders the accesses to `upper_out` before it and after it
+        if (thread == 0) {
+            tma_store_2d(&c_map, shared.upper_out[0], n * 256 + 128, row);
+            tma_store_commit();
+        }
+        Vector<__half, 2> upper_out_value_4[16];
+        #pragma unroll
+        for (int run = 0; run < 16; ++run) {
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) upper_out_value_4[run][k] = __float2half(acc[run + 48][k]);
+        }
+        #pragma unroll
+        for (int part = 0; part < 4; ++part)
+            store_matrices(&shared.upper_out[1][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, 16 * part + thread / 16 % 2 * 8)], upper_out_value_4[4 * part], upper_out_value_4[4 * part + 1], upper_out_value_4[4 * part + 2], upper_out_value_4[4 * part + 3]);
+        if (thread == 0) tma_store_wait_read();  // the copy engine has read `upper_out`
+        fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
+        default_warps_barrier();  // orders the accesses to `upper_out` before it and after it
+        if (thread == 0) {
+            tma_store_2d(&c_map, shared.upper_out[1], n * 256 + 192, row);
+            tma_store_commit();
+        }
     }
+    if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `upper_out`
 }

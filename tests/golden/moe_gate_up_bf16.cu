@@ -289,11 +289,20 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         cp_async_wait<1>();
         const int left = K - first;
         const int free_stage = (first / 64 + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
+
+        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:46
+        const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
+        const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 4; ++step)
+            wgmma_m64n128k16_f32_bf16(acc, x_tile_first + 2 * step, weight_tile_first + 2 * step, true);
+        wgmma_commit();
 
         // left = K - first                                                          fused_moe.py:40
         const int left_2 = K - (first + 128);
-        fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
 
         // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
         const bool inside = k_ < left_2;
@@ -310,20 +319,11 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
             cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 && left > 128 ? 16 : 0);
         }
         cp_async_commit();
+        wgmma_wait<0>();
 
         // for first in range(0, K, BLOCK_K):                                        fused_moe.py:39
         x_ptrs_offset_ahead += 64ll;
         weight_ptrs_offset_ahead += 64ll;
-
-        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:46
-        const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
-        const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
-        wgmma_fence();
-        #pragma unroll
-        for (int step = 0; step < 4; ++step)
-            wgmma_m64n128k16_f32_bf16(acc, x_tile_first + 2 * step, weight_tile_first + 2 * step, true);
-        wgmma_commit();
-        wgmma_wait<0>();
     }
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<float, 2> result[16];

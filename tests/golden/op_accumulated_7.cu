@@ -31,6 +31,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // `a * b` modulo 2^32 or 2^64, as the kernel means it; C++ leaves the overflow of signed integers undefined.
 template <typename T>
 __device__ __forceinline__ T mul_wrapping(T a, T b)
@@ -78,7 +85,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 }
 
 // Barrier of the 192 threads of the CTA, wherever they come to it: hardware barrier 0.
-__device__ __forceinline__ void all_warps_barrier() { named_barrier_sync(0, 192); }
+__device__ __forceinline__ void all_warps_barrier() { meeting_barrier_sync(0, 192); }
 
 // Barrier of the 128 threads of the default warps: hardware barrier 1.
 __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }

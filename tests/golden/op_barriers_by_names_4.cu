@@ -24,17 +24,17 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // Is counted at hardware barrier `barrier` and goes on. Called by all lanes of a warp (PTX ISA, barrier.arrive).
 __device__ __forceinline__ void named_barrier_arrive(int barrier, int threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
-// Called by all lanes of a warp (PTX ISA, barrier.sync).
-__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -66,7 +66,7 @@ by_names(const float* x, float* out, const int n)
         const int index = 2 * thread;
         for (int k_ = 0; k_ < n; ++k_) {
             // tle.gpu.barrier_wait(turn[0])                                 async_partitions.py:227
-            named_barrier_sync(1, 256);
+            meeting_barrier_sync(1, 256);
 
             // row = tl.load(tle.gpu.local_ptr(buffer, (B - 1 - tl.aran ...  async_partitions.py:228
             Vector<float, 2> row;
@@ -92,6 +92,6 @@ by_names(const float* x, float* out, const int n)
         // tle.gpu.barrier_arrive(turn[0])                                   async_partitions.py:219
         named_barrier_arrive(1, 256);
         // tle.gpu.barrier_wait(turn[1])                                     async_partitions.py:220
-        named_barrier_sync(2, 256);
+        meeting_barrier_sync(2, 256);
     }
 }

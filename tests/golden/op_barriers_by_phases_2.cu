@@ -51,13 +51,6 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
-// Called by all lanes of a warp (PTX ISA, barrier.sync).
-__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-
 // The warpgroup gives registers back, down to REGISTERS a thread (a multiple of 8 from 24 to 256). Called by all of its threads
 // (PTX ISA, setmaxnreg; sm_90a).
 template <int REGISTERS>
@@ -67,15 +60,6 @@ __device__ __forceinline__ void registers_decrease() { asm volatile("setmaxnreg.
 // threads (PTX ISA, setmaxnreg; sm_90a).
 template <int REGISTERS>
 __device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
-
-// Barrier of the 128 threads of the default warps: hardware barrier 1.
-__device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
-
-// Barrier of the 128 threads of partition `fill_by_phases`: hardware barrier 2.
-__device__ __forceinline__ void fill_by_phases_barrier() { named_barrier_sync(2, 128); }
-
-// Barrier of the 64 threads of partition `drain_by_phases`: hardware barrier 3.
-__device__ __forceinline__ void drain_by_phases_barrier() { named_barrier_sync(3, 64); }
 
 // Shared memory of one CTA.
 struct Shared {
@@ -95,8 +79,8 @@ by_phases(const int* x, int* out, const int n)
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.full[stage], 1);
-            mbarrier_init(&shared.free[stage], 4);
+            mbarrier_init(&shared.full[stage], 128);
+            mbarrier_init(&shared.free[stage], 512);
         }
     }
     __syncthreads();  // all threads see the barriers set up
@@ -111,14 +95,11 @@ by_phases(const int* x, int* out, const int n)
             for (int k_ = 0; k_ < n; ++k_) {
                 // tle.gpu.barrier_wait(free[k % STAGES], phaseIdx=k // ...  async_partitions.py:165
                 mbarrier_wait(&shared.free[k_ % 2], (k_ / 2 + 1) & 1);
-
                 // tl.store(tle.gpu.local_ptr(ring.slot(k % STAGES)), t ...  async_partitions.py:166
                 const int x_value = *(x + k_ * 128 + thread);
                 shared.ring[k_ % 2][thread] = x_value + k_;
-                fill_by_phases_barrier();  // orders the stores to `ring` before the arrival at `full`
-
                 // tle.gpu.barrier_arrive(full[k % STAGES], phaseIdx=k ...   async_partitions.py:167
-                if (thread == 0) mbarrier_arrive(&shared.full[k_ % 2]);
+                mbarrier_arrive(&shared.full[k_ % 2]);
             }
         } else if (warp < 10) {  // drain_by_phases: warps 8 to 9
             const int thread = threadIdx.x - 256;
@@ -129,10 +110,8 @@ by_phases(const int* x, int* out, const int n)
                 mbarrier_wait(&shared.full[k_ % 2], (k_ / 2) & 1);
                 // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGE ...  async_partitions.py:176
                 const int half_ = shared.ring[k_ % 2][63 - thread];
-                drain_by_phases_barrier();  // orders the loads of `ring` before the arrival at `free`
-
                 // tle.gpu.barrier_arrive(free[k % STAGES], arrive_coun ...  async_partitions.py:177
-                if (thread == 0) mbarrier_arrive_count(&shared.free[k_ % 2], 2);
+                mbarrier_arrive_count(&shared.free[k_ % 2], 4);
                 // tl.store(out + k * B + part * (B // 2) + i, half)         async_partitions.py:178
                 *(out + k_ * 128 + 64 + thread) = half_;
             }
@@ -153,10 +132,8 @@ by_phases(const int* x, int* out, const int n)
         mbarrier_wait(&shared.full[k_ % 2], (k_ / 2) & 1);
         // half = tl.load(tle.gpu.local_ptr(ring.slot(k % STAGES), (B - ...  async_partitions.py:176
         const int half_ = shared.ring[k_ % 2][127 - i];
-        default_warps_barrier();  // orders the loads of `ring` before the arrival at `free`
-
         // tle.gpu.barrier_arrive(free[k % STAGES], arrive_count=2, pha ...  async_partitions.py:177
-        if (thread == 0) mbarrier_arrive_count(&shared.free[k_ % 2], 2);
+        mbarrier_arrive_count(&shared.free[k_ % 2], 2);
         // tl.store(out + k * B + part * (B // 2) + i, half)                 async_partitions.py:178
         if (thread < 64) *(out + k_ * 128 + i) = half_;
     }

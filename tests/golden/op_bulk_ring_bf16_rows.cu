@@ -139,7 +139,7 @@ ring_of_rows(const __nv_bfloat16* x, __nv_bfloat16* out, const int first, const 
                 mbarrier_expect_bytes(&shared.rows_full[stage], 1024);
                 #pragma unroll
                 for (int row = 0; row < 4; ++row)
-                    bulk_load(shared.data[stage][row], x + first + k_ * 4 * stride + 0 * stride + row * static_cast<long long>(stride), 256, &shared.rows_full[stage]);
+                    bulk_load(shared.data[stage][row], x + first + k_ * 4 * stride + row * static_cast<long long>(stride), 256, &shared.rows_full[stage]);
             }
         }
         return;

@@ -30,12 +30,12 @@ printing(const int* __restrict__ x, const int n)
     if (n > 1000) {
         // tl.device_print("value", value, value * 2)                                  memory.py:213
         const int product = value * 2;
-        printf("pid (%d, %d, %d) idx (%d) value (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)value);
-        printf("pid (%d, %d, %d) idx (%d) value (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)product);
+        printf("pid (%d, %d, %d) idx (%2d) value: (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)value);
+        printf("pid (%d, %d, %d) idx (%2d) value: (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)product);
 
         // tl.device_print("n %d", n)                                                  memory.py:214
-        if (thread == 0) printf("pid (%d, %d, %d) n %%d %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
+        if (thread == 0) printf("pid (%d, %d, %d) idx () n %%d: %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
         // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:215
-        printf("pid (%d, %d, %d) idx (%d) hexadecimal 0x%x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (unsigned)thread);
+        printf("pid (%d, %d, %d) idx (%2d) hexadecimal: 0x%08x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (unsigned)thread);
     }
 }

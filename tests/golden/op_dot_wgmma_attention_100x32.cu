@@ -245,7 +245,7 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 struct Shared {
     alignas(1024) __half key[3][32][32];      // 3 stages of dot.py:119, 64-byte swizzle
     alignas(1024) __half value[3][32][32];    // 3 stages of dot.py:120, 64-byte swizzle
-    alignas(512) __half query_tile[2048];     // operand of dot.py:121: [64, 32], rows in 16-byte chunks, swizzled
+    alignas(1024) __half query_tile[64][32];  // scratch of dot.py:113
 };
 static_assert(sizeof(Shared) <= 16384, "the launch contract gives the CTA this much shared memory");
 
@@ -273,87 +273,75 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     }
 
     // for start in range(0, n, BLOCK_N):                                                 dot.py:117
-    // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)      dot.py:112
-    const int d_2 = thread / 4;
-    const int d_3 = thread % 4 * 8;
-    #pragma unroll
-    for (int stage = 0; stage < 2; ++stage) {
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
-        const int cols = stage * 32 + d_2;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
-        const int index = cols * 32;
-        if (stage * 32 < n) {
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
-            cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_3, cols < n ? 16 : 0);
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
-            cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_3, cols < n ? 16 : 0);
-        }
-        cp_async_commit();
-    }
-
-    // score = tl.dot(query, tl.trans(key)) * scale                                       dot.py:121
-    #pragma unroll
-    for (int run = 0; run < 2; ++run)
-        store_vector(&shared.query_tile[(thread ^ (thread / 8 % 4)) * 8 + 1024 * run], query[run]);
-
-    // for start in range(0, n, BLOCK_N):                                                 dot.py:117
     float total[2];
-    #pragma unroll
-    for (int run = 0; run < 2; ++run)
-        total[run] = 0.0f;
     Vector<float, 2> acc[8];
-    #pragma unroll
-    for (int run = 0; run < 8; ++run)
+    if (0 < n) {
         #pragma unroll
-        for (int k = 0; k < 2; ++k)
-            acc[run][k] = 0.0f;
-    float largest[2];
-    #pragma unroll
-    for (int run = 0; run < 2; ++run)
-        largest[run] = -infinity();
-    for (int start = 0; start < n; start += 32) {
-        const int stage = start / 32 % 3;
-        cp_async_wait<1>();
-        const int free_stage = (start / 32 + 2) % 3;
-        fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
+        for (int run = 0; run < 2; ++run) {
+            // query = tl.load(q + rows[:, None] * D + d[None, :], mask=rows[:, None ...  dot.py:113
+            store_vector(&shared.query_tile[thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], query[run]);
+        }
+
+        // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:112
+        const int d_2 = thread / 4;
+        const int d_3 = thread % 4 * 8;
+        #pragma unroll
+        for (int stage = 0; stage < 2; ++stage) {
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols = stage * 32 + d_2;
+            if (stage * 32 < n) {
+                // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, No ...  dot.py:119
+                cp_async_zero_fill<16>(&shared.key[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols * 32 + d_3, cols < n ? 16 : 0);
+            }
+            cp_async_commit();
+        }
+
+        // for start in range(0, n, BLOCK_N):                                             dot.py:117
+        #pragma unroll
+        for (int stage = 0; stage < 2; ++stage) {
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols = stage * 32 + d_2;
+            if (stage * 32 < n) {
+                // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, ...   dot.py:120
+                cp_async_zero_fill<16>(&shared.value[stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + cols * 32 + d_3, cols < n ? 16 : 0);
+            }
+            cp_async_commit();
+        }
+        cp_async_wait<3>();
 
         // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
         // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
-        const int cols = start + 64 + d_2;
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
-        const int index = cols * 32;
-        cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + index + d_3, cols < n && n - start > 64 ? 16 : 0);
-        // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:120
-        cp_async_zero_fill<16>(&shared.value[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + index + d_3, cols < n && n - start > 64 ? 16 : 0);
+        const int cols = d_2 + 64;
+        cp_async_zero_fill<16>(&shared.key[2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols * 32 + d_3, cols < n && n > 64 ? 16 : 0);
         cp_async_commit();
+        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the ring `key` to the tensor cores
+        __syncthreads();  // orders the stores to the scratch `query_tile` and the ring `key` before the loads of them
 
         // score = tl.dot(query, tl.trans(key)) * scale                                   dot.py:121
         Vector<float, 2> product[8];
-        const Descriptor query_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
-        const Descriptor key_first = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
+        const Descriptor query_tile_first = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<64>(shared.key[0], 16, 512);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 2; ++step)
-            wgmma_m64n32k16_f32_f16(product, query_first + 2 * step, key_first + 2 * step, step > 0);
+            wgmma_m64n32k16_f32_f16(product, query_tile_first + 2 * step, key_first + 2 * step, step > 0);
         wgmma_commit();
+
+        // for start in range(0, n, BLOCK_N):                                             dot.py:117
         wgmma_wait<0>();
         Vector<float, 2> score[8];
-
         // tile [64, 32]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 8, k < 2
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
             // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.aran ...  dot.py:112
             const int d_4 = thread % 4 * 2 + run / 2 * 8;
-
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
-            const int cols_2 = start + d_4;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
+                // score = tl.dot(query, tl.trans(key)) * scale                           dot.py:121
                 const float score_2 = product[run][k] * scale;
-
                 // score = tl.where(cols[None, :] < n, score, float("-inf"))              dot.py:122
-                score[run][k] = cols_2 + k < n ? score_2 : -infinity();
+                score[run][k] = d_4 + k < n ? score_2 : -infinity();
             }
         }
 
@@ -373,10 +361,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [64]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            now[run] = fmaxf(largest[run], score_max[run]);
+            now[run] = fmaxf(-infinity(), score_max[run]);
 
             // share = tl.exp(largest - now)                                              dot.py:124
-            share[run] = __expf(largest[run] - now[run]);
+            share[run] = __expf(-infinity() - now[run]);
         }
         Vector<float, 2> weight[8];
         #pragma unroll
@@ -389,7 +377,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // total = total * share + tl.sum(weight, 1)                                  dot.py:126
-            product_2[run] = total[run] * share[run];
+            product_2[run] = 0.0f * share[run];
         }
 
         // total = total * share + tl.sum(weight, 1)                                      dot.py:126
@@ -401,23 +389,188 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             for (int k = 0; k < 8; ++k) weight_sum[run] += weight[run + k / 2 * 2][k % 2];
             weight_sum[run] = lanes_all_reduce<3>(weight_sum[run], [](float a, float b) { return a + b; });
         }
+        float total_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            total[run] = product_2[run] + weight_sum[run];
+            total_2[run] = product_2[run] + weight_sum[run];
         }
         Vector<__half, 2> weight_2[8];
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
+            // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:128
+            #pragma unroll
+            for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
+        }
+
+        // for start in range(0, n, BLOCK_N):                                             dot.py:117
+        float total_3[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            total_3[run] = total_2[run];
+        Vector<float, 2> acc_2[8];
+        #pragma unroll
+        for (int run = 0; run < 8; ++run)
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 // acc = acc * share[:, None]                                             dot.py:127
-                acc[run][k] = acc[run][k] * share[run % 2];
-                // acc = tl.dot(weight.to(value.dtype), value, acc)                       dot.py:128
-                weight_2[run][k] = __float2half(weight[run][k]);
+                const float acc_3 = 0.0f * share[run % 2];
+                acc_2[run][k] = acc_3;
             }
+        float largest[2];
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            largest[run] = now[run];
+        Vector<__half, 2> weights[8];
+        #pragma unroll
+        for (int run = 0; run < 8; ++run)
+            #pragma unroll
+            for (int k = 0; k < 2; ++k)
+                weights[run][k] = weight_2[run][k];
+        int iteration = 1;
+        for (int start = 32; start < n; start += 32) {
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            const int stage = iteration % 3;
+            cp_async_wait<2>();
+            const int stage_2 = (iteration - 1) % 3;
+            cp_async_wait<2>();
+            const int free_stage = (iteration + 2) % 3;
+            fence_async_proxy();  // shows what was written to the ring `key` and the ring `value` to the tensor cores
+            __syncthreads();  // orders the accesses to the ring `key` and the ring `value` before it and after it
+
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols_2 = start + 64 + d_2;
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols_2 * 32 + d_3, cols_2 < n && n - start > 64 ? 16 : 0);
+            cp_async_commit();
+
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            const int free_stage_2 = (iteration - 1 + 2) % 3;
+
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols_3 = start - 32 + 64 + d_2;
+            cp_async_zero_fill<16>(&shared.value[free_stage_2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + cols_3 * 32 + d_3, cols_3 < n && n - (start - 32) > 64 ? 16 : 0);
+            cp_async_commit();
+
+            // score = tl.dot(query, tl.trans(key)) * scale                               dot.py:121
+            Vector<float, 2> product_3[8];
+            const Descriptor query_tile_first_2 = wgmma_descriptor<64>(shared.query_tile, 16, 512);  // rows along K
+            const Descriptor key_first_2 = wgmma_descriptor<64>(shared.key[stage], 16, 512);  // rows along K
+            wgmma_fence();
+            #pragma unroll
+            for (int step = 0; step < 2; ++step)
+                wgmma_m64n32k16_f32_f16(product_3, query_tile_first_2 + 2 * step, key_first_2 + 2 * step, step > 0);
+            wgmma_commit();
+
+            // acc = tl.dot(weight.to(value.dtype), value, acc)                           dot.py:128
+            const Descriptor value_first = wgmma_descriptor<64>(shared.value[stage_2], 2048, 512);  // rows along N
+            wgmma_fence();
+            #pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                unsigned weights_part[4];  // rows of this warp
+                #pragma unroll
+                for (int piece = 0; piece < 4; ++piece)
+                    weights_part[piece] = bit_cast<unsigned>(weights[4 * step + piece]);
+                wgmma_m64n32k16_f32_f16_a_registers_b_along_n(acc_2, weights_part, value_first + 64 * step, true);
+            }
+            wgmma_commit();
+
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            wgmma_wait<1>();
+            Vector<float, 2> score_2[8];
+            #pragma unroll
+            for (int run = 0; run < 8; ++run) {
+                // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl. ...  dot.py:112
+                const int d_4 = thread % 4 * 2 + run / 2 * 8;
+
+                // cols = start + tl.arange(0, BLOCK_N)                                   dot.py:118
+                const int cols_4 = start + d_4;
+                #pragma unroll
+                for (int k = 0; k < 2; ++k) {
+                    // score = tl.dot(query, tl.trans(key)) * scale                       dot.py:121
+                    const float score_3 = product_3[run][k] * scale;
+                    // score = tl.where(cols[None, :] < n, score, float("-inf"))          dot.py:122
+                    score_2[run][k] = cols_4 + k < n ? score_3 : -infinity();
+                }
+            }
+
+            // now = tl.maximum(largest, tl.max(score, 1))                                dot.py:123
+            float score_max_2[2];
+            #pragma unroll
+            for (int run = 0; run < 2; ++run) {
+                score_max_2[run] = score_2[run][0];
+                #pragma unroll
+                for (int k = 1; k < 8; ++k)
+                    score_max_2[run] = fmaxf(score_max_2[run], score_2[run + k / 2 * 2][k % 2]);
+                score_max_2[run] = lanes_all_reduce<3>(score_max_2[run], [](float a, float b) { return fmaxf(a, b); });
+            }
+            float now_2[2];
+            float share_2[2];
+            #pragma unroll
+            for (int run = 0; run < 2; ++run) {
+                now_2[run] = fmaxf(largest[run], score_max_2[run]);
+
+                // share = tl.exp(largest - now)                                          dot.py:124
+                share_2[run] = __expf(largest[run] - now_2[run]);
+            }
+            Vector<float, 2> weight_3[8];
+            #pragma unroll
+            for (int run = 0; run < 8; ++run) {
+                #pragma unroll
+                for (int k = 0; k < 2; ++k) {
+                    // weight = tl.exp(score - now[:, None])                              dot.py:125
+                    weight_3[run][k] = __expf(score_2[run][k] - now_2[run % 2]);
+                }
+            }
+            float product_4[2];
+            #pragma unroll
+            for (int run = 0; run < 2; ++run) {
+                // total = total * share + tl.sum(weight, 1)                              dot.py:126
+                product_4[run] = total_3[run] * share_2[run];
+            }
+
+            // total = total * share + tl.sum(weight, 1)                                  dot.py:126
+            float weight_sum_2[2];
+            #pragma unroll
+            for (int run = 0; run < 2; ++run) {
+                weight_sum_2[run] = 0.0f;
+                #pragma unroll
+                for (int k = 0; k < 8; ++k) weight_sum_2[run] += weight_3[run + k / 2 * 2][k % 2];
+                weight_sum_2[run] = lanes_all_reduce<3>(weight_sum_2[run], [](float a, float b) { return a + b; });
+            }
+            #pragma unroll
+            for (int run = 0; run < 2; ++run) {
+                total_3[run] = product_4[run] + weight_sum_2[run];
+            }
+
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            wgmma_wait<0>();
+            iteration += 1;
+            #pragma unroll
+            for (int run = 0; run < 8; ++run) {
+                #pragma unroll
+                for (int k = 0; k < 2; ++k) {
+                    // acc = acc * share[:, None]                                         dot.py:127
+                    acc_2[run][k] = acc_2[run][k] * share_2[run % 2];
+                    // acc = tl.dot(weight.to(value.dtype), value, acc)                   dot.py:128
+                    weights[run][k] = __float2half(weight_3[run][k]);
+                }
+            }
+            #pragma unroll
+            for (int run = 0; run < 2; ++run)
+                largest[run] = now_2[run];
         }
+        const int stage = (iteration - 1) % 3;
+        cp_async_wait<2>();
+        fence_async_proxy();  // shows what was written to the ring `value` to the tensor cores
+        __syncthreads();  // orders the stores to the ring `value` before the loads of it
 
         // acc = tl.dot(weight.to(value.dtype), value, acc)                               dot.py:128
+        #pragma unroll
+        for (int run = 0; run < 8; ++run)
+            #pragma unroll
+            for (int k = 0; k < 2; ++k)
+                acc[run][k] = acc_2[run][k];
         const Descriptor value_first = wgmma_descriptor<64>(shared.value[stage], 2048, 512);  // rows along N
         wgmma_fence();
         #pragma unroll
@@ -425,16 +578,25 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             unsigned a_part[4];  // rows of this warp
             #pragma unroll
             for (int piece = 0; piece < 4; ++piece)
-                a_part[piece] = bit_cast<unsigned>(weight_2[4 * step + piece]);
+                a_part[piece] = bit_cast<unsigned>(weights[4 * step + piece]);
             wgmma_m64n32k16_f32_f16_a_registers_b_along_n(acc, a_part, value_first + 64 * step, true);
         }
         wgmma_commit();
         wgmma_wait<0>();
+        cp_async_wait<0>();  // zeros of iterations that do not exist have landed
         #pragma unroll
         for (int run = 0; run < 2; ++run)
-            largest[run] = now[run];
+            total[run] = total_3[run];
+    } else {
+        #pragma unroll
+        for (int run = 0; run < 2; ++run)
+            total[run] = 0.0f;
+        #pragma unroll
+        for (int run = 0; run < 8; ++run)
+            #pragma unroll
+            for (int k = 0; k < 2; ++k)
+                acc[run][k] = 0.0f;
     }
-    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
@@ -444,8 +606,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
 
         // rows, d = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M), tl.arange(0, D)  dot.py:112
         const int rows = pid_x * 64 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
-        const int d_4 = thread % 4 * 2 + run / 2 * 8;
+        const int d_2 = thread % 4 * 2 + run / 2 * 8;
         // tl.store(out + rows[:, None] * D + d[None, :], acc / total[:, None], mask ...  dot.py:130
-        store_vector_if<uint2>(rows < n, out + rows * 32 + d_4, out_value);
+        store_vector_if<uint2>(rows < n, out + rows * 32 + d_2, out_value);
     }
 }

@@ -243,7 +243,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
         for (int run = 0; run < 16; ++run)
             shared.b_tile[((thread / 64 * 8) ^ thread ^ (run % 4 * 16)) + 128 * run] = b[run];
         fence_async_proxy();  // shows what was written to the scratch `a_tile` and the scratch `b_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the scratch `a_tile` and the scratch `b_tile` before it and after it
+        __syncthreads();  // orders the accesses to the scratch `a_tile`, the scratch `b_tile` and `acc_done` before it and after it
         if (thread == 0) {
             const Descriptor a_first = tcgen05_descriptor<64>(shared.a_tile, 16, 512);  // rows along K
             const Descriptor b_first = tcgen05_descriptor<128>(shared.b_tile, 4096, 1024);  // rows along N

@@ -132,7 +132,7 @@ mixed(float* x, float* y, float* out, const int M, const int N,
             tma_store_commit();
         }
         if (thread == 0) tma_store_wait();  // the copy engine has written `y`
-        __syncthreads();  // orders the waits at `tile_landed` before the next copy on it
+        __syncthreads();  // orders the waits at `tile_landed` before the next phase of it
 
         // turned = (row + 7 - i[:, None]) * N + j[None, :]                       tensor_order.py:53
         const int turned = (row + 7 - i) * N + j;

@@ -108,6 +108,13 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
 // Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
@@ -321,7 +328,7 @@ __device__ __forceinline__ Items warp_argmax(Items items, Key key)
 }
 
 // Barrier of the 384 threads of the CTA, wherever they come to it: hardware barrier 0.
-__device__ __forceinline__ void all_warps_barrier() { named_barrier_sync(0, 384); }
+__device__ __forceinline__ void all_warps_barrier() { meeting_barrier_sync(0, 384); }
 
 // Barrier of the 128 threads of the default warps: hardware barrier 1.
 __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }

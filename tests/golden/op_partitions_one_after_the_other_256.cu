@@ -25,11 +25,11 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
-// Called by all lanes of a warp (PTX ISA, barrier.sync).
-__device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
 {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -40,7 +40,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 }
 
 // Barrier of the 256 threads of the CTA, wherever they come to it: hardware barrier 0.
-__device__ __forceinline__ void all_warps_barrier() { named_barrier_sync(0, 256); }
+__device__ __forceinline__ void all_warps_barrier() { meeting_barrier_sync(0, 256); }
 
 // Shared memory of one CTA.
 struct Shared {

@@ -65,6 +65,13 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
 // Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
 // Called by all lanes of a warp (PTX ISA, barrier.sync).
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
@@ -95,7 +102,7 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 128); }
 
 // Barrier of the 256 threads of `drain_tile`, wherever they come to it: hardware barrier 2.
-__device__ __forceinline__ void all_drain_tile_barrier() { named_barrier_sync(2, 256); }
+__device__ __forceinline__ void all_drain_tile_barrier() { meeting_barrier_sync(2, 256); }
 
 // Shared memory of one CTA.
 struct Shared {

@@ -287,11 +287,20 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         const int left = end_k - first;
         const bool flag = static_cast<unsigned>(left) > 256u;
         const int free_stage = (iteration + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `weight_tile` and the ring `x_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `weight_tile` and the ring `x_tile` before it and after it
+
+        // acc = tl.dot(weight_tile, tl.trans(x_tile), acc)                      decode_matmul.py:45
+        const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
+        const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
+        wgmma_fence();
+        #pragma unroll
+        for (int step = 0; step < 8; ++step)
+            wgmma_m64n16k16_f32_f16(acc, weight_tile_first + step / 4 * 512 + step % 4 * 2, x_tile_first + step / 4 * 128 + step % 4 * 2, true);
+        wgmma_commit();
 
         // left = end_k - first                                                  decode_matmul.py:41
         const int left_2 = end_k - (first + 256);
-        fence_async_proxy();  // shows what was written to the ring `weight_tile` and the ring `x_tile` to the tensor cores
-        __syncthreads();  // orders the accesses to the ring `weight_tile` and the ring `x_tile` before it and after it
 
         // weight_tile = tl.load(weight_ptrs, mask=is_left, other=0.0)           decode_matmul.py:43
         #pragma unroll
@@ -307,22 +316,11 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
             cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && flag ? 16 : 0);
         }
         cp_async_commit();
+        wgmma_wait<0>();
 
         // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         x_ptrs_offset_ahead += 128ll;
         weight_ptrs_offset_ahead += 128ll;
-
-        // acc = tl.dot(weight_tile, tl.trans(x_tile), acc)                      decode_matmul.py:45
-        const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
-        const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
-        wgmma_fence();
-        #pragma unroll
-        for (int step = 0; step < 8; ++step)
-            wgmma_m64n16k16_f32_f16(acc, weight_tile_first + step / 4 * 512 + step % 4 * 2, x_tile_first + step / 4 * 128 + step % 4 * 2, true);
-        wgmma_commit();
-        wgmma_wait<0>();
-
-        // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         iteration += 1;
     }
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed

@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "bulk_stores_rows_bf16",
     "made_maps_pipe",
     "made_maps_stages",
     "multicast_rows_3",
@@ -154,6 +155,7 @@ FOR_TENSOR_MEMORY = {  # and the one target that their text is kept for
     "dot_wgmma_f16_256x32x64": "sm_100a",
     "dot_wgmma_matmul_float16_70x90x75": "sm_100a",
     "dot_wgmma_attention_100x32": "sm_100a",
+    "ring_product_160_5_float16_turned_128x16x32": "sm_100a",
 }
 
 

@@ -413,7 +413,7 @@ def test_print_and_assert() -> None:
     k = kernel("%n: i32", body)
     with pytest.raises(AssertionError, match=r"k.py:4:5: tl.device_assert failed: too many"):
         run(k, 2, [1], output=text)
-    assert text.getvalue().splitlines()[0] == "pid (0, 0, 0) v:  (operand 0) 0"
+    assert text.getvalue().splitlines()[0] == "pid (0, 0, 0) idx ()v: (operand 0) 0"
 
 
 def test_custom_combine_functions_with_control_flow() -> None:

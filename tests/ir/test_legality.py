@@ -234,10 +234,12 @@ CASES = {
     ),
     "tensor_product": (
         "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
-        " tensor_product %left, %right, %x, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
+        " tensor_product %left, %right, %x, %b, %bars"
+        " {input_precision = 'tf32', instruction = 'tcgen05_f32_f16', pending = 1}",
         "tensor_product %left, %right, %buf, %b, %bars {input_precision = 'tf32', instruction = 'tcgen05_f32_f16'}",
         "is not in tensor memory",
     ),
+    "tensor_wait": ("tensor_wait %bars", "tensor_wait %buf", "operand 0 is buffer"),
     "tensor_load": (
         "%x = tensor_alloc {column = 0, columns = 8} : buffer<fp32[4, 8] tensor>"
         " %y = tensor_load %x : fp32[4, 8] %z = tensor_load %x, %b : fp32[4, 8]",
@@ -359,6 +361,8 @@ CASES = {
         "%x = alloc_barriers {arrivals = 1, init = 'done'} : barriers<3>",
         "attribute init is 'done', not one of pending, ready",
     ),
+    "count_fills": ("count_fills %bars {takes_turns = True}", "count_fills %n", "operand 0 is int32"),
+    "await_fills": ("await_fills %bars, %bars", "await_fills %bars, %n", "operand 1 is int32"),
     "mbarrier_wait": (
         "mbarrier_wait %bars, %one, %n",
         "mbarrier_wait %buf, %one, %n",

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from kernels import decode_matmul, fp8_matmul, grouped_gemm, matmul_persistent, scaled_matmul
+from kernels import decode_matmul, fp8_matmul, grouped_gemm, grouped_gemm_tle, matmul_persistent, scaled_matmul
 from kernels.matmul import matmul_reference
 from tests.kernels.places import on
 
@@ -43,6 +43,24 @@ def test_grouped_gemm(where: str, turned: bool) -> None:
     with on(where) as there:
         c = grouped_gemm.multiply_groups(there(a), there(b), there(out), there(ends), tile=tile, ctas=4)
     check(c[: ends[-1]], grouped_gemm.grouped_reference(a, b, ends), 2e-3)
+    assert (c[ends[-1] :] == POISON).all()
+
+
+_ON_A_GPU = (pytest.param("gpu", turned, marks=pytest.mark.gpu) for turned in (False, True))
+
+
+@pytest.mark.parametrize(("where", "turned"), [("interpreter", False), ("emulator", True), *_ON_A_GPU])
+def test_grouped_gemm_in_tle(where: str, turned: bool) -> None:
+    """Groups of no row, and tiles that cross the end of a group and the end of the rows."""
+    ends = np.cumsum([5, 0, 70, 20]).astype(np.int32)
+    a, b = random((int(ends[-1]) + 3, 72), BF16), random((4, 72, 152), BF16, 1)
+    if turned:
+        b = np.ascontiguousarray(b.swapaxes(1, 2)).swapaxes(1, 2)
+    out = np.full((a.shape[0], 152), POISON, BF16)
+    tile = grouped_gemm_tle.Tile(128, 128, 64, 2)
+    with on(where) as there:
+        c = grouped_gemm_tle.multiply_groups(there(a), there(b), there(out), there(ends), tile=tile, ctas=3)
+    check(c[: ends[-1]], grouped_gemm.grouped_reference(a, b, ends), 1e-2)
     assert (c[ends[-1] :] == POISON).all()
 
 

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tle2cuda
 from kernels import matmul_tle
 from kernels.attention import attend, attention, attention_reference
 from kernels.matmul import matmul, matmul_reference, multiply
@@ -105,6 +106,15 @@ def test_emitted_matmul_in_tle(schedule: str, steps: int) -> None:
         matmul_tle.matmul_tle, 2, {**args, **strides, **tile}, num_warps=4, schedule=schedule, seed=3, detect="all"
     ).check()
     check(result.outputs["c"], matmul_reference(a, b))
+
+
+def test_halves_of_a_tile_do_not_wait_for_stores_while_they_multiply() -> None:
+    """Each stores rows that the other never does: before the next tile's sums are sent off, the last ones have been."""
+    signature = ",".join(["*fp16:16"] * 3 + ["i32:16"] * 6)
+    source = tle2cuda.emit(matmul_tle.matmul_tle, signature, matmul_tle.TILE).source
+    kernel = source[source.index("__global__") :]
+    assert kernel.count("tma_store_wait();") == 2
+    assert kernel.count("store_matrices(") == 2 * matmul_tle.TILE["BLOCK_N"] // 64
 
 
 def attention_inputs(length: int, head: int) -> list[np.ndarray]:

@@ -46,6 +46,7 @@ USES = {
     "registers": "Registers<signed char, 4> r{}; r.keep_whole(); i[0] = r.word[0];",
     "word": "Word<8>::Type w = make_uint2(1, 2); i[0] = w.x;",
     "words": "i[0] = Words<float, 8>::COUNT;",
+    "store_matrices": "__shared__ short t[256]; Vector<short, 2> v{}; store_matrices(&t[8 * threadIdx.x], v, v, v, v);",
     "divide_approx": "f[0] = divide_approx(f[1], f[2]);",
     "exp2_approx": "f[0] = exp2_approx(f[1]);",
     "sqrt_approx": "f[0] = sqrt_approx(f[1]);",

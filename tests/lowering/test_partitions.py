@@ -61,7 +61,7 @@ def test_wide_partitions_come_first() -> None:
 def test_who_meets_where() -> None:
     """One function for each partition whose threads meet; a warp needs none; pipes need none."""
     source = cases()["partitions_collectives_4_2_1_4"].emit().source
-    functions = dict(re.findall(r"void (\w+)\(\) \{ named_barrier_sync\((\d+, \d+)\); \}", source))
+    functions = dict(re.findall(r"void (\w+)\(\) \{ (?:named|meeting)_barrier_sync\((\d+, \d+)\); \}", source))
     assert functions == {
         "all_warps_barrier": "0, 384",
         "default_warps_barrier": "1, 128",

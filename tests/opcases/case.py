@@ -197,7 +197,8 @@ def difference(got: Array, want: Array, tolerance: Tolerance = EXACT, any_order:
 def _float_mismatch(got: Array, want: Array, tolerance: Tolerance) -> Array:
     raw = np.dtype(f"u{want.dtype.itemsize}")
     same = np.ascontiguousarray(got).view(raw) == np.ascontiguousarray(want).view(raw)
-    a, b = got.astype(np.float64), want.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        a, b = got.astype(np.float64), want.astype(np.float64)
     same |= np.isnan(a) & np.isnan(b)
     if tolerance.ulps:
         eps = tolerance.eps if tolerance.eps is not None else epsilon(want.dtype)

@@ -247,6 +247,9 @@ def selected_pointers(x, y, out, kind, N: tl.constexpr):
     tile = tl.where(i % 3 == 0, x + i, y + i)
     tl.store(out + i, tl.load(scalar + i))
     tl.store(out + N + i, tl.load(tile))
+    behind = out + 2 * N
+    kept = x if kind > 0 else behind  # of which one is written
+    tl.store(behind + i, tl.load(tl.where(i < N // 2, kept + i, y + i)))
 
 
 @tle2cuda.jit
@@ -601,7 +604,7 @@ def _register_branches() -> None:
                     lambda rng, n=n, kind=kind, kernel=kernel: {
                         "x": numbers(rng, n, "f4"),
                         "y": numbers(rng, n, "f4"),
-                        "out": poison(n if kernel is merged_pointers else 2 * n, "f4"),
+                        "out": poison(n if kernel is merged_pointers else 3 * n, "f4"),
                         "kind": kind,
                     },
                     reference,
@@ -675,7 +678,8 @@ def _merged_pointers(inputs: Inputs) -> dict[str, Array]:
 def _selected_pointers(inputs: Inputs) -> dict[str, Array]:
     x, y = inputs["x"], inputs["y"]
     mixed = np.where(np.arange(len(x)) % 3 == 0, x, y)
-    return {"out": np.concatenate([x if inputs["kind"] > 0 else y, mixed])}
+    kept = np.where(np.arange(len(x)) < len(x) // 2, x if inputs["kind"] > 0 else inputs["out"][2 * len(x) :], y)
+    return {"out": np.concatenate([x if inputs["kind"] > 0 else y, mixed, kept])}
 
 
 def _conditional_store(inputs: Inputs) -> dict[str, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 
 import tle2cuda
 import tle2cuda.language as tl
-from tests.opcases.case import Array, Inputs, OpCase, add_case, poison
+from tests.opcases.case import EXACT, Array, Inputs, OpCase, add_case, poison
 from tle2cuda.language import tle
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
@@ -110,6 +110,25 @@ def await_groups(x, out, firsts, rows, groups, N, BM: tl.constexpr, BN: tl.const
             turn += 1
 
 
+@tle2cuda.jit
+def multiply_in_turn(x, w, firsts, rows, groups, K, BLOCK: tl.constexpr):
+    """Each group multiplies what the one before has stored: rings that the copy engine fills, by maps of the group."""
+    i, j = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)[None, :]
+    for group in range(groups):
+        count = tl.load(rows + group)
+        source = x + tl.multiple_of(tl.load(firsts + group), 16)
+        target = x + tl.load(firsts + group + 1)
+        left = tl.make_tensor_descriptor(source, [count, K], [K, 1], [BLOCK, BLOCK])
+        right = tl.make_tensor_descriptor(w + group * K * K, [K, K], [K, 1], [BLOCK, BLOCK])
+        for row in range(0, count, BLOCK):
+            for col in range(0, K, BLOCK):
+                acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+                for step in range(0, K, BLOCK):
+                    acc = tl.dot(left.load([row, step]), right.load([step, col]), acc)
+                tl.store(target + (row + i) * K + col + j, acc.to(tl.float16), mask=(row + i < count) & (col + j < K))
+        tl.debug_barrier()
+
+
 # ---- cases ----------------------------------------------------------------------------------------------------------
 
 _ROWS = np.array([5, 0, 16, 23, 1, 40, 8], np.int32)
@@ -155,6 +174,10 @@ def _case(name: str, kernel: Any, expect: Callable[[Inputs], Mapping[str, Array]
 
 
 def _register() -> None:
+    chain = OpCase(
+        "made_maps_products", "made_maps", multiply_in_turn, (1,), _chain, _chained, {"BLOCK": 64}, tolerance=EXACT
+    )
+    add_case(chain)
     size = {"BM": 8, "BN": 32}
     _case("loop", turn_groups, lambda inputs: _expected(inputs, _turned), size)
     for name, reader, capacity in (("pipe", read_groups, 3), ("pipe_of_one", read_groups, 1), ("stages", read_steps, 2)):
@@ -175,6 +198,27 @@ def _register() -> None:
             size,
         )
     )
+
+
+_COUNTS, _K = np.array([70, 33, 30], np.int32), 136
+
+
+def _chain(rng: np.random.Generator) -> Inputs:
+    firsts = np.cumsum([0, *(_COUNTS * _K + 31) // 16 * 16]).astype(np.int32)
+    x = rng.integers(-9, 9, int(firsts[-1]) + int(_COUNTS[-1]) * _K).astype(np.float16)
+    signs = [np.diag(rng.choice([-1.0, 1.0, 2.0], _K))[rng.permutation(_K)] for _ in _COUNTS]
+    w = np.concatenate(signs).astype(np.float16)
+    return {"x": x, "w": w, "firsts": firsts, "rows": _COUNTS, "groups": len(_COUNTS), "K": _K}
+
+
+def _chained(inputs: Inputs) -> Mapping[str, Array]:
+    x = inputs["x"].copy()
+    for group, count in enumerate(_COUNTS):
+        first, then = (int(inputs["firsts"][group + i]) for i in (0, 1))
+        factor = inputs["w"].reshape(-1, _K, _K)[group].astype(np.float32)
+        made = x[first : first + count * _K].reshape(-1, _K).astype(np.float32) @ factor
+        x[then : then + count * _K] = made.astype(np.float16).reshape(-1)
+    return {"x": x}
 
 
 def _first_tiles(inputs: Inputs) -> Mapping[str, Array]:

@@ -503,7 +503,7 @@ def test_print_meaning():
         tl.device_print("here")
         trace.evaluate(x)
     assert trace.printed == [
-        "pid (3, 1, 0) idx (0) x 0x1",
-        "pid (3, 1, 0) idx (1) x 0xff",
+        "pid (3, 1, 0) idx (0) x: 0x00000001",
+        "pid (3, 1, 0) idx (1) x: 0x000000ff",
         "pid (3, 1, 0) here",
     ]

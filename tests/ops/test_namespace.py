@@ -71,7 +71,7 @@ def clipped(x, low):
 def mapped(x, out, flags, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     ok = i < n
-    value, small = tl.map_elementwise(clipped, tl.load(x + i, mask=ok), 0.5)
+    value, small = tl.map_elementwise(clipped, tl.load(x + i, mask=ok), tl.full([BLOCK], 0.5, tl.float32))
     tl.store(out + i, value, mask=ok)
     tl.store(flags + i, small, mask=ok)
     k = 0

@@ -466,7 +466,8 @@ class TaskRunner:
 
     def do_mbarrier_arrive(self, op: Op) -> Iterator[bool]:
         where = (self.get(op.operands[0])[0], self.get(op.operands[1]))
-        self.complete(self.whole.mbarriers, where, self.clocks[0], op)
+        told = self.clocks[0].copy() if op.attrs.get("elected") else self.arrivals()
+        self.complete(self.whole.mbarriers, where, told, op)
         self.tick()
         yield True
 

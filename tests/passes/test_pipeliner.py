@@ -60,14 +60,28 @@ def test_products_of_warpgroups_overlap() -> None:
 
 
 def test_two_ctas_beside_each_other_are_rather_kept() -> None:
+    """A product that each iteration waits for; meanwhile it copies."""
     loop = main_loop(product("128,128,64", arch="sm_90a"))
-    assert loop.rstrip().endswith("wgmma_wait<0>();")
+    assert "wgmma_wait<1>" not in loop
+    assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 
 
 def test_products_that_the_loop_reads_are_waited_for() -> None:
+    signature = "*fp16:16,*i8:16,*fp32:16,*fp32:16,i32"
+    source = emitted(pipelined.ring_scaled, signature, arch="sm_90a", constants={"STAGES": 3, "SIDE": 64})
+    loop = main_loop(source)
+    assert loop.count("wgmma_wait<0>();") == 1 and "wgmma_wait<1>" not in source
+
+
+def test_chained_products_overlap() -> None:
     signature = "*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32,fp32,False,64,128,64"
-    loop = main_loop(emitted(attention, signature, arch="sm_90a"))
-    assert loop.count("wgmma_wait<0>();") == 2 and "wgmma_wait<1>" not in loop
+    source = emitted(attention, signature, arch="sm_90a")
+    loop = source[source.index("for (int start = 64;") :]
+    order = ("__syncthreads()", "wgmma_commit()", "wgmma_commit()", "wgmma_wait<1>()", "weight", "wgmma_wait<0>()")
+    place = 0
+    for text in order:
+        place = loop.index(text, place) + 1
+    assert loop[:place].count("__syncthreads()") == 1
 
 
 def test_one_stage_loads_where_it_stands() -> None:
@@ -176,11 +190,12 @@ def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
     loop = kernel[kernel.index("mbarrier_wait(&shared.ring_full[stage]") : kernel.index("wgmma_wait<0>();")]
     assert "__syncthreads()" not in loop
     order = [
-        "wgmma_wait<1>();",
-        "mbarrier_arrive(&shared.ring_empty[done_stage])",
+        "wgmma_commit();",
         "if (thread == 0) {",
         "mbarrier_wait(&shared.ring_empty[",
         "tma_load_2d(",
+        "wgmma_wait<1>();",
+        "mbarrier_arrive(&shared.ring_empty[done_stage])",
     ]
     places = [loop.index(text) for text in order]
     assert places == sorted(places)

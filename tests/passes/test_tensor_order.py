@@ -8,6 +8,8 @@ import pathlib
 import pytest
 
 from tests.frontend.kernels_on_file import trace_text
+from tle2cuda.analysis.axis_info import axis_info
+from tle2cuda.analysis.box_order import BoxOrder
 from tle2cuda.ir.nodes import Kernel, Op, walk
 from tle2cuda.passes.pipeline import PASSES
 
@@ -178,6 +180,42 @@ def test_a_store_on_one_path_does_not_count(tmp_path: pathlib.Path) -> None:
 
 
 _SUM = "desc.atomic_add([pid * 8, 0], tl.load(x + i * n + j))"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "apart"),
+    [
+        ("pid * 16, 0", "n * 16 + 8, 0", True),
+        ("pid * 16, 0", "n * 16 + 40, m", True),
+        ("pid * 16, 0", "n * 16 + 4, 0", False),
+        ("pid * 16, 0", "n * 8 + 8, 0", False),
+        ("pid * 24, 0", "n * 24 + 8, 0", False),  # 8 is all of 24 that holds where counts wrap around
+        ("pid, m * 64", "n, m * 64 + 32", True),
+        ("0, 0", "8, 0", True),
+        ("0, 0", "7, 0", False),
+    ],
+)
+def test_boxes_that_never_meet(first: str, second: str, apart: bool, tmp_path: pathlib.Path) -> None:
+    lines = f"tle.gpu.copy(tile, desc, [8, 32], [{first}])\ntle.gpu.copy(other, desc, [8, 32], [{second}])"
+    kernel = ordered(tmp_path, lines)
+    boxes = BoxOrder(kernel, axis_info(kernel))
+    one, other = (op for op in walk(kernel.body) if op.name == "tma_store")
+    assert boxes.never_meet(one, other) == boxes.never_meet(other, one) == apart
+    assert not boxes.never_meet(one, one)
+
+
+def test_threads_that_do_not_wait_know_from_a_barrier_on(tmp_path: pathlib.Path) -> None:
+    """Thread 0 waits for the first store a second time behind the last barrier: the others know of the first wait alone."""
+    body = """\
+for t in range(n):
+    tl.store(tle.gpu.local_ptr(tile), (i + j + t).to(tl.float16))
+    tle.gpu.copy(tile, desc, [8, 32], [t * 16, 0])
+    tl.store(tle.gpu.local_ptr(other), (i - j + t).to(tl.float16))
+    tle.gpu.copy(other, desc, [8, 32], [t * 16 + 8, 0])
+    tle.gpu.copy(desc, ring.slot(0), [8, 32], [t * 16 - 8, 0])"""
+    waits = added(ordered(tmp_path, body), "tma_store_wait")
+    assert {op.attrs["kind"] for op in waits} == {"read", "all"}
+    assert [op.attrs.get("pending", 0) for op in waits] == [0] * len(waits)
 
 
 def test_reductions_wait_for_what_does_not_commute(tmp_path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 import types
 from collections.abc import Iterator
@@ -425,5 +426,22 @@ def test_scripts_that_ask_for_registers_go_on_without_nvrtc(monkeypatch: pytest.
         assert launch.n_regs == 128
     assert (launch.n_spills, launch.metadata.shared, launch.metadata.num_warps) == (0, 0, 16)
     assert repr(launch) == "<tle2cuda kernel fill on the CPU>"
+    assert "__launch_bounds__(512)" in launch.asm["cu"]
     with pytest.raises(errors.ToolchainError, match="NVRTC cannot be loaded"):
-        launch.asm  # noqa: B018
+        launch.asm["ptx"]
+
+
+@pytest.mark.parametrize("device", ["", "interpreter", "emulator", "eager"])
+def test_warmup_on_the_cpu_needs_no_cupy(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    for module in ("cupy", "cupy_backends"):
+        monkeypatch.setitem(sys.modules, module, None)
+    kernel = tle2cuda.jit(fill)
+    for array in (zeros(), tl.float32, MockTensor(tl.float32)):
+        warm = kernel.warmup(array, 1.0, 5, BLOCK=512, num_warps=16, maxnreg=40)
+        assert "__maxnreg__(40)" in warm.asm["cu"] == warm.source
+        assert (warm.name, warm.shared, warm.num_warps, warm.n_max_threads) == ("fill", 0, 16, 1024)
+        assert list(warm.asm) == ["cu", "ptx", "cubin", "sass"] and "ttir" not in warm.asm
+    out = zeros()
+    warm[(1,)](out, 3.0, 5)
+    assert out.tolist() == [3.0] * 5 + [0.0] * 3

@@ -13,11 +13,10 @@ Of global memory one thing alone is guaranteed: a value is the same wherever it 
 several threads hold, is loaded by each of them; a barrier keeps such a load apart from stores and atomics through the
 same argument, so that no thread reads before them and another behind.
 
-Further kinds stand for what mbarriers need. A *release* is an arrival that thread 0 makes for all threads of the task:
-what these did to memory that other tasks use must be behind them. Who *waits* for a phase must see its end before the
-next one ends, or it waits for ever; so thread 0 gives no *signal* to others, by an arrival or by a copy that they wait
-for, before all threads of its task have seen what it saw. A blocking tensor load *arms* its own mbarrier, at which all
-threads then *poll*; it must not be armed again before all have seen it complete.
+Further kinds stand for what mbarriers need. An arrival is made by every thread, behind what it did, and needs nothing.
+Who *waits* for a phase must see its end before the next one ends, or it waits for ever; so thread 0 gives no *signal* to
+others, by a copy that they wait for, before all threads of its task have seen what it saw. A blocking tensor load *arms*
+its own mbarrier, at which all threads then *poll*; it must not be armed again before all have seen it complete.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from functools import cached_property
 from tle2cuda.analysis.addresses import Addresses, Bytes
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.box_order import BoxOrder
-from tle2cuda.analysis.tasks import NOTHING, Uses, uses_of_others
-from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, RELEASE, SIGNAL, WAIT, Effect, Roots, effects
+from tle2cuda.analysis.tasks import Uses, uses_of_others
+from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, SIGNAL, WAIT, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
-from tle2cuda.ir.types import SHARED, BufferType, TileType
+from tle2cuda.ir.types import BufferType, TileType
 from tle2cuda.layout import Layout
 
 _VIEWS = frozenset(("buffer_view", "local_ptr", "ptr_add", "splat", "broadcast", "expand_dims", "reshape", "trans", "hint"))
@@ -195,8 +194,6 @@ class Memory:
     def must_wait(self, earlier: Access, later: Access, is_stale: bool) -> bool:
         """Whether a barrier of the task must stand between two accesses."""
         a, b = earlier.effect, later.effect
-        if b.kind == RELEASE:
-            return a.kind == WAIT or self._is_released(earlier, b)
         if b.kind == SIGNAL:
             return a.kind == WAIT
         if a.kind in _MARKS or b.kind in _MARKS:
@@ -213,16 +210,6 @@ class Memory:
         if not self.may_overlap(earlier, later, is_stale):
             return False
         return is_stale or not same_thread_elements(earlier, later)
-
-    def _is_released(self, earlier: Access, release: Effect) -> bool:
-        """Whether an arrival of thread 0 must come behind an access: others make it, and other tasks could tell."""
-        a = earlier.effect
-        if a.kind in _MARKS or a.one_thread or a.is_scratch:
-            return False
-        assert isinstance(release, Release)
-        others = release.others
-        seen = others.written if a.kind == READ else others.accessed
-        return a.root is None or a.root in seen or None in seen
 
     def may_overlap(self, a: Access, b: Access, is_stale: bool = False) -> bool:
         """Whether two accesses to shared memory may touch a common byte.
@@ -277,23 +264,7 @@ def _has_one_holder(layout: Layout) -> bool:
 _AWAITED = frozenset(("tma_load", "tensor_product"))
 """What thread 0 starts, and all threads wait for before they go on."""
 
-_MARKS = frozenset((RELEASE, SIGNAL, WAIT, ARM, POLL))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Release(Effect):
-    """An arrival that thread 0 makes for all threads of its task.
-
-    Attributes:
-        others: What the other tasks do to memory.
-    """
-
-    others: Uses = NOTHING
-
-
-def release(op: Op, others: Uses) -> Release:
-    """The effect of an arrival."""
-    return Release(RELEASE, SHARED, op.operands[0], None, op, True, others=others)
+_MARKS = frozenset((SIGNAL, WAIT, ARM, POLL))
 
 
 def loads_copies(effect: Effect) -> bool:

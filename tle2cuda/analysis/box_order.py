@@ -1,13 +1,21 @@
-"""Which boxes of tensors are surely apart: of two copies, and of one copy in different iterations of loops."""
+"""Which boxes of tensors are surely apart: of two copies, of one in different iterations of loops, of different tasks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from tle2cuda.analysis.axis_domain import AxisInfo
 from tle2cuda.analysis.integer_forms import IntegerForms, Sum
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.tma import OUTSIDE, tensor_copy
+
+_LONGEST = 1 << 31  # of what offsets count
+
+
+def _is_bulk(op: Op) -> bool:
+    """Whether a copy moves rows that no tensor map describes; behind the pass `tensor_maps` all others have one."""
+    return bool(op.attrs.get("is_bulk"))
 
 
 class BoxOrder:
@@ -34,7 +42,10 @@ class BoxOrder:
         copy = self._copies.get(op)
         if copy is None:
             return frozenset()
-        return frozenset().union(*(self.forms.loops_of(offset) for offset in tensor_copy(copy).offsets))
+        if not _is_bulk(copy):
+            return frozenset().union(*(self.forms.loops_of(offset) for offset in tensor_copy(copy).offsets))
+        terms = (value for offset in self.offsets(copy) for value in offset.terms)
+        return frozenset().union(*(self.forms.loops_of(value) for value in terms))
 
     def are_apart(self, earlier: Op, later: Op, in_other_iteration: bool) -> bool:
         """Whether two accesses surely touch no common element.
@@ -48,18 +59,58 @@ class BoxOrder:
         a, b = self._copies.get(earlier), self._copies.get(later)
         if a is None or b is None or self._tensor(a) != self._tensor(b):
             return False
-        block = [max(x, y) for x, y in zip(a.attrs["block"], b.attrs["block"], strict=True)]
+        block_of_a, block_of_b = self._block(a), self._block(b)
+        if block_of_a is None or block_of_b is None:
+            return False
+        block = [max(x, y) for x, y in zip(block_of_a, block_of_b, strict=True)]
         gaps = [x.plus(y, -1) for x, y in zip(self.offsets(b), self.offsets(a), strict=True)]
         known = [None if gap.terms else gap.constant for gap in gaps]
         if not in_other_iteration:
             return any(gap is not None and abs(gap) >= extent for gap, extent in zip(known, block, strict=True))
         return self._differ(a, block, known)
 
+    def never_meet(self, one: Op, other: Op) -> bool:
+        """Whether two accesses touch no common element, whichever iterations of their loops they belong to.
+
+        So it is where boxes begin at different remainders of a power of two that the rest of both offsets is a multiple of.
+        """
+        a, b = self._copies.get(one), self._copies.get(other)
+        if a is None or b is None or self._tensor(a) != self._tensor(b):
+            return False
+        axes = zip(self.offsets(a), self.offsets(b), a.attrs["block"], b.attrs["block"], strict=True)
+        for x, y, extent, other_extent in axes:
+            common = math.gcd(_LONGEST, *x.terms.values(), *y.terms.values())
+            period, gap = common & -common, y.constant - x.constant
+            if gap % period >= extent and -gap % period >= other_extent:
+                return True
+        return False
+
     def offsets(self, op: Op) -> tuple[Sum, ...]:
         """Where the box of a tensor copy begins."""
         if op not in self._offsets:
-            self._offsets[op] = tuple(map(self._offset, tensor_copy(op).offsets))
+            if _is_bulk(op):
+                self._offsets[op] = (self._place(op)[1],)
+            else:
+                self._offsets[op] = tuple(map(self._offset, tensor_copy(op).offsets))
         return self._offsets[op]
+
+    def _place(self, op: Op) -> tuple[Value, Sum]:
+        """Of rows that no tensor map describes: what they are a part of, and where in it they begin."""
+        pointer, offset = tensor_copy(op).base, Sum()
+        while (made := self.forms.definitions.get(pointer)) is not None and made.name == "ptr_add":
+            pointer, further = made.operands
+            offset = offset.plus(self.forms.sum(further))
+        return pointer, offset
+
+    def _block(self, op: Op) -> tuple[int, ...] | None:
+        """The extents of a box; of rows their length from the first element to the last; None when that is not known."""
+        block: tuple[int, ...] = op.attrs["block"]
+        if not _is_bulk(op):
+            return block
+        if len(block) == 1:
+            return block
+        step = self.forms.sum(tensor_copy(op).strides[0])
+        return None if step.terms or step.constant < 0 else ((block[0] - 1) * step.constant + block[1],)
 
     def _offset(self, value: Value) -> Sum:
         made = self.forms.definitions.get(value)
@@ -71,6 +122,8 @@ class BoxOrder:
 
     def _tensor(self, op: Op) -> tuple[object, ...]:
         copy = tensor_copy(op)
+        if _is_bulk(op):
+            return (self._place(op)[0],)
         made = self.forms.definitions.get(copy.base)
         if made is not None and made.name == "tensor_map":
             return (made.operands[0], made.attrs["offset"], made.attrs["shape"], made.attrs["strides"])

@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tle2cuda.analysis.accesses import Access, Memory, loads_copies, release
-from tle2cuda.analysis.tasks import DEFAULT_TASK, Task, regions_of_task, walk_task
+from tle2cuda.analysis.accesses import Access, Memory, loads_copies
+from tle2cuda.analysis.tasks import DEFAULT_TASK, Task, regions_of_task
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.effects import ARM, POLL, READ, SIGNAL, WAIT, CtaBarrier, Effect, effects, is_product, steps
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value
@@ -128,9 +128,6 @@ class Hazards:
         self.memory = memory or Memory(kernel, overlay)
         self.accesses: list[Access] = []
         self.sequences: list[Sequence] = []
-        self._has_releases = len(self.memory.others) > 1 and any(
-            op.name == "mbarrier_arrive" for op in walk_task(self.task.region)
-        )
         self.body = self._sequence(self.task.region, None, 0, 0)
         self.count = len(self.accesses)
         self._in_flight = ((1 << 2 * self.count) - 1) << 2 * self.count
@@ -187,10 +184,9 @@ class Hazards:
 
     def _marks(self, op: Op) -> list[Effect]:
         """What an operation does with mbarriers that barriers of the task must order."""
-        if op.name == "mbarrier_arrive":
-            return [release(op, self.memory.others[self.task.region])]
-        if op.name == "tma_load" and op.attrs["completion"] == "blocking":
-            own = scratch_operands(op)[:1]
+        is_blocking = op.name == "tma_load" and op.attrs["completion"] == "blocking"
+        if is_blocking or op.name == "tensor_product":
+            own = scratch_operands(op)[:1] if is_blocking else op.operands[-1:]
             return [Effect(kind, SHARED, root, None, op, kind == ARM) for kind in (ARM, POLL) for root in own]
         if op.name in ("tma_load", "pipe_commit", "pipe_close") and not self._is_gated(op):
             barriers = tensor_copy(op).barriers if op.name == "tma_load" else op.operands[0]
@@ -220,8 +216,6 @@ class Hazards:
         """Whether a barrier may have to stand before or behind an access."""
         if effect.is_shared or effect.root in self.memory.engines:
             return True
-        if self._has_releases and effect.pointer is not None and not effect.one_thread:
-            return True  # an arrival may tell others that they may access it, too
         return effect.root in self.memory.contested and (effect.kind != READ or loads_copies(effect))
 
     def _check_fused(self, op: Op) -> None:

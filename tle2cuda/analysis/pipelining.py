@@ -19,17 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.chained_products import Chained, chained_products
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, element_of, shape_of
-from tle2cuda.passes.async_copies import CACHES, Chunks, is_zero
+from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, dtype_of, element_of, shape_of
+from tle2cuda.layout.shared import SWIZZLE_BYTES
+from tle2cuda.passes.async_copies import CACHES, Chunks
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import WARP_THREADS, parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
@@ -38,6 +41,7 @@ _WAITING = frozenset(
 )
 """Operations that no pipelined loop has: what orders memory, and copies of the user's own."""
 
+_HALF_BITS = 16
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
 _BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
@@ -94,7 +98,8 @@ class Pipelined:
         stages: Iterations whose loads are in flight or in use.
         capacity: Stages of the ring: one more where a product is in flight beside the next one.
         overlapped: That product.
-        holder: A product that may issue the copies while it multiplies; None for one of warpgroups, and for none.
+        chained: Two products, one of which is in flight beside the other one of the next iteration.
+        holder: A product that may issue the copies while it multiplies.
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
@@ -104,12 +109,16 @@ class Pipelined:
         has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
             cost time.
         asked: The stages that were asked for, or as many as there are iterations.
+        follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
+        is_issued_alone: Whether `overlapped` may be issued and waited for at different places: a `wgmma` of 16-bit types
+            whose operands lie as it takes them.
     """
 
     loop: Op
     stages: int
     capacity: int
     overlapped: Op | None
+    chained: Chained | None
     holder: Op | None
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
@@ -119,6 +128,8 @@ class Pipelined:
     step: int
     has_warpgroups: bool
     asked: int = 0
+    follows_stores: bool = False
+    is_issued_alone: bool = False
 
     @property
     def has_barriers(self) -> bool:
@@ -160,7 +171,7 @@ class _Finder:
         self.uses = uses_of(kernel.body)
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
-        self.written = self._written()
+        self.written = self._written(kernel.body)
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -187,12 +198,13 @@ class _Finder:
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
+        inside = self._written(loop.regions[0]) if not self._is_divided(loop) else written
         closure = _Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
         for op in loop.regions[0].body:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
-            staged = self._staged(op, written)
+            staged = self._staged(op, inside if op.result in self.notes else written)
             if staged is not None and closure.add(staged.addresses):
                 loads.append(staged)
         if not loads:
@@ -211,7 +223,8 @@ class _Finder:
             capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
-            None if by_engine else self._holder(loop),
+            None if by_engine or closure.indices else self._chained(loop, [staged.load for staged in loads]),
+            None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
@@ -220,6 +233,8 @@ class _Finder:
             self._step(loop),
             any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
+            any(self._may_be_stored(staged) for staged in loads),
+            by_engine and overlapped is not None and self._is_issued_alone(overlapped, loads),
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -262,10 +277,28 @@ class _Finder:
                 return False
         return True
 
-    def _written(self) -> set[Value | None]:
-        """Arguments that are written somewhere: copies are ordered with earlier stores of their own thread by nothing."""
-        found = (effect for op in walk(self.kernel.body) for effect in effects(op, self.roots))
+    def _written(self, region: Region) -> set[Value | None]:
+        """Arguments that are written somewhere in a region.
+
+        Copies by `cp.async` are ordered with earlier stores of their own thread by nothing. What the copy engine brings
+        the pass `barriers` orders with stores in front of the loop, as long as it is no other partition that asks for it.
+        """
+        found = (effect for op in walk(region) for effect in effects(op, self.roots))
         return {effect.root for effect in found if effect.space == GLOBAL and effect.kind != READ}
+
+    def _may_be_stored(self, staged: Staged) -> bool:
+        """Whether the kernel writes somewhere what the copy engine brings."""
+        roots = set(self.roots.of(staged.load.operands[0]))
+        is_same = None in self.written or bool(roots & self.written) or (None in roots and bool(self.written))
+        return staged.note is not None and is_same
+
+    def _is_divided(self, loop: Op) -> bool:
+        """Whether a loop or one around it asks for a partition that fills its rings."""
+        return any(
+            op.attrs.get("warp_specialize") and (op is loop or any(inner is loop for r in op.regions for inner in walk(r)))
+            for op in walk(self.kernel.body)
+            if op.name == "for"
+        )
 
     def _feeding(self, loop: Op) -> set[Op]:
         """The loads whose values reach an operand of a product through changes of shape and type alone."""
@@ -285,7 +318,7 @@ class _Finder:
         return found
 
     def _overlapped(self, loop: Op, staged: set[Op]) -> Op | None:
-        """A product by `wgmma` that may still run when the next iteration begins.
+        """A product by `wgmma` or `tcgen05.mma` that may still run when the next iteration begins.
 
         It is the only one, nothing but the next one reads its sums in the loop, and it reads nothing but the ring.
         """
@@ -294,7 +327,7 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(("wgmma",), product):
+        if not self._is_by(_BY_DESCRIPTORS, product):
             return None
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
@@ -309,15 +342,33 @@ class _Finder:
                 return None
         return product
 
+    def _is_issued_alone(self, product: Op, loads: Sequence[Staged]) -> bool:
+        is_plain = product.attrs.get("max_num_imprecise_acc") is None
+        rows_bytes = (staged.shape[-1] * dtype_of(staged.load.result.type).bytes for staged in loads)
+        has_rows = all(size >= SWIZZLE_BYTES[0] for size in rows_bytes)
+        is_wide = any(dtype_of(v.type).bits != _HALF_BITS for v in product.operands[:2])
+        return self._is_by(("wgmma",), product) and is_plain and has_rows and not is_wide
+
+    def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
+        """Two products by `wgmma` that overlap."""
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        if not self._is_of_default_warps(loop) or not all(self._is_by(("wgmma",), op) for op in products):
+            return None
+        return chained_products(loop, staged, self.definitions, self.uses, WARP_THREADS * self.kernel.num_warps)
+
     def _holder(self, loop: Op) -> Op | None:
-        """The first product by `mma.sync` of the body itself."""
-        target = parse_target(self.kernel.target)
-        for op in loop.regions[0].body:
-            if op.name == "dot":
-                name = instruction_name(op, target, self.kernel.num_warps)
-                is_of_warps = name is not None and not name.startswith(_BY_DESCRIPTORS)
-                return op if is_of_warps and len(shape_of(op.result.type)) == 2 else None
-        return None
+        """The first product by `mma.sync` of the body itself, or by `wgmma` where it is the only one.
+
+        Others behind the copies would read their operands in front of them, into registers.
+        """
+        products = [op for op in walk(loop.regions[0]) if op.name == "dot"]
+        op = next((op for op in loop.regions[0].body if op.name == "dot"), None)
+        if op is None or len(shape_of(op.result.type)) != 2:
+            return None
+        name = instruction_name(op, parse_target(self.kernel.target), self.kernel.num_warps)
+        if name is None or (name.startswith(_BY_DESCRIPTORS) and not (name.startswith("wgmma") and len(products) == 1)):
+            return None
+        return op
 
     def _is_of_default_warps(self, loop: Op) -> bool:
         return any(op is loop for op in walk_task(self.kernel.body))
@@ -339,9 +390,11 @@ class _Finder:
         if not isinstance(type_, TileType) or not isinstance(element, PointerType) or element.space != GLOBAL:
             return None
         roots = set(self.roots.of(pointer))
-        if None in roots or roots & written or None in written or load.attrs.get("cache") not in CACHES:
+        note = self.notes.get(load.result)
+        is_known = None not in roots or (note is not None and not written)
+        if not is_known or roots & written or None in written or load.attrs.get("cache") not in CACHES:
             return None
-        if (note := self.notes.get(load.result)) is not None:
+        if note is not None:
             return Staged(load, tuple(range(len(type_.shape))), note)
         if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
             return None

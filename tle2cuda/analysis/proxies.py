@@ -19,6 +19,7 @@ dropped as long as nothing is left unordered, the most expensive and earliest fi
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field, replace
@@ -28,8 +29,8 @@ from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
 from tle2cuda.analysis.store_groups import pending_groups
-from tle2cuda.analysis.tasks import Uses, uses_of_task
-from tle2cuda.ir.effects import ATOMIC, READ, WRITE, is_barrier, is_product
+from tle2cuda.analysis.tasks import Uses, tasks, uses_of_task, walk_task
+from tle2cuda.ir.effects import ATOMIC, READ, WRITE, effects, is_barrier, is_product
 from tle2cuda.ir.nodes import DIVIDES, Op, Value
 from tle2cuda.ir.types import TileType
 
@@ -117,7 +118,15 @@ def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> tuple[Place
     placed = within.place()
     kinds = {**dict.fromkeys(placed.waits, "read"), **dict.fromkeys(outside.waits, "all")}
     stores = [access for access in within.engines if access.effect.kind == READ]
-    pending = pending_groups(hazards, kinds, stores, within.read_before, lambda op: within.told(op)[1])
+    pending = pending_groups(
+        hazards,
+        kinds,
+        stores,
+        within.read_before,
+        lambda op: within.told(op)[1],
+        barriers=given | outside.barriers | placed.barriers,
+        by_thread_0=within.by_thread_0,
+    )
     return outside, replace(placed, pending=pending)
 
 
@@ -397,8 +406,6 @@ class _Flow:
         self.note(place, NEEDS_FENCE, state.unfenced & unfenced)
         self.note(place, NEEDS_COPIES, state.flying & unfenced)
         self.note(place, NEEDS_WAIT, state.reading & reads)
-        if op.name == "mbarrier_arrive":  # by thread 0, for all
-            self.note(place, NEEDS_BARRIER, state.fenced & unfenced & ~self.proxies.by_thread_0)
 
     def loop(self, item: Item, state: _State) -> _State:
         entry = start = state
@@ -507,7 +514,30 @@ class _Global(_Proxies):
     def told(self, op: Op | None) -> tuple[int, int]:
         others = self.who_is_told(op)
         unfenced = self._at(others.copied, self.writes) | self._at(others.stored, self.loads)
-        return self.spread(unfenced), self.spread(self._at(others.accessed, self.reads))
+        reads = self._at(others.accessed, self.reads)
+        if others is self.others:
+            reads &= ~self._unmet
+        return self.spread(unfenced), self.spread(reads)
+
+    @functools.cached_property
+    def _unmet(self) -> int:
+        """Stores whose boxes no other task ever touches."""
+        memory, own = self.hazards.memory, self.hazards.task
+        effects_of_others = [
+            effect
+            for task in tasks(memory.kernel)
+            if task.region is not own.region
+            for op in walk_task(task.region)
+            for effect in effects(op, memory.roots)
+            if not effect.is_shared
+        ]
+
+        def is_unmet(store: Access) -> bool:
+            root = store.effect.root
+            met = (e for e in effects_of_others if e.root is root or e.root is None)
+            return root is not None and all(memory.boxes.never_meet(store.effect.op, e.op) for e in met)
+
+        return _mask(a for a in self.accesses if 1 << a.number & self.reads and is_unmet(a))
 
 
 def _is_by_thread_0(op: Op) -> bool:

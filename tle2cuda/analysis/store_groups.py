@@ -2,14 +2,15 @@
 
 Every `tma_store` is a group of its own, and groups of a thread end in order: behind a wait that leaves `pending` of them in
 flight, a store is done when at least so many came behind it. For each store the flow carries its *age*, the fewest groups
-issued since on any path, and how old a group must be to be surely done. Slots `buffer[i % n]` of a ring meet again `n`
+issued since on any path, and how old a group must be to be surely done: for thread 0, and for the other threads, who know
+of a wait from the next barrier on. Slots `buffer[i % n]` of a ring meet again `n`
 iterations later only, so ages are kept apart by how many iterations of that loop ago a store was made.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tle2cuda.analysis.accesses import Access
@@ -63,16 +64,21 @@ class _State:
 
     Attributes:
         done: The age from which on groups are done.
+        known: The same for the threads that do not wait themselves.
         ages: The least age of each store.
     """
 
     done: int
+    known: int
     ages: Mapping[_Key, int]
 
     def joined(self, other: _State) -> _State:
         """What holds on either of two paths."""
         ages = {key: min(self.ages.get(key, _FOREVER), other.ages.get(key, _FOREVER)) for key in {*self.ages, *other.ages}}
-        return _State(max(self.done, other.done), ages)
+        return _State(max(self.done, other.done), max(self.known, other.known), ages)
+
+    def behind_barrier(self) -> _State:
+        return replace(self, known=min(self.known, self.done))
 
 
 class _TooManyPendingError(Exception):
@@ -85,6 +91,8 @@ def pending_groups(
     stores: Sequence[Access],
     before: Mapping[int, int],
     told: Callable[[Op], int],
+    barriers: Collection[Position],
+    by_thread_0: int,
 ) -> dict[Position, int]:
     """How many groups each wait may leave in flight.
 
@@ -94,11 +102,13 @@ def pending_groups(
         stores: The accesses to shared memory of the task's tensor stores.
         before: For each access to shared memory, the mask of the stores that must have read before.
         told: The mask of those that must have read before an operation tells other tasks of it.
+        barriers: Where barriers of the task are placed.
+        by_thread_0: The mask of the accesses that thread 0 alone makes.
 
     Returns:
         The numbers of groups that are more than 0.
     """
-    flow = _Flow(hazards, stores, before, told)
+    flow = _Flow(hazards, stores, before, told, frozenset(barriers), by_thread_0)
     pending = dict.fromkeys(waits, 0)
     for place in sorted(place for place, kind in waits.items() if kind == "read"):
         for count in range(MOST_PENDING, 0, -1):
@@ -110,8 +120,16 @@ def pending_groups(
 
 class _Flow:
     def __init__(
-        self, hazards: Hazards, stores: Sequence[Access], before: Mapping[int, int], told: Callable[[Op], int]
+        self,
+        hazards: Hazards,
+        stores: Sequence[Access],
+        before: Mapping[int, int],
+        told: Callable[[Op], int],
+        barriers: frozenset[Position],
+        by_thread_0: int,
     ) -> None:
+        self.barriers = barriers
+        self.by_thread_0 = by_thread_0
         self.hazards = hazards
         self.stores = {access.number: access for access in stores}
         self.before = before
@@ -127,19 +145,21 @@ class _Flow:
         self.pending = pending
         body = self.hazards.body
         try:
-            state = self.at((body.number, len(body.items)), self.sequence(body, _State(0, {})))
-            self.check(state, state.ages)
+            state = self.at((body.number, len(body.items)), self.sequence(body, _State(0, 0, {})))
+            self.check(state.done, state.ages)
         except _TooManyPendingError:
             return False
         return True
 
-    def check(self, state: _State, keys: Mapping[_Key, int]) -> None:
-        if any(age < state.done for age in keys.values()):
+    def check(self, done: int, keys: Mapping[_Key, int]) -> None:
+        if any(age < done for age in keys.values()):
             raise _TooManyPendingError
 
     def at(self, place: Position, state: _State) -> _State:
-        """Behind a wait, if there is one."""
-        return replace(state, done=min(state.done, self.pending[place])) if place in self.pending else state
+        """Behind a wait and a barrier, if they are there."""
+        if place in self.pending:
+            state = replace(state, done=min(state.done, self.pending[place]))
+        return state.behind_barrier() if place in self.barriers else state
 
     def sequence(self, sequence: Sequence_, state: _State) -> _State:
         for number, item in enumerate(sequence.items):
@@ -153,30 +173,34 @@ class _Flow:
             return then.joined(other)
         if op.name == "warp_specialize":
             self.tell(op, state)
-            return self.sequence(item.parts[0], state)
+            state = state.behind_barrier() if op.attrs.get("sync_before") else state
+            if item.parts:  # none where all warps are divided
+                state = self.sequence(item.parts[0], state)
+            return state.behind_barrier() if op.attrs.get("sync_behind") else state
         if item.is_loop:
             return self.loop(item, state)
         if op.name in ARRIVALS:
             self.tell(op, state)
         for step in item.steps:
-            state = state if step is None else self.step(step, state)
+            state = state.behind_barrier() if step is None else self.step(step, state)
         return state
 
     def tell(self, op: Op, state: _State) -> None:
         told = self.told(op)
-        self.check(state, {key: age for key, age in state.ages.items() if told >> key[0] & 1})
+        self.check(state.done, {key: age for key, age in state.ages.items() if told >> key[0] & 1})
 
     def step(self, step: int, state: _State) -> _State:
         numbers = list(bits(step))
         for number in numbers:
             blocking = self.before.get(number, 0)
             met = {key: age for key, age in state.ages.items() if blocking >> key[0] & 1 and self._meets(key, number)}
-            self.check(state, met)
+            self.check(state.done if self.by_thread_0 >> number & 1 else state.known, met)
         for number in numbers:
             if number in self.stores:
                 older = {key: min(age + 1, _FOREVER) for key, age in state.ages.items()}
                 key = (number, _ANY if self.rings[number] is None else 0)
-                state = _State(min(state.done + 1, _FOREVER), {**older, key: 0})
+                done, known = (min(age + 1, _FOREVER) for age in (state.done, state.known))
+                state = _State(done, known, {**older, key: 0})
         return state
 
     def _meets(self, key: _Key, later: int) -> bool:
@@ -210,7 +234,7 @@ class _Flow:
             else:
                 ago = _ANY
             ages[number, ago] = min(age, ages.get((number, ago), _FOREVER))
-        return _State(state.done, ages)
+        return replace(state, ages=ages)
 
     def _around(self, loop: Op) -> tuple[Op, ...]:
         return self.forms.enclosing[loop]

@@ -31,18 +31,18 @@ def with_constants(name: str, function: Any) -> Any:
     if isinstance(function, type) or not callable(function):
         return function
     try:
-        parameters = list(inspect.signature(function).parameters)
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return function
-    places = {parameter: i for i, parameter in enumerate(parameters) if parameter in _CONSTANT}
+    places = {p.name: None if p.kind is p.KEYWORD_ONLY else i for i, p in enumerate(parameters) if p.name in _CONSTANT}
     return _checked(name, function, places) if places else function
 
 
-def _checked(name: str, function: Callable[..., Any], places: dict[str, int]) -> Callable[..., Any]:
+def _checked(name: str, function: Callable[..., Any], places: dict[str, int | None]) -> Callable[..., Any]:
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for parameter, place in places.items():
-            value = args[place] if place < len(args) else kwargs.get(parameter)
+            value = args[place] if place is not None and place < len(args) else kwargs.get(parameter)
             if isinstance(value, Tile):
                 raise ConstexprRequired(
                     f"{name}: {parameter} must be known at compile time, got a run-time value ({describe(value)})",

@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tle2cuda.eager import debugger
 from tle2cuda.eager.aggregates import AggregateMaker
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import code_of, helpers
@@ -160,6 +161,8 @@ class Session:
     def exchange(self, thing: Any) -> Any:
         """What stands for an object inside kernels."""
         thing = translate(thing)
+        if isinstance(thing, types.FunctionType) and thing.__module__ == "pdb" and thing.__name__ == "set_trace":
+            return debugger.set_trace
         if isinstance(thing, constexpr):
             return self.exchange(thing.value)
         if isinstance(thing, types.ModuleType):

@@ -56,6 +56,7 @@ from tle2cuda.errors import (
     StaticAssertFailed,
 )
 from tle2cuda.ir.types import BOOL, I32, DType
+from tle2cuda.ops.debug import printed_lines, printed_prefix
 from tle2cuda.ops.values import pointer_type
 
 # -- places, hints, prints ----------------------------------------------------------------------------
@@ -124,17 +125,14 @@ def debug_barrier() -> None:
 
 
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
-    """`tl.device_print`: whole tiles, as Python prints them."""
+    """`tl.device_print`: the lines that a GPU prints, in the order of the elements."""
     if not isinstance(prefix, str):
         raise InvalidType(f"tl.device_print: the prefix must be a string, got {describe(prefix)}")
     current().check_effects()
-    x, y, z = current().index
-    if not args:
-        print(f"pid ({x}, {y}, {z}) {prefix}")
-    for value in args:
-        tile = to_tile(value)
-        shown = np.vectorize(builtins.hex)(tile.data) if hex and tile.dtype.is_int() else tile
-        print(f"pid ({x}, {y}, {z}) {prefix} {shown}")
+    tiles = [to_tile(value) for value in args]
+    operands = [(tile.data, tile.dtype) for tile in tiles]
+    for line in printed_lines(current().index, printed_prefix(prefix, bool(args)), operands, bool(hex)):
+        print(line)
 
 
 def device_assert(cond: Any, msg: Any = "", mask: Any = None) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tle2cuda.eager.debugger import hidden_frames
 from tle2cuda.eager.functions import Session
 from tle2cuda.eager.memory import Memory, Region
 from tle2cuda.eager.numbers import VALUES, round_to
@@ -15,7 +16,7 @@ from tle2cuda.eager.problems import in_words
 from tle2cuda.eager.program import Launch, Program, enter
 from tle2cuda.eager.tensors import make_tensor_descriptor
 from tle2cuda.eager.values import Tile, describe
-from tle2cuda.errors import InvalidType, KernelError, LaunchError, MeshError
+from tle2cuda.errors import CompilationError, InvalidType, KernelError, LaunchError, MeshError
 from tle2cuda.ir.types import DType
 from tle2cuda.levels import DEFAULT_LEVEL, allows_plain_globals
 from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
@@ -36,6 +37,7 @@ def run(
     num_warps: int = 4,
     language: str = DEFAULT_LEVEL,
     checks_overflow: bool = False,
+    refusals: Callable[[], Sequence[CompilationError]] | None = None,
 ) -> None:
     """Run a kernel's Python function; results go into the arrays.
 
@@ -48,6 +50,7 @@ def run(
         num_warps: Warps of a CTA, which kernels may ask for.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
         checks_overflow: Integer arithmetic of fewer than 64 bits that overflows is an error.
+        refusals: What the front end says is wrong with the kernel; asked when it turns out that something is.
 
     Raises:
         KernelError: The kernel is at fault; the traceback ends in the user's line.
@@ -69,9 +72,10 @@ def run(
     arguments: dict[str, Any] = dict(known)
     kept = []  # arrays must outlive the launch
     leaves: dict[str, Any] = {}
-    for spec, value in zip(specialization.args, values, strict=True):
-        leaves[spec.name], keep = _argument(spec, value, memory)
-        kept.append(keep)
+    with np.errstate(all="ignore"):  # a number that is too large for its type becomes infinite, as on a GPU
+        for spec, value in zip(specialization.args, values, strict=True):
+            leaves[spec.name], keep = _argument(spec, value, memory)
+            kept.append(keep)
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
@@ -88,18 +92,19 @@ def run(
                     f"{fn.__name__}: a kernel returns nothing, got {describe(returned)}", help="store the result to memory"
                 )
         except Exception as error:
-            known = in_words(error, session)
+            known = in_words(error, session, refusals)
             _explain(known, program)
             if known is error:
                 raise
-            raise known.with_traceback(error.__traceback__) from error
+            raise known.with_traceback(error.__traceback__) from error.__cause__
         finally:
             enter(None)
 
     launch.turns.run_program = run_program
     x, y, z = extents
     try:
-        launch.turns.run_all([Program(launch, (i, j, k)) for k in range(z) for j in range(y) for i in range(x)])
+        with hidden_frames(session.codes):
+            launch.turns.run_all([Program(launch, (i, j, k)) for k in range(z) for j in range(y) for i in range(x)])
     except Exception as error:
         raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
 

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tle2cuda.eager.program import Stopped, current, enter
 from tle2cuda.eager.values import describe, static_int
 from tle2cuda.errors import Deadlock, InterpreterError, InvalidArgument
@@ -146,7 +148,8 @@ class Partitions:
         self.now = partition
         enter(self.program)
         try:
-            partition.body()
+            with np.errstate(all="ignore"):  # each thread has its own
+                partition.body()
             partition.has_ended = True
             self._start_next(partition)
         except BaseException as failure:

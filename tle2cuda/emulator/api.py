@@ -15,9 +15,10 @@ from typing import Any
 from tle2cuda.analysis.wrapped_offsets import offsets_that_may_wrap
 from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, kernel_parameters, public
 from tle2cuda.emulator import launch, spread
+from tle2cuda.emulator.detectors import DEFAULT, OFFSETS, checked_detectors, launch_detectors
 from tle2cuda.emulator.locate import Locator
 from tle2cuda.emulator.offsets import Verdict, check_offsets
-from tle2cuda.emulator.results import Emulation, EmulationRun, Finding, with_assertions
+from tle2cuda.emulator.results import Emulation, EmulationRun, Finding, error_of, with_assertions
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
 from tle2cuda.ir.nodes import Kernel, walk
@@ -29,8 +30,6 @@ from tle2cuda.targets import DEFAULT_TARGET
 SCHEDULES = ("forward", "reverse", "random")
 DELIVERIES = {"forward": "late", "reverse": "now", "random": "random"}
 """When asynchronous copies happen, by schedule, unless `emulate` is told."""
-DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit", "counters")
-OFFSETS = "offsets"
 
 
 @public
@@ -42,7 +41,7 @@ def emulate(
     schedule: str = "forward",
     seed: int = 0,
     seeds: Sequence[int] | None = None,
-    detect: str | Sequence[str] = (),
+    detect: str | Sequence[str] = DEFAULT,
     uninitialized: Sequence[str] = (),
     switch_at_accesses: int = 0,
     delivery: str | None = None,
@@ -61,7 +60,7 @@ def emulate(
     Execution is reproducible: each CUDA thread is a fiber, and a schedule says which one goes on at every barrier, warp
     collective and repeated volatile load. `forward` lets the first thread that can go on run as far as it can,
     `reverse` the last, `random` any. What can never go on is a finding, not a hang. Ranges of a large grid whose CTAs
-    share nothing run side by side, unless the schedule is random or something is to be detected.
+    share nothing run side by side, unless the schedule is random or something that concerns several CTAs is to be detected.
 
     An access through an offset that wrapped in 32 bits is a finding, too: where the numbers of a launch leave room for
     that, the kernel is interpreted beside the emulation.
@@ -73,13 +72,14 @@ def emulate(
         schedule: ``forward``, ``reverse`` or ``random``.
         seed: Seed of a random schedule, and of the pattern that unwritten shared memory holds.
         seeds: Several seeds: one run for each, in as many processes as there are processors.
-        detect: Checks that cost time, or ``all``: ``races`` (accesses of two threads, one of them a write, that no barrier,
-            fence or atomic orders), ``uninitialized`` (reads of what nothing has written: shared memory, scratch, the
-            arguments named by `uninitialized`), ``bounds`` (accesses outside of arguments and of each buffer in shared
-            memory, also that of other CTAs), ``alignment`` (misaligned accesses), ``exit`` (accesses to the shared
-            memory of a CTA that may have exited), ``counters`` (sectors, vector widths, bank conflicts, contention,
-            barriers, by line: `Counters`). And, not among ``all``, as the kernel is compiled anew for it, ``offsets``
-            (where an offset wrapped, and which numbers made it: an access through one is a finding without it, too).
+        detect: Checks that cost time, ``bounds`` the least, or ``all``: ``races`` (accesses of two threads, one of them a
+            write, that no barrier, fence or atomic orders), ``uninitialized`` (reads of what nothing has written: shared
+            memory, scratch, the arguments named by `uninitialized`), ``bounds`` (accesses outside of arguments and of
+            each buffer in shared memory, also that of other CTAs), ``alignment`` (misaligned accesses), ``exit``
+            (accesses to the shared memory of a CTA that may have exited), ``counters`` (sectors, vector widths, bank
+            conflicts, contention, barriers, by line: `Counters`). And, not among ``all``, as the kernel is compiled anew
+            for it, ``offsets`` (where an offset wrapped, and which numbers made it: an access through one is a finding
+            without it, too).
         uninitialized: Array arguments that the kernel must write before it reads, such as its outputs.
         switch_at_accesses: With n > 0, a thread also gives way at one in n of its accesses, by chance; 1: at each.
         delivery: When an asynchronous copy reads and writes: ``late`` (once something waits for it and nothing else can
@@ -126,7 +126,7 @@ def emulate(
         emitted, values = _emit(kernel, args, options)
         ctas = emitted.contract.launch_grid(grid)
     traced: Kernel | None = getattr(emitted, "traced", None)
-    offset_lines = _offset_lines(traced) if OFFSETS in detectors and traced is not None else None
+    offset_lines = offset_lines_of(traced) if OFFSETS in detectors and traced is not None else None
     if OFFSETS in detectors and offset_lines is None:
         raise ArgumentError(
             "detect='offsets' needs the kernel itself, to tell offsets from other numbers that wrap",
@@ -163,6 +163,8 @@ def _judged(program: Program, run: EmulationRun, verdict: Verdict) -> EmulationR
 def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
     """Run a kernel as a launch does: results go into the arrays, what it prints to standard output, faults raise.
 
+    The detectors that `TLE2CUDA_DETECT` names watch it, that of accesses out of bounds when it names none.
+
     Args:
         program: The kernel; it is compiled when it has not been, behind the check of its offsets.
         ctas: The grid in CTAs.
@@ -177,10 +179,10 @@ def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
     verdict = check_offsets(program.traced, ctas, args, bound)
     if verdict.error is not None:
         raise verdict.error
-    result = program.run(ctas, bound, launch.RunOptions())
+    result = program.run(ctas, bound, launch.RunOptions(detect=launch_detectors()))
     sys.stdout.write(result.printed)
     if result.findings:
-        raise result.findings[0].error()
+        raise error_of(result.findings)
     launch.write_back(bound, result.outputs)
 
 
@@ -246,13 +248,7 @@ class Program:
 def _check_options(schedule: str, detect: str | Sequence[str]) -> tuple[str, ...]:
     if schedule not in SCHEDULES:
         raise ArgumentError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
-    names = (detect,) if isinstance(detect, str) else tuple(detect)
-    if "all" in names:
-        names = DETECTORS
-    for name in names:
-        if name not in (*DETECTORS, OFFSETS):
-            raise ArgumentError(f"detect takes {', '.join((*DETECTORS, OFFSETS))} and all, got {name!r}")
-    return names
+    return checked_detectors(detect)
 
 
 def _checked_seeds(seed: int, seeds: Sequence[int] | None) -> tuple[int, ...]:
@@ -281,7 +277,7 @@ def _grid_of_ctas(contract: LaunchContract, grid: int | Sequence[int]) -> Dim3:
     return ctas
 
 
-def _offset_lines(traced: Kernel) -> frozenset[tuple[str, int]]:
+def offset_lines_of(traced: Kernel) -> frozenset[tuple[str, int]]:
     """The lines where arithmetic of fewer than 64 bits may wrap and reach a pointer, and where such values are used."""
     doubtful = offsets_that_may_wrap(traced)
     found = (op.span for op in walk(traced.body) if any(v in doubtful for v in (*op.operands, *op.results)))

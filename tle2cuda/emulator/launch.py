@@ -209,7 +209,8 @@ def _scalar(spec: ArgSpec, value: Any) -> bytes:
         if np.dtype(dtype).kind in "iu":
             number = value.__index__()
             return np.array(number, dtype).tobytes()
-        return np.array(value).astype(dtype).tobytes()
+        with np.errstate(all="ignore"):
+            return np.array(value).astype(dtype).tobytes()
     except (TypeError, ValueError, AttributeError, OverflowError):
         raise ArgumentError(f"argument {spec.name} is {value!r}, which is no {spec.dtype}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
 
 _ASSERTION = "tl.device_assert failed"
+_HELP = {"out_of_bounds": "mask the access: an element is never touched where the mask is False"}
+_MOST_TOLD = 10  # findings that one error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +110,10 @@ class Finding:
         if self.location is not None:
             facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
         span = self.location.span if self.location else None
+        help = _HELP.get(self.kind, "") if self.other is None else ""
         if self.message.startswith(_ASSERTION):
             return DeviceAssertFailed(self.message, span, facts)
-        return EmulationError(self.message, span, facts, kind=self.kind)
+        return EmulationError(self.message, span, facts, help, kind=self.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,18 @@ class EmulationRun:
     counters: Counters = field(default_factory=Counters)
     printed: str = ""
     elapsed_s: float = 0.0
+
+
+def error_of(findings: Sequence[Finding]) -> EmulationError | DeviceAssertFailed:
+    """The first fatal finding, or the first one, as an exception that names the others."""
+    first = next((finding for finding in findings if finding.fatal), findings[0])
+    error = first.error()
+    others = [finding for finding in findings if finding is not first]
+    told = [f"and {finding.kind}: {str(finding).splitlines()[0]}" for finding in others[: _MOST_TOLD - 1]]
+    if len(others) > len(told):
+        told.append(f"and {len(others) - len(told)} more")
+    error.facts = (*error.facts, *told)
+    return error
 
 
 def with_assertions(run: EmulationRun) -> EmulationRun:
@@ -193,7 +208,6 @@ class Emulation:
         Raises:
             EmulationError: Something was: the first fatal finding, or the first one.
         """
-        finding = self.failed or next(iter(self.findings), None)
-        if finding is not None:
-            raise finding.error()
+        if self.findings:
+            raise error_of(self.findings)
         return self

@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from math import prod
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from tle2cuda.emulator import launch
 from tle2cuda.emulator.counters import Counters
-from tle2cuda.emulator.results import EmulationRun
+from tle2cuda.emulator.results import EmulationRun, Finding, Location
 from tle2cuda.runtime.contract import Dim3, LaunchContract
 
 MAX_RANGES = 16
@@ -31,6 +32,8 @@ MIN_RANGE_THREADS = 16384
 """Fewer threads are not worth a process: starting one and putting its changes together takes about 10 ms."""
 MAX_BYTES = 16 * 1024 * 1024
 """With larger arguments a kernel mostly moves data, and putting the pages together takes as long as moving them."""
+
+_LOCAL_DETECTORS = frozenset(("bounds", "alignment"))  # they look at each access by itself
 
 # What lets CTAs see each other. Comments count too: that a kernel runs in one process does no harm.
 _COMMUNICATION = re.compile(
@@ -43,11 +46,11 @@ def ranges(
 ) -> list[tuple[int, int]]:
     """First cluster and number of clusters of each range; a single one when the launch must not be spread.
 
-    Random schedules and detectors look at how CTAs interleave, so they have one process for each seed.
+    Random schedules and most detectors look at how CTAs interleave, so they have one process for each seed.
     """
     clusters = prod(ctas) // prod(contract.cluster)
     whole = [(0, clusters)]
-    if options.schedule == "random" or options.detect or options.access_switch:
+    if options.schedule == "random" or not _LOCAL_DETECTORS.issuperset(options.detect) or options.access_switch:
         return whole
     if contract.cooperative or contract.scratch or _communicates(source):
         return whole
@@ -84,12 +87,22 @@ def run(execution: launch.Execution, parts: Sequence[tuple[int, int]]) -> Emulat
             os.close(file)
     done = done[:counted]
     outcome = launch.Outcome(
-        tuple(finding for one in done for finding in one.findings),
+        _merged([finding for one in done for finding in one.findings]),
         _sum_of([one.counters for one in done]),
         "".join(one.printed for one in done),
         time.perf_counter() - start,
     )
     return launch.result(execution, outcome, contents)
+
+
+def _merged(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings of all ranges, those of one place as one that counts them all."""
+    found: dict[tuple[str, Location | None, bool], Finding] = {}
+    for finding in findings:
+        key = (finding.kind, finding.location, finding.fatal)
+        first = found.get(key)
+        found[key] = finding if first is None else replace(first, count=first.count + finding.count)
+    return tuple(found.values())
 
 
 def _merge(data: int, changes: Sequence[int]) -> None:

@@ -1,12 +1,13 @@
 """From an emitted file to the C++ that is compiled in its place.
 
-The text stays as it is, line for line, so that every place in it has the number it has in the emitted file, but for two
+The text stays as it is, line for line, so that every place in it has the number it has in the emitted file, but for three
 things that C++ cannot express by headers alone:
 
 - Device helpers of ours that hold PTX are replaced by their twins, which stand beside them in `templates/device/*.cuh`.
 - `__shared__` declarations become references into the shared memory of the calling thread's CTA. A macro in front of a
   declaration can give a variable one instance for the process or for each operating-system thread, and CTAs are neither:
   those of a cluster live at the same time, and all run in one thread, so that schedules can be reproduced.
+- The kernel has another name: its own may be one of the C library, as `write` is, which the linker would take instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _SHARED = re.compile(
 _STRUCT = re.compile(r"^struct (?:alignas\((?P<alignment>\d+)\) )?Shared \{(?P<body>.*?)^\};", re.DOTALL | re.MULTILINE)
 _MEMBER_OR_BRACE = re.compile(r"(?P<open>\bunion\s*\{)|(?P<name>\w+)\s*(?:\[[^\];]*\]\s*)*;|\}\s*;")
 _SIZE_CHECK = re.compile(r"^static_assert\(sizeof\(Shared\)[^\n]*;", re.MULTILINE)
+_KERNEL_PREFIX = "tle2cuda_kernel_"
 _GAP_IN_FRONT = 1024
 _GAP_ALIGNMENT = 128  # which leaves every member in the banks that it has on the GPU
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -52,6 +54,10 @@ def translation_unit(source: str, kernel: str) -> str:
             f"line {_line_of(bare, found.start())} of the emitted file holds inline PTX, which the emulator cannot execute",
             help="run this kernel on a GPU, or in the interpreter",
         )
+    definition = re.compile(rf"__global__[^;{{}}]*?\b(?={re.escape(kernel)}\s*\()").search(bare)
+    if definition is not None:
+        text = text[: definition.end()] + _KERNEL_PREFIX + text[definition.end() :]
+        kernel = _KERNEL_PREFIX + kernel
     return f"{text.rstrip()}\nTLE2CUDA_ENTRY({kernel})\n{members}"
 
 

@@ -58,17 +58,17 @@ def run(
         ArgumentError: Arguments that do not fit.
         LaunchError: The grid does not fit the cluster shape.
     """
-    extents = _grid(kernel, grid)
-    doubtful = offsets_of_launch(kernel, extents, integer_arguments(kernel, args))
-    program = compile_kernel(kernel, check_types=check_types, doubtful=doubtful)
-    shared = Memory(program.shared, check_uninitialized=check_uninitialized)
-    shared.watch = program.may_spin
-    values = bind_arguments(kernel, args, shared)
-    for number, array in enumerate(memory):
-        shared.add_array(f"memory[{number}]", as_array(array, f"memory[{number}]"))
-    order = random.Random(seed) if seed is not None else None
-    launch = _Launch(program, extents, shared, values, Limits(max_steps), output, order)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # numbers overflow and are invalid as on a GPU, those of arguments too
+        extents = _grid(kernel, grid)
+        doubtful = offsets_of_launch(kernel, extents, integer_arguments(kernel, args))
+        program = compile_kernel(kernel, check_types=check_types, doubtful=doubtful)
+        shared = Memory(program.shared, check_uninitialized=check_uninitialized)
+        shared.watch = program.may_spin
+        values = bind_arguments(kernel, args, shared)
+        for number, array in enumerate(memory):
+            shared.add_array(f"memory[{number}]", as_array(array, f"memory[{number}]"))
+        order = random.Random(seed) if seed is not None else None
+        launch = _Launch(program, extents, shared, values, Limits(max_steps), output, order)
         if program.body.run is not None:
             launch.run_plain()
         else:

@@ -235,6 +235,13 @@ def _tensor_load(compiler: Compiler, op: Op) -> Steps:
     yield False, tensor_load
 
 
+def _tensor_wait(compiler: Compiler, op: Op) -> Steps:
+    def wait(frame: Frame) -> None:
+        """Products are complete at once."""
+
+    yield False, wait
+
+
 def _wgmma(compiler: Compiler, op: Op) -> Steps:
     """A product that is complete at once; that nothing reads it too early was found out when the kernel was read."""
     inputs, out = compiler.slots_of(op.operands), compiler.slot(op.results[0])
@@ -277,6 +284,7 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "tensor_alloc": _alloc,
     "tensor_load": _tensor_load,
     "tensor_product": _tensor_product,
+    "tensor_wait": _tensor_wait,
     "to_shared": _to_shared,
     "wgmma": _wgmma,
     "wgmma_wait": _wgmma_wait,

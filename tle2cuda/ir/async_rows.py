@@ -178,7 +178,7 @@ _row(
     (BUFFER, TENSOR),
     async_rules.check_tensor_copy,
     variadic=ANY,
-    attrs={**_BOX, "kind": choice(*STORE_KINDS)},
+    attrs={**_BOX, "kind": choice(*STORE_KINDS), "is_bulk": maybe(FLAG)},
     reads_memory=True,
     **_EFFECT,
 )

@@ -33,17 +33,16 @@ from tle2cuda.ir.types import (
 )
 
 Proxy = Literal["generic", "async"]
-Kind = Literal["read", "write", "atomic", "release", "signal", "wait", "arm", "poll"]
+Kind = Literal["read", "write", "atomic", "signal", "wait", "arm", "poll"]
 
 READ: Kind = "read"
 WRITE: Kind = "write"
 ATOMIC: Kind = "atomic"
-RELEASE: Kind = "release"
 SIGNAL: Kind = "signal"
 WAIT: Kind = "wait"
 ARM: Kind = "arm"
 POLL: Kind = "poll"
-"""The last five concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
+"""The last four concern mbarriers, and only the analysis of hazards makes them (`tle2cuda.analysis.accesses`)."""
 
 _MEMORY_KINDS: Mapping[str, Kind] = {
     "load": READ,
@@ -272,7 +271,8 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
     buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
-    proxy: Proxy = "async" if op.name == "wgmma" or str(op.attrs.get("instruction")).startswith("wgmma") else "generic"
+    has_descriptors = str(op.attrs.get("instruction")).startswith(("wgmma", "tcgen05"))
+    proxy: Proxy = "async" if op.name == "wgmma" or has_descriptors else "generic"
     return tuple(
         Effect(READ, SHARED, root, None, op, is_async=op.name == "wgmma", buffer=buffer, proxy=proxy)
         for buffer in buffers

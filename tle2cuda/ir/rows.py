@@ -246,7 +246,14 @@ _row(
     "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier ->",
     (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
     rules.check_tensor_product,
-    attrs={"input_precision": choice(*INPUT_PRECISIONS), "instruction": TEXT},
+    attrs={"input_precision": choice(*INPUT_PRECISIONS), "instruction": TEXT, "pending": maybe(NATURAL)},
+    **_EFFECT,
+)
+_row(
+    "tensor_wait",
+    "barriers of a product ->",
+    (BARRIERS,),
+    rules.check_tensor_wait,
     **_EFFECT,
 )
 _row(
@@ -314,7 +321,7 @@ _row(
     (POINTER, VALUE),
     rules.check_store,
     variadic=BOOLEAN,
-    attrs={**_MASK, "cache": maybe(TEXT), "eviction": maybe(TEXT)},
+    attrs={**_MASK, "cache": maybe(TEXT), "eviction": maybe(TEXT), "is_copy": maybe(FLAG)},
     **_EFFECT,
 )
 _row(

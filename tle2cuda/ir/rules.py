@@ -19,6 +19,7 @@ from tle2cuda.ir.types import (
     SHARED,
     U32,
     U64,
+    BarrierType,
     BufferType,
     DType,
     Element,
@@ -388,7 +389,18 @@ def check_tensor_product(op: Op) -> None:
     _in_tensor_memory(sums)
     need(shape_of(sums) == (*first[:-1], second[-1]), f"the sums are {sums}, not of shape {[*first[:-1], second[-1]]}")
     need(element_of(sums) is (I32 if str(element_of(a)) == "int8" else F32), f"the sums are {sums} for operands {a}")
+    _barriers_of_products(op.operands[4].type, 2 if op.attrs.get("pending") else 1)
     expect(op)
+
+
+def check_tensor_wait(op: Op) -> None:
+    """Products that are in flight behind each other complete on two barriers in turn."""
+    _barriers_of_products(op.operands[0].type, 2)
+    expect(op)
+
+
+def _barriers_of_products(type_: Type, count: int) -> None:
+    need(isinstance(type_, BarrierType) and type_.count == count, f"its barriers are {type_}, not {count} of them")
 
 
 def check_tensor_load(op: Op) -> None:

@@ -83,6 +83,11 @@ class MmaInstruction:
         return self.name.startswith("wgmma")
 
     @property
+    def turned_bytes(self) -> tuple[int, ...]:
+        """Sizes of elements whose operands in shared memory may also lie in rows of M and N."""
+        return (1, 2) if self.sums_in_tensor_memory else (2,)
+
+    @property
     def sums_in_tensor_memory(self) -> bool:
         """Whether it is `tcgen05.mma`."""
         return self.name.startswith("tcgen05")

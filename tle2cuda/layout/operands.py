@@ -7,7 +7,7 @@ below each other lie in all 32 banks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,7 @@ UNIT_BYTES = 16
 _WORD_BYTES = 4
 _ROW_BYTES = 16
 _TRANSPOSED_ELEMENT_BYTES = 2
+_TURNED_BYTES = (_TRANSPOSED_ELEMENT_BYTES,)
 
 
 def matrix_form(fragments: Layout, offsets: SharedLayout) -> MatrixForm | None:
@@ -101,22 +102,34 @@ class DescriptorForm:
 _ROWS_OF_SWIZZLE = 8
 
 
-def descriptor_offsets(shape: Sequence[int], k_axis: int, fast_axis: int, element_bytes: int) -> SharedLayout:
-    """Return where an operand of `wgmma` goes in shared memory: rows of K, or of M and N where 16-bit elements come so."""
+def descriptor_offsets(
+    shape: Sequence[int], k_axis: int, fast_axis: int, element_bytes: int, turned_bytes: Collection[int] = _TURNED_BYTES
+) -> SharedLayout:
+    """Return where an operand of `wgmma` goes in shared memory: rows of K, or of M and N where elements come so.
+
+    Args:
+        shape: Of the operand.
+        k_axis: Its axis of K.
+        fast_axis: The axis along which it comes.
+        element_bytes: Size of an element.
+        turned_bytes: Sizes of elements that the instruction also takes in rows of M and N.
+    """
     rank = len(shape)
     other = 2 * rank - 3 - k_axis
-    turns = fast_axis == other and element_bytes == _TRANSPOSED_ELEMENT_BYTES
+    turns = fast_axis == other and element_bytes in turned_bytes
     inner = other if turns and shape[other] * element_bytes >= SWIZZLE_BYTES[0] else k_axis
     order = (inner, 2 * rank - 3 - inner, *reversed(range(rank - 2)))
     return SharedLayout.swizzled(shape, element_bytes, min(shape[inner] * element_bytes, SWIZZLE_BYTES[-1]), order)
 
 
-def descriptor_form(offsets: SharedLayout, k_axis: int) -> DescriptorForm | None:
+def descriptor_form(
+    offsets: SharedLayout, k_axis: int, turned_bytes: Collection[int] = _TURNED_BYTES
+) -> DescriptorForm | None:
     """Return how a descriptor names an operand `[..., M, K]` or `[..., K, N]`; None when none does."""
     shape, element_bytes = offsets.shape, offsets.element_bytes
     rank = len(shape)
     for inner in (k_axis, 2 * rank - 3 - k_axis):
-        if inner != k_axis and element_bytes != _TRANSPOSED_ELEMENT_BYTES:
+        if inner != k_axis and element_bytes not in turned_bytes:
             continue
         outer = 2 * rank - 3 - inner
         for swizzle_bytes in SWIZZLE_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.tma import tensor_copy
-from tle2cuda.ir.types import GLOBAL, PointerType, element_of
+from tle2cuda.ir.types import GLOBAL, PointerType, element_of, is_handle
 
 _WRITES = ("store", "atomic_rmw", "atomic_cas", "tma_store")
 _READS = ("load", "cp_async", "tma_load")
@@ -28,6 +28,7 @@ class GlobalAccess:
         self.read_after_write: set[Value] = set()
         self.unknown_read_after_write = False
         self._visit(kernel.body, False)
+        self._spread_writes()
         if any(op.name == "grid_dependency" for op in walk(kernel.body)):
             # Another grid may write while this one runs: only ordinary loads stay behind the wait.
             self.unknown_read_after_write = True
@@ -37,6 +38,26 @@ class GlobalAccess:
         if any(root is None for root in roots):
             return None
         return tuple(root for root in roots if root is not None)
+
+    def _spread_writes(self) -> None:
+        """Where one pointer may lead into several arguments, all of them count as written if one of them is.
+
+        A variable for a pointer to const and one that is not, such as a choice between the two, would not compile.
+        """
+        values = [v for op in walk(self.kernel.body) for v in (*op.results, *(p for r in op.regions for p in r.params))]
+        pointers = [v for v in values if not is_handle(v.type) and isinstance(element_of(v.type), PointerType)]
+        together = {frozenset(self.roots.of(v)) for v in pointers}
+        mixed = [roots for roots in together if len(roots) > 1]
+        before = -1
+        while before != len(self.written):
+            before = len(self.written)
+            for roots in mixed:
+                if None in roots or roots & self.written:
+                    self.written.update(root for root in roots if root is not None and root in self._of_kernel)
+
+    @property
+    def _of_kernel(self) -> set[Value]:
+        return {argument.value for argument in self.kernel.args}
 
     def _visit(self, region: Region, dirty: bool) -> bool:
         for op in region.ops:

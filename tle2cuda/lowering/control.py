@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value, walk
+from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RELATIONAL, Affine, C, negate
@@ -36,14 +37,23 @@ def emit_ops(state: State, ops: tuple[Op, ...]) -> None:
 
 
 def _copies_behind(state: State, ops: tuple[Op, ...], number: int) -> tuple[Op, ...]:
-    """The operations that load ahead directly behind a product that may hold them, up to the commit."""
+    """The operations that load ahead directly behind a product that may hold them, up to the commit.
+
+    A product of warpgroups holds whatever does not read it, as it stands at the same place; one by `mma.sync` holds them in
+    a loop of its own, so that nothing they define may be read behind it.
+    """
     if not ops[number].attrs.get("holds_copies"):
         return ()
+    is_of_warpgroups = str(ops[number].attrs.get("instruction")).startswith("wgmma")
     found: list[Op] = []
     for op in ops[number + 1 :]:
         found.append(op)
         if op.name == "pipe_commit":
             return tuple(found)
+        if is_of_warpgroups:
+            if ops[number].result in (*op.operands, *(v for region in op.regions for v in captured_values(region))):
+                break
+            continue
         is_spelled_elsewhere = bool(op.results) and op.results[0] in state.lazy
         if op.name != "pipe_acquire" and not op.attrs.get("is_guard") and not is_spelled_elsewhere:
             break

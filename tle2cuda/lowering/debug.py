@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import F32, DType, PointerType, element_of
+from tle2cuda.ir.types import F32, DType, PointerType, TileType, element_of
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import AND, C, binary, negate
-from tle2cuda.lowering.evaluate import Evaluator, linear_index
+from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.memory import owner_condition
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, barrier_remark, joins_barrier
+from tle2cuda.ops.debug import index_widths
 
 TEMPLATE = "debug.cu.j2"
 
@@ -33,9 +34,8 @@ class PrintView:
     """One `printf` of `debug.cu.j2`."""
 
     prefix: str
-    conversion: str
-    argument: str
-    index: str = ""
+    conversion: str = ""
+    arguments: str = ""
     condition: str = ""
 
 
@@ -63,45 +63,46 @@ def _format(dtype: DType, hexadecimal: bool) -> tuple[str, str]:
     """Printf conversion and the C type that it wants."""
     if dtype.is_floating():
         return "%f", "double"
-    if dtype.bits == 64:
-        if hexadecimal:
-            return "0x%llx", "unsigned long long"
-        return ("%lld", "long long") if dtype.kind == "int" else ("%llu", "unsigned long long")
     if hexadecimal:
-        return "0x%x", "unsigned"
+        digits = f"0{dtype.bits // 4}" if dtype.bits >= 4 else ""
+        return (f"0x%{digits}llx", "unsigned long long") if dtype.bits == 64 else (f"0x%{digits}x", "unsigned")
+    if dtype.bits == 64:
+        return ("%lld", "long long") if dtype.kind == "int" else ("%llu", "unsigned long long")
     return ("%u", "unsigned") if dtype.kind == "uint" else ("%d", "int")
 
 
 def emit_print(state: State, op: Op) -> None:
     """`printf` of every element, once, with the place of the program in the grid."""
     state.comment(op.span)
-    tiles = [v for v in op.operands if is_tile(v)]
     prefix = c_text(op.attrs.get("prefix", "")).replace("%", "%%")
-    if not tiles:
-        for number, value in enumerate(op.operands or (None,)):
-            printed = _printed(state, op, value, scalar_text(state, value) if value is not None else None)
-            state.thread()
-            write(state.block, TEMPLATE, "print_scalar", PrintView(prefix + _label(op, number), *printed), op.span)
-        return
-    for number, value in enumerate(op.operands):
-        like = tiles[0] if not is_tile(value) else value
-        ev = Evaluator(state, state.layout(like), 1)
-
-        def body(ev: Evaluator = ev, value: Value = value, label: str = _label(op, number)) -> None:
-            owner = owner_condition(state, ev.layout)
-            index = ev.text(linear_index(ev))
-            printed = _printed(state, op, value, ev.typed(value))
-            view = PrintView(prefix + label, *printed, index.text, owner.text if owner is not None else "")
-            write(ev.run_block, TEMPLATE, "print_element", view, op.span)
-
-        over_registers(state, ev, body)
-
-
-def _label(op: Op, number: int) -> str:
-    """What stands between the user's text and a value: as the interpreter prints it."""
     if not op.operands:
-        return ""
-    return f" (operand {number}) " if len(op.operands) > 1 else " "
+        state.thread()
+        write(state.block, TEMPLATE, "print_scalar", PrintView(prefix), op.span)
+    for number, value in enumerate(op.operands):
+        label = f"{prefix}(operand {number}) " if len(op.operands) > 1 else prefix
+        if is_tile(value):
+            _print_tile(state, op, value, label)
+            continue
+        printed = _printed(state, op, value, scalar_text(state, value))
+        state.thread()
+        write(state.block, TEMPLATE, "print_scalar", PrintView(f" idx (){label}", *printed), op.span)
+
+
+def _print_tile(state: State, op: Op, value: Value, label: str) -> None:
+    ev = Evaluator(state, state.layout(value), 1)
+    assert isinstance(value.type, TileType)
+    widths = index_widths(value.type.shape)
+    places = ", ".join(f"%{width or ''}d" for width in widths)
+
+    def body() -> None:
+        owner = owner_condition(state, ev.layout)
+        indices = "".join(f", {ev.text(ev.coordinate(ev.grid, axis)).text}" for axis in range(len(widths)))
+        conversion, argument = _printed(state, op, value, ev.typed(value))
+        condition = owner.text if owner is not None else ""
+        view = PrintView(f" idx ({places}){label}", conversion, indices + argument, condition)
+        write(ev.run_block, TEMPLATE, "print_element", view, op.span)
+
+    over_registers(state, ev, body)
 
 
 def c_text(text: object) -> str:
@@ -110,10 +111,8 @@ def c_text(text: object) -> str:
     return "".join(escapes.get(letter, letter) for letter in str(text))
 
 
-def _printed(state: State, op: Op, value: Value | None, text: C | None) -> tuple[str, str]:
+def _printed(state: State, op: Op, value: Value, text: C) -> tuple[str, str]:
     """Conversion of a value in a format string, and the argument for it with the comma in front."""
-    if value is None or text is None:
-        return "", ""
     element = element_of(value.type)
     if isinstance(element, PointerType):
         return "%p", f", {text.text}"

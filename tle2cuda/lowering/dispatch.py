@@ -67,6 +67,7 @@ _EMITTERS: dict[str, Emitter] = {
     "to_shared": mma.emit_to_shared,
     "tensor_product": tensor_memory.emit_product,
     "tensor_load": tensor_memory.emit_load,
+    "tensor_wait": tensor_memory.emit_wait,
     "wgmma": wgmma.emit_issue,
     "wgmma_wait": wgmma.emit_wait,
     "histogram": histogram.emit_histogram,

@@ -19,6 +19,7 @@ from tle2cuda.lowering.cexpr import PRIMARY, RUN, C, Expr, K, all_of, ternary
 from tle2cuda.lowering.debug import write_assertion
 from tle2cuda.lowering.evaluate import Evaluator, linear_index
 from tle2cuda.lowering.literals import literal
+from tle2cuda.lowering.matrix_stores import emit_matrix_store, matrix_store
 from tle2cuda.lowering.memory import (
     Guard,
     MemoryEmitter,
@@ -63,7 +64,16 @@ def emit_fused(state: State, op: Op) -> None:
     """Write the loop of a fused region."""
     region = op.regions[0]
     results = dict(zip(region.terminator.operands, op.results, strict=True))
-    FusedLoop(state, list(region.body), results).emit()
+    ops = list(region.body)
+    store = matrix_store(state, ops)
+    if store is None:
+        FusedLoop(state, ops, results).emit()
+        return
+    ops.remove(store.op)
+    results.setdefault(store.value, store.value)
+    if any(store.value in each.results for each in ops):
+        FusedLoop(state, ops, results).emit()
+    emit_matrix_store(state, store, state.registers[results[store.value]])
 
 
 class FusedLoop:

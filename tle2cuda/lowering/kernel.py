@@ -181,7 +181,7 @@ def _emit_body(state: State) -> None:
 
 def _asks_for_warpgroup(state: State) -> str:
     """The first operation that asks which warpgroup a thread is of; empty when none does."""
-    products = (op.name for op in walk(state.kernel.body) if op.name in ("dot", "wgmma"))
+    products = (op.name for op in walk(state.kernel.body) if op.name in ("dot", "wgmma", "tensor_load"))
     return next(products, "") if state.uses_warpgroup else ""
 
 

@@ -38,6 +38,7 @@ def _floating(state: State, value: float, dtype: DType) -> C:
     state.include_for(dtype)
     if dtype is F64:
         return _special(state, value, "_double") or C(repr(value), UNARY if _is_negative(value) else PRIMARY)
+    value = _rounded_to_float(value)
     number = _special(state, value, "") or _float32(value)
     if dtype is F32:
         return number
@@ -46,6 +47,14 @@ def _floating(state: State, value: float, dtype: DType) -> C:
     if dtype.cuda == "__nv_bfloat16":
         return C(f"__float2bfloat16({number.text})")
     return C(f"{dtype.cuda}({number.text})")
+
+
+def _rounded_to_float(value: float) -> float:
+    """The float that a number becomes: infinity where it is too large."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def _float32(value: float) -> C:

@@ -103,19 +103,36 @@ def emit_wait(state: State, op: Op) -> None:
 
 
 def emit_arrive(state: State, op: Op) -> None:
-    """One thread arrives for its task, behind a barrier where others have something to publish."""
+    """Every thread of the task arrives, behind what it has to publish; or thread 0, where it alone waits, for all of them.
+
+    The arrivals of a task are a multiple of those that the user counts (`arrival_units`): as many for each thread.
+    """
     barriers, index = op.operands
     state.comment(op.span)
-    address, arrivals = barrier_address(state, barriers, index), op.attrs["arrivals"]
-    condition = state.first_thread().text
+    address = barrier_address(state, barriers, index)
+    arrivals = op.attrs["arrivals"] * arrival_units(state, barriers)
+    condition = state.first_thread().text if op.attrs.get("elected") or state.task.is_single else ""
+    if not condition:
+        arrivals //= state.task.num_threads
+    arrive(state, state.block, address, arrivals, op, condition)
+
+
+def arrive(state: State, block: Block, address: str, arrivals: int, op: Op, condition: str = "") -> None:
+    """Some arrivals at an mbarrier at once."""
     if arrivals == 1:
-        statements.evaluate(state.block, f"{state.helper('mbarrier_arrive')}({address})", op.span, condition)
+        statements.evaluate(block, f"{state.helper('mbarrier_arrive')}({address})", op.span, condition)
     elif parse_target(state.kernel.target).has("mbarrier_tx"):
         text = f"{state.helper('mbarrier_arrive_count')}({address}, {arrivals})"
-        statements.evaluate(state.block, text, op.span, condition)
+        statements.evaluate(block, text, op.span, condition)
     else:
         text = f"{state.helper('mbarrier_arrive_each')}({address}, {arrivals})"
-        statements.evaluate(state.block, text, op.span, condition)
+        statements.evaluate(block, text, op.span, condition)
+
+
+def arrival_units(state: State, barriers: Value) -> int:
+    """By how much the arrivals that the user counts are multiplied: so that those of a task are as many for each thread."""
+    roots = state.roots.of(barriers)
+    return max((state.arrival_units.get(root, 1) for root in roots if root is not None), default=1)
 
 
 # ---- named barriers ---------------------------------------------------------------------------------------------------
@@ -150,7 +167,7 @@ def emit_named(state: State, op: Op) -> None:
         write(state.block, "specialize.cu.j2", "meeting", view, op.span)
         return
     state.comment(op.span)
-    function = state.helper(f"named_barrier_{op.attrs['kind']}")
+    function = state.helper("meeting_barrier_sync" if op.attrs["kind"] == "sync" else "named_barrier_arrive")
     number = state.named_barriers[op.attrs["number"]]
     statements.evaluate(state.block, f"{function}({number}, {op.attrs['threads']})", op.span)
 
@@ -185,6 +202,6 @@ def _set_up(state: State, op: Op) -> tuple[int, str]:
     type_ = op.result.type
     if isinstance(type_, BarrierType):
         place = f"{state.barriers[op.result]}[stage]" if type_.count > 1 else state.barriers[op.result]
-        return type_.count, f"mbarrier_init(&{place}, {op.attrs['arrivals']});"
+        return type_.count, f"mbarrier_init(&{place}, {op.attrs['arrivals'] * arrival_units(state, op.result)});"
     count = type_.shape[0]  # type: ignore[union-attr]
     return count, f"{state.buffers[op.result].text}[{'stage' if count > 1 else 0}] = 0;"

@@ -133,6 +133,8 @@ def fills_of(state: State, pipe: Value) -> str | None:
     ref = pipe_ref(state, pipe)
     if ref.full is None:
         return None
+    if (counted := _counted(state, ref)) is not None:
+        return counted
     name = state.pipe_fills.get(pipe)
     if name is None:
         scope = state.scopes[0]
@@ -142,9 +144,15 @@ def fills_of(state: State, pipe: Value) -> str | None:
     return name
 
 
+def _counted(state: State, ref: PipeRef) -> str | None:
+    """The variable that counts fills for the wait at the task's end, where there is one and it counts by parity."""
+    fills = state.fills.get(ref.full) if ref.full is not None else None
+    return fills.filled if fills is not None and not fills.parities else None
+
+
 def _count_fill(state: State, op: Op, ref: PipeRef) -> None:
     pipe, stage, _ = op.operands
-    if pipe not in state.pipes_in_maps or (name := fills_of(state, pipe)) is None:
+    if pipe not in state.pipes_in_maps or _counted(state, ref) is not None or (name := fills_of(state, pipe)) is None:
         return
     bit = "1" if ref.op.attrs["capacity"] == 1 else f"1u << {scalar_text(state, stage).text}"
     statements.evaluate(state.block, f"{name} ^= {bit}", op.span)

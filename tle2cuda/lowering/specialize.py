@@ -104,7 +104,7 @@ def plan_tasks(state: State) -> int:
         state.worker_tasks[site] = workers
     if not sites:
         return number
-    # Workers and default warps come to it in different places, which `__syncthreads()` does not allow.
+    # Workers and default warps come to it in different places, which `__syncthreads()` and `bar.sync` do not allow.
     state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
     state.partition_barriers[state.all_warps_barrier] = ("the CTA, wherever they come to it", 0, kernel.num_threads)
     state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
@@ -182,13 +182,14 @@ def barrier_functions(state: State, lines: Sequence[Line]) -> list[str]:
     """Texts of the functions that are barriers of partitions, as far as some line uses them."""
     code = "\n".join(line.text.partition("//")[0] for line in lines)
     texts = []
+    meetings = {state.all_warps_barrier, *state.meetings.values()}
     for function, (whose, number, threads) in state.partition_barriers.items():
         if not re.search(rf"\b{function}\b", code):
             continue
-        state.helper("named_barrier_sync")
+        call = state.helper("meeting_barrier_sync" if function in meetings else "named_barrier_sync")
         texts.append(
             f"// Barrier of the {threads} threads of {whose}: hardware barrier {number}.\n"
-            f"__device__ __forceinline__ void {function}() {{ named_barrier_sync({number}, {threads}); }}"
+            f"__device__ __forceinline__ void {function}() {{ {call}({number}, {threads}); }}"
         )
     return texts
 

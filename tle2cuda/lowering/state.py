@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from tle2cuda.analysis.arrivals import units_by_barriers
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
@@ -197,6 +198,7 @@ class State:
         self.buffers: dict[Value, BufferRef] = {}
         self.barriers: dict[Value, str] = {}  # arrays of mbarriers, as members of `Shared`
         self.fills: dict[Value, Fills] = {}  # of the task that is being written, by the barriers that tell of them
+        self.turns: dict[Value, str] = {}  # variables that count products in flight behind each other, by their barriers
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
@@ -233,6 +235,11 @@ class State:
     def roots(self) -> Roots:
         """Where the kernel's buffers and barriers come from."""
         return Roots(self.kernel)
+
+    @functools.cached_property
+    def arrival_units(self) -> dict[Value, int]:
+        """By how much the arrivals that the user counts are multiplied, at mbarriers where that is not 1."""
+        return units_by_barriers(self.kernel, self.roots)
 
     @functools.cached_property
     def pipes_in_maps(self) -> frozenset[Value]:

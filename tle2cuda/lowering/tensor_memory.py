@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
-from tle2cuda.ir.types import BufferType, dtype_of, shape_of
+from tle2cuda.ir.types import dtype_of, shape_of
 from tle2cuda.layout import (
     MMA_INSTRUCTIONS,
     TENSOR_LANES,
@@ -75,6 +75,19 @@ class ProductView:
     loops: tuple[tuple[str, int], ...]
     multiply: str
     barrier: str
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapView:
+    """Waits for products in flight behind each other, for `tensor_memory.cu.j2`.
+
+    Attributes:
+        barriers: Two mbarriers, on which they complete in turn.
+        turn: Variable that counts them.
+    """
+
+    barriers: str
+    turn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +161,21 @@ def emit_product(state: State, op: Op) -> None:
         view = _Product(state, op, names).view()
         for used in ("tcgen05_descriptor", "tcgen05_fence_after_sync", "tcgen05_commit", "mbarrier_wait"):
             state.helper(used)
+        if op.attrs.get("pending"):
+            turn = state.turns[op.operands[4]] = wait_variable(state, op, f"{op.operands[4].name}_turn")
+            write(state.block, TEMPLATE, "product", replace(view, barrier=f"{view.barrier}[{turn} % 2]"), op.span)
+            write(state.block, TEMPLATE, "wait_before", OverlapView(view.barrier, turn), op.span)
+            return
         phase = wait_variable(state, op, f"{op.operands[4].name}_phase")
         write(state.block, TEMPLATE, "product", view, op.span)
     write(state.block, "tma.cu.j2", "wait", WaitView(view.barrier, phase or "0", phase), op.span)
+
+
+def emit_wait(state: State, op: Op) -> None:
+    """Wait for the last of products that were in flight behind each other."""
+    barriers = op.operands[0]
+    view = OverlapView(barrier_address(state, barriers), state.turns[barriers])
+    write(state.block, TEMPLATE, "wait_last", view, op.span)
 
 
 class _Product:
@@ -192,7 +217,7 @@ class _Product:
             (self.row, _powers(self.rows * self.depth, self.m // self.rows)),
             (self.step, _powers(self.instruction.k_extent, self.steps)),
         )
-        return _Operand(self.state, self.a, 0, self.names[0], images)
+        return self._operand(0, images)
 
     def _right(self) -> _Operand:
         images = (
@@ -200,7 +225,27 @@ class _Product:
             (self.column, _powers(self.columns, self.n // self.columns)),
             (self.step, _powers(self.instruction.k_extent * self.n, self.steps)),
         )
-        return _Operand(self.state, self.b, 1, self.names[1], images)
+        return self._operand(1, images)
+
+    def _operand(self, side: int, images: Sequence[tuple[str, Sequence[int]]]) -> _Operand:
+        """An operand by its descriptor: `images` are row-major indices that loop variables lead to."""
+        buffer, name = self.op.operands[side], self.names[side]
+        offsets: SharedLayout = buffer_layout(self.state, buffer)
+        form = descriptor_form(offsets, len(shape_of(buffer.type)) - 1 - side, self.instruction.turned_bytes)
+        if form is None:
+            raise InternalError("no matrix descriptor names an operand as it lies", self.op.span)
+        size = offsets.element_bytes
+        units = [(at, [x * size // UNIT_BYTES for x in f2.compose(offsets.flat_images, found)]) for at, found in images]
+        moved = array_index(*units)
+        view = DescriptorView(
+            name,
+            buffer_start(self.state, buffer),
+            form.swizzle_bytes,
+            form.leading_bytes,
+            form.stride_bytes,
+            f"rows along {'K' if form.is_along_k else 'MN'[side]}",
+        )
+        return _Operand(f"{name} + {moved}" if moved != "0" else name, form.is_along_k, view)
 
     def _blocks(self) -> str:
         """What leads to the columns of one block of the sums: blocks of rows lie beside each other."""
@@ -247,30 +292,13 @@ def _address(state: State, sums: Value) -> str:
     return f"{ADDRESS} + {column}" if column else ADDRESS
 
 
+@dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand by its descriptor: `images` are row-major indices that loop variables lead to."""
+    """An operand by its descriptor, moved to where an instruction begins."""
 
-    def __init__(
-        self, state: State, buffer: Value, side: int, name: str, images: Sequence[tuple[str, Sequence[int]]]
-    ) -> None:
-        assert isinstance(buffer.type, BufferType)
-        offsets: SharedLayout = buffer_layout(state, buffer)
-        form = descriptor_form(offsets, len(buffer.type.shape) - 1 - side)
-        if form is None:
-            raise InternalError("no matrix descriptor names an operand as it lies", buffer.span)
-        size = offsets.element_bytes
-        units = [(at, [x * size // UNIT_BYTES for x in f2.compose(offsets.flat_images, found)]) for at, found in images]
-        moved = array_index(*units)
-        self.text = f"{name} + {moved}" if moved != "0" else name
-        self.is_along_k = form.is_along_k
-        self.view = DescriptorView(
-            name,
-            buffer_start(state, buffer),
-            form.swizzle_bytes,
-            form.leading_bytes,
-            form.stride_bytes,
-            f"rows along {'K' if form.is_along_k else 'MN'[side]}",
-        )
+    text: str
+    is_along_k: bool
+    view: DescriptorView
 
 
 # ---- loads ------------------------------------------------------------------------------------------------------------
@@ -335,4 +363,4 @@ def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int
     return f" + {format_index(linear_terms([('warpgroup', columns)]), {'warpgroup': group})}"
 
 
-__all__ = ["emit_address", "emit_allocation", "emit_deallocation", "emit_load", "emit_product"]
+__all__ = ["emit_address", "emit_allocation", "emit_deallocation", "emit_load", "emit_product", "emit_wait"]

@@ -18,7 +18,7 @@ from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
 from tle2cuda.lowering.drains import note_fill
 from tle2cuda.lowering.issues import TEMPLATE, Issue
-from tle2cuda.lowering.mbarriers import barrier_address
+from tle2cuda.lowering.mbarriers import arrival_units, arrive, barrier_address
 from tle2cuda.lowering.multicast import ctas, member
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
@@ -235,6 +235,9 @@ def emit_load(state: State, op: Op) -> None:
         announced = _announced(state, op, copy, barrier)
         if announced.arrives or announced.adds:
             write(body, TEMPLATE, "announce", announced, op.span)
+        own = copy.barriers if completion == "barrier" else None
+        if own is not None and (units := arrival_units(state, own)) > 1:
+            arrive(state, body, barrier, units - 1, op)  # what tasks do without the copy engine are as many
         if has_map(op):
             function, hint = _load_function(state, op)
             shared = _shared(op)
@@ -244,9 +247,8 @@ def emit_load(state: State, op: Op) -> None:
             )
         else:
             _emit_bulk(state, op, copy, barrier)
-        if completion == "barrier":
-            assert copy.barriers is not None
-            note_fill(state, copy.barriers, copy.index, None, op)
+        if own is not None:
+            note_fill(state, own, copy.index, None, op)
     if completion == "blocking":
         _emit_wait(state, op, barrier)
         assert state.issue is not None
@@ -255,6 +257,12 @@ def emit_load(state: State, op: Op) -> None:
 
 def _emit_bulk(state: State, op: Op, copy: TensorCopy, barrier: str) -> None:
     """`bulk_load(&shared.rows[stage], x + start, 1024, barrier);` for each row of a tile, which no tensor map describes."""
+    function = state.helper("bulk_load")
+    _emit_rows(state, op, copy, lambda place, source, size: f"{function}({place}, {source}, {size}, {barrier})")
+
+
+def _emit_rows(state: State, op: Op, copy: TensorCopy, call: Callable[[str, str, int], str]) -> None:
+    """The call for each row of a tile; `call` spells it for its places in shared and global memory and its bytes."""
     ref, type_ = state.buffers[copy.buffer], copy.buffer_type
     row_elems = int(op.attrs["block"][-1])
     rows = math.prod(op.attrs["block"]) // row_elems
@@ -266,7 +274,7 @@ def _emit_bulk(state: State, op: Op, copy: TensorCopy, barrier: str) -> None:
         source = binary("+", ADD, source, binary("*", MUL, C(names[0]), scalar_text(state, copy.strides[0])))
     body = Block(state.block.depth + len(names))
     size = row_elems * type_.element.bytes
-    statements.evaluate(body, f"{state.helper('bulk_load')}({place}, {source.text}, {size}, {barrier})", op.span)
+    statements.evaluate(body, call(place, source.text, size), op.span)
     loops = [(name, rows) for name in names]
     statements.loop_nest(state.block, loops, body, op.span, short=True)
 
@@ -339,9 +347,14 @@ def emit_store(state: State, op: Op) -> None:
     """`if (thread == 0) { tma_store_2d(...); tma_store_commit(); }`; waits are operations of their own."""
     copy = tensor_copy(op)
     kind, rank = op.attrs["kind"], op.attrs["rank"]
-    function = state.helper(f"tma_store_{rank}d" if kind == "store" else f"tma_reduce_{kind}_{rank}d")
+    if has_map(op):
+        function = state.helper(f"tma_store_{rank}d" if kind == "store" else f"tma_reduce_{kind}_{rank}d")
     with _issued(state, op, copy) as body:
-        _emit_boxes(state, op, copy, lambda place, at: f"{function}({_map(state, copy)}, {place}, {at})")
+        if has_map(op):
+            _emit_boxes(state, op, copy, lambda place, at: f"{function}({_map(state, copy)}, {place}, {at})")
+        else:
+            bulk = state.helper("bulk_store")
+            _emit_rows(state, op, copy, lambda place, target, size: f"{bulk}({target}, {place}, {size})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32, BufferType
 from tle2cuda.layout import (
@@ -25,7 +26,7 @@ from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
 from tle2cuda.lowering.shape import in_registers
-from tle2cuda.lowering.state import Registers, State
+from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
 
@@ -131,9 +132,12 @@ class _Product(Product):
         state = self.state
         at_once = self._steps_at_once()
         parts = self.steps // at_once
-        starts_from_0 = parts == 1 and self._is_zero(self.op.operands[2])
+        behind, state.copies_behind = state.copies_behind if self.is_awaited and parts == 1 else None, None
+        # Of either sign: a sum that starts from nothing is that from -0.0, and from 0 but for sums of -0.0 alone.
+        starts_from_0 = parts == 1 and is_zero(self.state.definitions, self.op.operands[2], of_either_sign=True)
         registers, sums = self._storage(is_read=not starts_from_0)
         target = self._part_of(sums) if parts > 1 else sums
+        pending = self._pending(sums is registers) if self.is_awaited else None
         sources = [self._source(side, sums) for side in (0, 1)]
         names = [state.names.fresh(f"{self._operand_name(side)}_first") for side in (0, 1)]
         with state.names.scope():
@@ -150,7 +154,7 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 or parts > 1 else 'true'});",
-                pending=0 if parts > 1 else self._pending(sums is registers) if self.is_awaited else None,
+                pending=0 if parts > 1 else pending if behind is None else None,
                 part=index["part"],
                 parts=parts,
                 declaration=f"Vector<{self.dtype.cuda}, 2> {target.name}[{target.runs}]",
@@ -165,8 +169,18 @@ class _Product(Product):
         ):
             state.helper(used)
         write(state.block, TEMPLATE, "product", view, self.op.span)
+        if behind is not None:
+            self._copy_meanwhile(behind, pending)
         self._finish(registers, sums)
         state.registers[self.result] = registers
+
+    def _copy_meanwhile(self, behind: CopiesBehind, pending: int | None) -> None:
+        """The copies that stand behind the product, issued while it multiplies, and the wait for it."""
+        from tle2cuda.lowering.control import emit_ops
+
+        behind.is_taken = True
+        emit_ops(self.state, behind.ops)
+        statements.evaluate(self.state.block, f"{self.state.helper('wgmma_wait')}<{pending}>()", self.op.span)
 
     def _steps_at_once(self) -> int:
         """Steps along K whose products of float8 may be summed as the instruction does, in less than float32."""
@@ -186,13 +200,6 @@ class _Product(Product):
         """Products that may be in flight behind this one: itself, where it adds to what the loop carries."""
         carries = is_in_place and self.state.targets.get(self.result) is not None
         return int(self.op.attrs.get("pending") or 0) if carries else 0
-
-    def _is_zero(self, start: Value) -> bool:
-        """Whether sums start from nothing."""
-        maker = self.state.definitions.get(start)
-        while maker is not None and maker.name in ("splat", "convert_layout"):
-            maker = self.state.definitions.get(maker.operands[0])
-        return maker is not None and maker.name == "constant" and maker.attrs["value"] == 0
 
     def _operand_name(self, side: int) -> str:
         return operand_name(self.state.definitions, self._named(side)) or "ab"[side]

@@ -7,9 +7,9 @@ from typing import Any
 from tle2cuda.errors import InvalidArgument, MemoryOperationFailed, NotSupported
 from tle2cuda.ir import builder
 from tle2cuda.ir.multicast import Sharing
-from tle2cuda.ir.types import BOOL, GLOBAL, I32, PointerType
+from tle2cuda.ir.types import BOOL, F8E4B15, GLOBAL, I32, PointerType
 from tle2cuda.ops import core, memory
-from tle2cuda.ops.affine_tiles import integers
+from tle2cuda.ops.affine_tiles import integers, pointee
 from tle2cuda.ops.barriers import barrier as barrier_value
 from tle2cuda.ops.barriers import mbarrier_operand
 from tle2cuda.ops.buffers import buffer_fact, buffered_tensor, local_ptr
@@ -140,7 +140,12 @@ def _copy_pointers(
         other = 0 if mask is not None else None
         memory.store(local_ptr(buffer), memory.load(spread, mask, other, eviction_policy=policy))
     else:
-        memory.store(spread, memory.load(local_ptr(buffer)), mask, eviction_policy=policy)
+        value = memory.load(local_ptr(buffer))
+        if mask is None and not policy and pointee(spread) is value.element and value.element is not F8E4B15:
+            attrs = {"cache": "", "eviction": "", "has_mask": False, "is_copy": True}
+            builder.current().emit("store", (spread.value, value.value), (), attrs)
+        else:
+            memory.store(spread, value, mask, eviction_policy=policy)
 
 
 # -- tensors ---------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tle2cuda.errors import (
     DeviceAssertFailed,
@@ -15,7 +17,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import BOOL
+from tle2cuda.ir.types import BOOL, DType, PointerType, element_of
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -40,9 +42,58 @@ def debug_barrier() -> None:
     builder.current().emit("barrier", (), (), {"reason": "tl.debug_barrier", "user": True})
 
 
+def printed_prefix(text: str, has_values: bool) -> str:
+    """The text in front of printed values as Triton completes it: a space in front, a colon and a space behind."""
+    if has_values:
+        text = text if text.endswith(" ") else text + " "
+        text = text if text.endswith(": ") else text[:-1] + ": "
+    return " " + text if len(text) > 2 and not text.startswith(" ") else text
+
+
+def index_widths(shape: Sequence[int]) -> tuple[int, ...]:
+    """Columns that the indices of printed elements take, along each axis."""
+    return tuple(len(str(extent - 1)) if extent > 1 else 0 for extent in shape)
+
+
+def printed_lines(
+    program_id: Sequence[int],
+    prefix: str,
+    operands: Sequence[tuple[NDArray[Any], DType | PointerType]],
+    hexadecimal: bool,
+) -> Iterator[str]:
+    """What `tl.device_print` prints of the values of one program.
+
+    Args:
+        program_id: Index of the program.
+        prefix: The text in front of the values, complete.
+        operands: Values, and what their elements are.
+        hexadecimal: Print integers in base 16.
+    """
+    where = f"pid ({', '.join(map(str, program_id))})"
+    if not operands:
+        yield where + prefix
+    for number, (values, element) in enumerate(operands):
+        label = f"{prefix}(operand {number}) " if len(operands) > 1 else prefix
+        widths = index_widths(values.shape)
+        for position in np.ndindex(values.shape):
+            index = ", ".join(f"{i:{width}}" for i, width in zip(position, widths, strict=True))
+            yield f"{where} idx ({index}){label}{_as_printf(values[position], element, hexadecimal)}"
+
+
+def _as_printf(value: Any, element: DType | PointerType, hexadecimal: bool) -> str:
+    """A number as C's `printf` writes it, whose integers have 32 bits or more."""
+    if isinstance(element, PointerType):
+        return f"0x{int(value):x}"
+    if element.is_floating():
+        return f"{float(value):f}"
+    if hexadecimal:
+        return f"0x{int(value) & ((1 << max(element.bits, 32)) - 1):0{element.bits // 4}x}"
+    return str(int(value))
+
+
 @builtin
 def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
-    """Prints values from the device, one line an element with the CTA's index.
+    """Prints values from the device, one line an element, in Triton's form: ``pid (0, 0, 0) idx ( 3) x: 0.500000``.
 
     Args:
         prefix: Text in front of the values (constexpr).
@@ -59,7 +110,7 @@ def device_print(prefix: Any, *args: Any, hex: Any = False) -> None:
     if not isinstance(text, str):
         raise InvalidType(f"tl.device_print: the prefix must be a string, got {core.describe(prefix)}")
     values = tuple(to_tensor(x).value for x in args)
-    attrs = {"prefix": text, "hex": static_bool(hex, "tl.device_print: hex")}
+    attrs = {"prefix": printed_prefix(text, bool(args)), "hex": static_bool(hex, "tl.device_print: hex")}
     builder.current().emit("print", values, (), attrs)
 
 
@@ -242,18 +293,9 @@ def max_constancy(input: Any, values: Any) -> Any:
 
 @meaning("print")
 def _print(ctx: Any, op: Op, *values: Any) -> None:
-    prefix = op.attrs["prefix"]
-    where = f"pid ({', '.join(str(i) for i in ctx.program_id)})"
-    if not values:
-        ctx.print(f"{where} {prefix}")
-    for number, value in enumerate(values):
-        array = np.asarray(value)
-        operand = f" (operand {number})" if len(values) > 1 else ""
-        for position in np.ndindex(array.shape):
-            idx = f" idx ({', '.join(map(str, position))})" if position else ""
-            element = array[position]
-            shown = f"0x{int(element):x}" if op.attrs.get("hex") and array.dtype.kind in "iub" else f"{element}"
-            ctx.print(f"{where}{idx} {prefix}{operand} {shown}")
+    operands = [(np.asarray(value), element_of(v.type)) for value, v in zip(values, op.operands, strict=True)]
+    for line in printed_lines(ctx.program_id, op.attrs["prefix"], operands, bool(op.attrs.get("hex"))):
+        ctx.print(line)
 
 
 @meaning("assert")

@@ -15,6 +15,7 @@ from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.slots import Slots
 from tle2cuda.analysis.tasks import tasks, walk_task
 from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
@@ -221,14 +222,6 @@ class _Pairs:
         if load.attrs.get("has_other"):
             return is_zero(self.definitions, load.operands[2])
         return True
-
-
-def is_zero(made: Mapping[Value, Op], value: Value) -> bool:
-    """Whether a value is a constant 0 with all bits zero."""
-    op = made.get(value)
-    while op is not None and op.name in ("splat", "broadcast", "cast"):
-        op = made.get(op.operands[0])
-    return op is not None and op.name == "constant" and not op.attrs["value"] and str(op.attrs["value"]) != "-0.0"
 
 
 class _Convert(Rewriter):

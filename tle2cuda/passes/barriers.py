@@ -36,7 +36,6 @@ from tle2cuda.ir.effects import (
     ATOMIC,
     POLL,
     READ,
-    RELEASE,
     SIGNAL,
     WAIT,
     WRITE,
@@ -187,7 +186,7 @@ def describe(hazards: Iterable[Hazard]) -> str:
                 known.append(earlier.name)
             continue
         phrase = f"the {_VERBS[a.kind]} {earlier.name} before the {_VERBS[b.kind]} {later.name}"
-        if a.root is not None and b.root is not None and b.kind not in (RELEASE, SIGNAL):
+        if a.root is not None and b.root is not None and b.kind != SIGNAL:
             phrase += ", which shares its bytes"
         if phrase not in phrases:
             phrases.append(phrase)
@@ -207,10 +206,9 @@ _VERBS: Mapping[Kind, str] = {
     READ: "loads of",
     WRITE: "stores to",
     ATOMIC: "atomics on",
-    RELEASE: "arrival at",
     SIGNAL: "arrival at",
     WAIT: "waits at",
-    ARM: "next copy on",
+    ARM: "next phase of",
     POLL: "waits at",
 }
 

@@ -84,6 +84,20 @@ class BulkCopies:
             new: The value that stands for one of the kernel.
             span: The user's place.
         """
+        described, block = self._described(copy, emit, new, span)
+        attrs = {"rank": len(block), "block": block, "padding": "zero", "eviction": "", "completion": "blocking"}
+        return emit(make_op("tma_load", (*described, new(copy.buffer)), (), attrs, span=span))
+
+    def store(self, copy: BulkCopy, emit: Emit, new: Callable[[Value], Value], span: Span) -> Op:
+        """The same in the other direction; arguments as of `load`."""
+        described, block = self._described(copy, emit, new, span)
+        attrs = {"rank": len(block), "block": block, "kind": "store", "is_bulk": True}
+        return emit(make_op("tma_store", (new(copy.buffer), *described), (), attrs, span=span))
+
+    def _described(
+        self, copy: BulkCopy, emit: Emit, new: Callable[[Value], Value], span: Span
+    ) -> tuple[tuple[Value, ...], tuple[int, ...]]:
+        """The tensor that a tile of pointers is, and the box that is all of it."""
         scalars = _Scalars(self.definitions, emit, new, span)
         first = scalars.first(copy.pointers)
         one, zero, row = (scalars.constant(number, I32) for number in (1, 0, copy.row_elems))
@@ -93,8 +107,7 @@ class BulkCopies:
             step = scalars.step(copy.pointers, 0) or scalars.constant(0, I64)
             block = (copy.rows, copy.row_elems)
             parts = (scalars.constant(copy.rows, I32), row, step, one, zero, zero)
-        attrs = {"rank": len(block), "block": block, "padding": "zero", "eviction": "", "completion": "blocking"}
-        return emit(make_op("tma_load", (first, *parts, new(copy.buffer)), (), attrs, span=span))
+        return (first, *parts), block
 
     def _is_linear(self, value: Value) -> bool:
         """Whether elements lie at equal steps along each axis, and first element and steps can be computed."""
@@ -189,6 +202,8 @@ class _Scalars:
             return operands[0]
         if name == "add" and known[0] == 0:
             return operands[1]
+        if name == "mul" and 0 in known and isinstance(type_, DType):
+            return self.constant(0, type_)
         if name == "mul" and 1 in known:
             return operands[1 - known.index(1)]
         if name == "cast" and known[0] is not None and isinstance(type_, DType) and type_.is_int():

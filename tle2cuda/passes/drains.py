@@ -101,13 +101,15 @@ class _Drains:
 
         A wait for the same stage and lap in the same loops and branches tells it, or as many releases of one reader.
         """
+        made = next(op for op in walk(self.kernel.body) if pipe in op.results)
+        if made.attrs.get("is_ring"):  # of the pipeliner's, which waits for every stage that it fills
+            return True
         if len(writers) != 1:
             return not writers
         commits = self.chains.of(writers[0], _PUBLISHING, pipe)
         waits = {use for task in self.tasks for use in self.chains.of(task, ("pipe_wait",), pipe)}
         if waits.issuperset(commits):
             return True
-        made = next(op for op in walk(self.kernel.body) if pipe in op.results)
         readers = made.attrs["readers"] or (None,)
         return not made.attrs["one_shot"] and any(self._is_released(commits, pipe, reader) for reader in readers)
 

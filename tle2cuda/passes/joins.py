@@ -5,7 +5,7 @@ two meetings cost a barrier of the whole CTA each, so they are left out where no
 
 Where the copy engine alone fills the stages of a pipe, the thread that tells it to waits for a free stage alone: the
 others would poll in vain, and could fall behind by a phase. The same holds of waits at mbarriers in partitions that do
-nothing else than tell it what to copy.
+nothing else than tell it what to copy, and there it arrives alone, too.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ _BY_ALL = frozenset(("pipe_wait", "pipe_release", "pipe_close", "named_barrier",
 
 
 def with_elected_waits(kernel: Kernel) -> Kernel:
-    """Note at waits behind which only thread 0 has something to do, that it waits alone."""
+    """Note at waits behind which only thread 0 has something to do, that it waits alone, and at arrivals beside them."""
     if not any(op.name in ("pipe", "warp_specialize") for op in walk(kernel.body)):
         return kernel
     roots = Roots(kernel)
@@ -125,7 +125,7 @@ def with_elected_waits(kernel: Kernel) -> Kernel:
     for site in kernel.specialisations:
         for number, region in enumerate(site.regions):
             if _is_for_thread_0(region, others[kernel.body if number == 0 else region], roots):
-                elected.update(op for op in walk(region) if op.name == "mbarrier_wait")
+                elected.update(op for op in walk(region) if op.name in ("mbarrier_wait", "mbarrier_arrive"))
     if all(op.attrs.get("elected") for op in elected):
         return kernel
     return replace_ops(kernel, lambda op: _elected(op) if op in elected else op)
@@ -152,7 +152,7 @@ def _learns_of_others(task: Task, others: Uses, slots: Slots) -> bool:
             place = effect.pointer or effect.buffer
             if effect.one_thread or effect.is_scratch or (place is not None and None not in slots.hand_outs(place)):
                 continue
-            if effect.root is None or effect.root in others.written or None in others.written:
+            if effect.root in others.written or None in others.written or (effect.root is None and others.written):
                 return True
     return False
 

@@ -99,8 +99,8 @@ def _operand(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
     assert isinstance(placed.type, TileType) and placed.type.layout is not None
     source, size = placed.type.layout, dtype_of(type_).bytes
     if instruction.has_descriptors:
-        offsets = descriptor_offsets(type_.shape, k_axis, fast_axis(source), size)
-        form = descriptor_form(offsets, k_axis)
+        offsets = descriptor_offsets(type_.shape, k_axis, fast_axis(source), size, instruction.turned_bytes)
+        form = descriptor_form(offsets, k_axis, instruction.turned_bytes)
         assert form is not None
         return _in_shared(assign, op, placed, (offsets, form.alignment_bytes), (name, level))
     fragments = mma_operand(instruction, sums, type_.shape[k_axis], side, whole_fragments=True)
@@ -122,7 +122,7 @@ def _where_it_lies(assign: _Assign, op: Op, side: int, sums: Layout) -> Value | 
         return None
     turned = SharedLayout(type_.shape, tuple(places.images_elems[axis] for axis in found.perm), places.element_bytes)
     if instruction_of(op).has_descriptors:
-        if descriptor_form(turned, k_axis) is None:
+        if descriptor_form(turned, k_axis, instruction_of(op).turned_bytes) is None:
             return None
     elif not _is_read_well(mma_operand(instruction_of(op), sums, type_.shape[k_axis], side, whole_fragments=True), turned):
         return None

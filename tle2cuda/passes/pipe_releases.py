@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.slots import pipe_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
-from tle2cuda.ir.effects import Roots, effects, is_product
+from tle2cuda.ir.effects import READ, Effect, Roots, effects, is_product
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import replace_ops
 from tle2cuda.ir.rules import scratch_operands, value_operands
@@ -41,7 +41,7 @@ def released_by_warpgroups(
     """
     if writer is None or None in fields:
         return frozenset()
-    theirs = {e.root for op in walk_task(writer.region) for e in effects(op, roots) if not e.is_scratch}
+    theirs = [e for op in walk_task(writer.region) for e in effects(op, roots) if not e.is_scratch]
     found = set()
     for reader, uses in reading.items():
         readers = list({id(task.region): task for task, _ in uses}.values())
@@ -49,14 +49,21 @@ def released_by_warpgroups(
             continue
         own = [e for op in walk_task(readers[0].region) for e in effects(op, roots) if not e.is_scratch]
         reads = [e for e in own if e.root in fields]
-        others = {e.root for e in own if e.root not in fields}
-        is_apart = None not in others | theirs and others.isdisjoint(theirs)
+        is_apart = _are_apart([e for e in own if e.root not in fields], theirs)
         if readers[0].region is writer.region:
             reads = [e for e in reads if e.op.name != "tma_load"]
             is_apart = None not in {e.root for e in own if e.is_shared}  # the task tells itself, of the ring alone
         if reads and all(map(is_product, reads)) and is_apart:
             found.add(reader)
     return frozenset(found)
+
+
+def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
+    """Whether nothing that either writes is accessed by the other."""
+    if any(e.root is None for e in (*some, *others)):
+        return False
+    written = {e.root for e in (*some, *others) if e.kind != READ}
+    return written.isdisjoint({e.root for e in some} & {e.root for e in others})
 
 
 def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:

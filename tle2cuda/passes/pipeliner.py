@@ -34,18 +34,21 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, pipelined_loops
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
 from tle2cuda.passes import canonicalise
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.ring_loops import RingLoop, Writer, swizzle_of
+from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
+from tle2cuda.passes.ring_writer import Writer
+from tle2cuda.passes.rotated_loops import RotatedLoop
 from tle2cuda.passes.tensor_maps import engine_copies
 from tle2cuda.passes.tensor_tiles import without_tensor_tiles
 from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
 
 _MOST_STAGES = 16  # beyond which no memory is so far away that more would help
+_SHOWN = "the copy engine may bring what was stored before the loop"
 Sites = dict[Op, list[Pipelined]]
 
 
@@ -162,16 +165,25 @@ class _Pipeline(Writer):
         if op in self.sites:
             self._specialise(op, self.sites.pop(op))
         elif op in self.plans:
-            loop = RingLoop(self, self.plans[op])
-            if loop.plan in self.split:
-                loop.read()
+            plan = self.plans[op]
+            if plan.chained is not None:
+                RotatedLoop(self, plan, plan.chained).rewrite()
+            elif plan in self.split:
+                RingLoop(self, plan, is_split=True).read()
             else:
-                loop.rewrite()
+                if plan.follows_stores:
+                    self._show_stores(op)
+                RingLoop(self, plan).rewrite()
         elif op.name == "warp_specialize":
             workers = (self._worker(region) for region in op.regions[1:])
             self.emit(replace(op, regions=(self.region(op.regions[0]), *workers)))
         elif not self.turns.carry(op):
             self.copy(op)
+
+    def _show_stores(self, loop: Op) -> None:
+        """In front of a loop: what was stored so far is known to the copy engine, so that the loop need not see to it."""
+        self.emit(make_op("proxy_fence", attrs={"space": "global", "reason": _SHOWN}, span=loop.span))
+        self.emit(make_op("barrier", attrs={"reason": _SHOWN}, span=loop.span))
 
     def _worker(self, region: Region) -> Region:
         """A worker region with rings of its own: it runs beside the others."""

@@ -32,6 +32,7 @@ from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
 from tle2cuda.passes.async_copies import with_async_copies
+from tle2cuda.passes.bulk_stores import with_bulk_stores
 from tle2cuda.passes.drains import with_drains
 from tle2cuda.passes.pipe_releases import WARPGROUPS, WARPS, released_by_warpgroups
 from tle2cuda.targets import WARP_THREADS
@@ -53,7 +54,7 @@ def run(kernel: Kernel) -> Kernel:
         SynchronizationError: Partitions that run at once write to one pipe, or read as one reader.
         NotSupported: Which pipe an operation works on depends on run-time values.
     """
-    kernel = with_async_copies(kernel)
+    kernel = with_async_copies(with_bulk_stores(kernel))
     if not any(op.name == "pipe" for op in walk(kernel.body)):
         _check_shared(kernel, ())
         return with_drains(kernel, {})

@@ -6,8 +6,8 @@ sm_80. Below sm_89, which has no float8 products, operands of float8 become floa
 On sm_90a whole warpgroups take `wgmma`, where the tile has a block of 64 rows for one of them at least and something to do
 for each: its operands do not go through registers, and it multiplies at twice the rate of `mma.sync`.
 
-On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Kernels with
-partitions take `mma.sync` there.
+On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Worker
+partitions take `mma.sync` there: the default warps allocate tensor memory, and give it back when they are done.
 """
 
 from __future__ import annotations
@@ -54,13 +54,15 @@ class _Choose(Rewriter):
         self.target = target
         self.warps_of: dict[Region, int] = {}  # of worker partitions
         self.num_warps = kernel.num_warps
-        self.has_partitions = any(op.name == "warp_specialize" for op in walk(kernel.body))
+        self.is_divided = any(op.attrs.get(DIVIDES) for op in walk(kernel.body))
+        self.in_worker = False
         self.rows = _Rows(kernel)
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
+        was_in_worker, self.in_worker = self.in_worker, self.in_worker or region in self.warps_of
         new = super().region(region)
-        self.num_warps = outer
+        self.num_warps, self.in_worker = outer, was_in_worker
         return new
 
     def visit(self, op: Op) -> None:
@@ -72,7 +74,8 @@ class _Choose(Rewriter):
         if op.name != "dot":
             self.copy(op)
             return
-        is_suited = self.rows.suit_descriptors(op) and not (self.has_partitions and self.target.has("tcgen05"))
+        is_elsewhere = self.target.has("tcgen05") and (self.in_worker or self.is_divided)
+        is_suited = self.rows.suit_descriptors(op) and not is_elsewhere
         num_warps = self.num_warps if is_suited else _MISALIGNED
         name = instruction_name(op, self.target, num_warps)
         if name is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged
-from tle2cuda.ir.nodes import Op, Region, Value, make_op
-from tle2cuda.ir.rewrite import Rewriter
+from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
     BOOL,
@@ -28,65 +27,27 @@ from tle2cuda.ir.types import (
     with_shape,
 )
 from tle2cuda.layout.shared import SWIZZLE_BYTES
-from tle2cuda.passes.ring_turns import Turns
+from tle2cuda.passes.ring_writer import Writer
 
 _ROWS_OF_PATTERN = 8
 _SWIZZLED_ALIGNMENT_BYTES = 1024
 _PLAIN_ALIGNMENT_BYTES = 128
+_FEWEST_FOR_EARLY = 4  # stages, of which two are in use
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
 
-class Writer(Rewriter):
-    """Writes loops anew.
+class RingLoop:
+    """The rewriting of one loop: as a whole, or the side that fills its ring, or the one that reads it.
 
     Attributes:
-        plans: The pipelined loops.
-        definitions: Of the kernel as it was.
-        rings: Allocations and pipes, which stand in front of everything else.
-        pipes: Those with mbarriers, by loop.
-        copies: Of the copy engine, and the tiles that they bring.
-        turns: Stages that rings with mbarriers have used.
+        ahead: By how many iterations stages are filled ahead.
+        is_split: Whether another partition fills the ring.
+        is_early: Whether stages are filled while two products are in flight, the one just issued and the one before: nobody
+            waits then for a stage to be free.
+        is_for_products: Whether products name operands where they lie in the ring, instead of loading them.
     """
 
-    def __init__(self, plans: dict[Op, Pipelined], made: dict[Value, Op]) -> None:
-        super().__init__()
-        self.plans = plans
-        self.definitions = made
-        self.rings: list[Op] = []
-        self.pipes: dict[Pipelined, Value] = {}
-        self.copies: dict[Op, Value] = {}
-        self.turns = Turns(self, plans)
-
-    def params(self, region: Region) -> tuple[Value, ...]:
-        """The parameters of a region that is written anew."""
-        return region.params
-
-    def results(self, op: Op) -> tuple[Value, ...]:
-        """The results of an operation that is written anew."""
-        return op.results
-
-    def make(self, name: str, operands: Sequence[Value], type_: Type, span: Span, hint: str = "", **attrs: object) -> Value:
-        """Emit an operation with one result."""
-        return self.emit(make_op(name, tuple(operands), (type_,), attrs, (), span, (hint,))).result
-
-    def number(self, value: int, type_: Type, span: Span) -> Value:
-        """A constant."""
-        return self.make("constant", (), type_, span, value=value)
-
-    def inside(
-        self, write: Callable[[], tuple[Value, ...]], span: Span, params: tuple[Value, ...] = (), end: str = "yield"
-    ) -> Region:
-        """A region that `write` fills, which returns what the region yields."""
-        self._stack.append([])
-        yielded = write()
-        self.emit(make_op(end, yielded, (), span=span))
-        return Region(params, tuple(self._stack.pop()))
-
-
-class RingLoop:
-    """The rewriting of one loop: as a whole, or the side that fills its ring, or the one that reads it."""
-
-    def __init__(self, into: Writer, plan: Pipelined) -> None:
+    def __init__(self, into: Writer, plan: Pipelined, is_for_products: bool = False, is_split: bool = False) -> None:
         self.into = into
         self.plan = plan
         self.loop = plan.loop
@@ -95,27 +56,31 @@ class RingLoop:
         self.induction = self.region.params[0]
         self.type = self.induction.type
         self.lower, self.upper, self.step = (into[v] for v in plan.loop.operands[:3])
-        self.ahead = plan.stages - 1
+        self.is_split = is_split
+        self.is_early = plan.is_issued_alone and plan.capacity >= _FEWEST_FOR_EARLY and not is_split
+        self.is_for_products = is_for_products or self.is_early
+        self.ahead = plan.stages - (2 if self.is_early else 1)
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
-        self.is_split = False  # whether another partition fills the ring
         self.pipe = into.pipes.get(plan) or self._pipe()
 
     def rewrite(self) -> None:
         """Write the prologue and the loop."""
-        self._main(self._prologue(self._start()))
+        self._main(self.start())
+
+    def start(self) -> tuple[Value, ...]:
+        """Fill the first stages; returns what addresses of the iteration behind them depend on."""
+        return self._prologue(self._start())
 
     def read(self) -> None:
         """Write the loop without its copies."""
-        self.is_split = True
         self._main(())
 
     def fill(self) -> None:
         """Write the copies of the loop, and nothing else."""
         into, span, loop = self.into, self.span, self.loop
-        self.is_split = True
         start = self._start()
         induction = Value(self.type, self.induction.name, span)
-        params = self._ahead_of(start)
+        params = self.ahead_of(start)
         counts = self._counts_iterations()
         counter = induction if counts else Value(I32, "turn", span)
 
@@ -144,7 +109,8 @@ class RingLoop:
         type_ = staged.load.result.type
         assert isinstance(type_, TileType) and isinstance(type_.element, DType)
         name = staged.load.result.name or "tile"
-        ring = BufferType((self.plan.capacity, *staged.shape), type_.element)
+        storage = "mma" if self.is_for_products else "row_major"
+        ring = BufferType((self.plan.capacity, *staged.shape), type_.element, storage)
         span_bytes = swizzle_of(staged.shape, type_.element)
         attrs: dict[str, object] = {
             "name": name,
@@ -200,7 +166,7 @@ class RingLoop:
             when = (self.lower, self._starts(self.lower))
             return self._fill(self._place(first, "stage"), when, lambda: self._after(self.lower), start)
         stage = Value(I32, "stage", span)
-        params = self._ahead_of(start)
+        params = self.ahead_of(start)
 
         def body() -> tuple[Value, ...]:
             iteration = self._iteration_of(stage)
@@ -220,7 +186,7 @@ class RingLoop:
         carried = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
         return (*carried, *self._indices((self.lower, self._starts(self.lower)), carried))
 
-    def _ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    def ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Parameters for such values, of iterations ahead of the loop."""
         carried = (self.region.params[1 + number] for number in self.plan.carried)
         names = [each.name for each in (*carried, *(load.result for load in self.plan.indices))]
@@ -401,7 +367,7 @@ class RingLoop:
         into, loop, span = self.into, self.loop, self.span
         old = self.region.params
         params = tuple(Value(p.type, p.name, p.span) for p in old)
-        further = () if self.is_split else self._ahead_of(filled)
+        further = () if self.is_split else self.ahead_of(filled)
         counts = self._counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
@@ -425,8 +391,31 @@ class RingLoop:
         into.emit(replace(loop, operands=operands, results=results, attrs=MappingProxyType(attrs), regions=(region,)))
         if self.plan.has_barriers:
             self._behind(None if counts else results[-1])
-        elif self.plan.has_warpgroups:  # copies that are masked off write zeros
-            into.emit(make_op("cp_async_wait", (), (), {"pending": 0, "reason": _LEFT_REASON}, (), span))
+        self.settle()
+
+    def wait(self, number: Value) -> tuple[tuple[Value, Value], dict[Op, tuple[Staged, Value]]]:
+        """Wait for a stage; returns its place, and its slot for each load."""
+        place = self._place(number, "stage")
+        types: tuple[Type, ...] = (BOOL, *self._slots())
+        names = ("is_closed", *self._names())
+        waited = self.into.emit(make_op("pipe_wait", (self.pipe, *place), types, {}, (), self.span, names))
+        loads = self.plan.loads
+        return place, {staged.load: (staged, slot) for staged, slot in zip(loads, waited.results[1:], strict=True)}
+
+    def refill(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Make the copies that are as far ahead of an iteration as the ring is long."""
+        into, span = self.into, self.span
+        ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
+        free = self._place(ahead, "free_stage")
+        later = self._later(induction, self.ahead)
+        is_guarded = not self.plan.has_warpgroups or self.plan.has_barriers
+        return self._fill(free, later, lambda: self._later(induction, self.ahead + 1), further, is_guarded)
+
+    def settle(self) -> None:
+        """Behind the loop: copies that are masked off write zeros."""
+        if self.plan.has_warpgroups and not self.plan.has_barriers:
+            attrs = {"pending": 0, "reason": _LEFT_REASON}
+            self.into.emit(make_op("cp_async_wait", (), (), attrs, (), self.span))
 
     def _body(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
         """An iteration; returns the values that addresses of the next one depend on.
@@ -435,10 +424,7 @@ class RingLoop:
         issues them, or the one that is in flight while they are.
         """
         into, span, plan = self.into, self.span, self.plan
-        stage, lap = self._place(number, "stage")
-        types: tuple[Type, ...] = (BOOL, *self._slots())
-        names = ("is_closed", *self._names())
-        waited = into.emit(make_op("pipe_wait", (self.pipe, stage, lap), types, {}, (), span, names))
+        (stage, lap), slots = self.wait(number)
         following: tuple[Value, ...] = ()
 
         def after() -> tuple[Value, Value]:
@@ -451,10 +437,14 @@ class RingLoop:
         is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
             following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
-        slots = dict(zip((s.load for s in plan.loads), zip(plan.loads, waited.results[1:], strict=True), strict=True))
         for op in self.region.body:
             if op in slots:
-                self._read(*slots[op])
+                self.read_from(*slots[op])
+            elif op is plan.overlapped and self.is_early:
+                product = self.issue(op, self._stage_of(op.operands[0], slots), into[op.operands[2]], slots)
+                following = self._fill(free, later, after, further)
+                into.bind(op.result, self.awaited(product, 1))
+                self._release_before(number, induction)
             elif op is plan.overlapped:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
@@ -463,11 +453,11 @@ class RingLoop:
                         following = self._fill(free, later, after, further)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
-                following = self._fill(free, later, after, further)
+                following = self._fill(free, later, after, further, not plan.has_warpgroups)
             else:
                 into.visit(op)
         if not plan.has_barriers or plan.overlapped is None:
-            self._release(stage, lap)
+            self.release(stage, lap)
         return following
 
     def _product(self, op: Op, flag: str) -> None:
@@ -475,8 +465,45 @@ class RingLoop:
         attrs = MappingProxyType({**op.attrs, flag: True})
         into.emit(replace(op, operands=tuple(into[v] for v in op.operands), attrs=attrs))
 
-    def _release(self, stage: Value, lap: Value) -> None:
+    def release(self, stage: Value, lap: Value) -> None:
+        """Say that a stage is free."""
         self.into.emit(make_op("pipe_release", (self.pipe, stage, lap), (), span=self.span))
+
+    # ---- products in flight ----
+
+    def issue(self, product: Op, left: tuple[Value, bool], sums: Value, slots: Mapping[Op, tuple[Staged, Value]]) -> Value:
+        """A product that stays in flight.
+
+        Args:
+            product: The product.
+            left: Its left operand, and whether that lies transposed.
+            sums: What it adds to.
+            slots: Stages of the ring by load, one of which is its right operand.
+        """
+        right, is_turned = self._stage_of(product.operands[1], slots)
+        attrs = {
+            "trans_a": left[1],
+            "trans_b": is_turned,
+            "input_precision": product.attrs["input_precision"],
+            "max_num_imprecise_acc": None,
+        }
+        names = (product.result.name,)
+        operands = (left[0], right, sums)
+        return self.into.emit(make_op("wgmma", operands, (sums.type,), attrs, (), product.span, names)).result
+
+    def _stage_of(self, operand: Value, slots: Mapping[Op, tuple[Staged, Value]]) -> tuple[Value, bool]:
+        """The stage that an operand is loaded from, and whether that holds it transposed."""
+        op = self.into.definitions[operand]
+        is_turned = False
+        while op.name == "trans":
+            is_turned = not is_turned
+            op = self.into.definitions[op.operands[0]]
+        staged, slot = slots[op]
+        return slot, is_turned != staged.is_turned
+
+    def awaited(self, product: Value, pending: int) -> Value:
+        """The product, when so many are in flight at most."""
+        return self.into.make("wgmma_wait", (product,), product.type, self.span, product.name, pending=pending)
 
     def _release_before(self, number: Value, induction: Value) -> None:
         """Release the stage of the iteration before this one, whose product is complete."""
@@ -489,7 +516,7 @@ class RingLoop:
 
         def release() -> tuple[Value, ...]:
             before = into.make("sub", (number, into.number(1, I32, span)), I32, span)
-            self._release(*self._place(before, "done_stage"))
+            self.release(*self._place(before, "done_stage"))
             return ()
 
         arms = (into.inside(release, span), into.inside(lambda: (), span))
@@ -500,6 +527,10 @@ class RingLoop:
         into, span = self.into, self.span
         if count is not None and self.turn is not None:
             into.turns.set(self.plan, count)
+        if self.is_early:
+            assert self.plan.overlapped is not None
+            result = self.loop.results[self.region.terminator.operands.index(self.plan.overlapped.result)]
+            into.bind(result, self.awaited(result, 0))
         if self.plan.overlapped is not None and count is not None:
             self._release_last(count, into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt"))
 
@@ -548,7 +579,7 @@ class RingLoop:
             left, distance = (into.make("cast", (v,), unsigned, span) for v in (left, distance))
         return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
 
-    def _read(self, staged: Staged, slot: Value) -> None:
+    def read_from(self, staged: Staged, slot: Value) -> None:
         """What the loop loaded is now read from the ring."""
         into, load = self.into, staged.load
         type_ = load.result.type
@@ -578,4 +609,4 @@ def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
     return span if span in SWIZZLE_BYTES else 0
 
 
-__all__ = ["RingLoop", "Writer", "swizzle_of"]
+__all__ = ["RingLoop", "swizzle_of"]

@@ -15,7 +15,8 @@ from tle2cuda.ir.legality import has_side_effects, is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
-from tle2cuda.passes.ring_loops import RingLoop, Writer
+from tle2cuda.passes.ring_loops import RingLoop
+from tle2cuda.passes.ring_writer import Writer
 
 WARPS = 1
 REGISTERS = 40  # of a thread that does arithmetic on addresses
@@ -56,7 +57,7 @@ class Producer(Writer):
 
     def visit(self, op: Op) -> None:
         if op in self.plans:
-            RingLoop(self, self.plans[op]).fill()
+            RingLoop(self, self.plans[op], is_split=True).fill()
         elif op.name in _CONTROL:
             if not self.turns.carry(op):
                 self._control(op)

@@ -15,7 +15,7 @@ from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import I32
 
 if TYPE_CHECKING:
-    from tle2cuda.passes.ring_loops import Writer
+    from tle2cuda.passes.ring_writer import Writer
 
 _LOOPS = ("for", "while")
 

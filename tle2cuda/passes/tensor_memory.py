@@ -4,7 +4,8 @@ Before, such a product is a `dot` like any other, whose operands the pass `layou
 it is a `tensor_product` on a buffer in tensor memory, and a `tensor_load` follows the last of a chain: of products each of
 which adds to what the one before it left. What the first one adds to is added in registers, unless it is 0. A chain that
 a loop carries on, and nothing else in the loop reads, stays in tensor memory while the loop runs: the first iteration
-does not add to what lies there. It is loaded behind the loop.
+does not add to what lies there. It is loaded behind the loop. Where the pass `pipeliner` has provided for it, the product
+of an iteration is waited for in the next one, and that of the last behind the loop.
 
 Columns of tensor memory are shared by chains that are never there together. Where 512 are too few, sums are carried in
 registers, the largest first, and chains fall apart into single products, which always fit (pass `products`).
@@ -91,6 +92,11 @@ class Chain:
     def columns(self) -> int:
         """Columns of tensor memory: a block of rows takes as many as it has columns."""
         return math.prod(self.shape) // tensor_block(self.shape)[0]
+
+    @property
+    def is_overlapping(self) -> bool:
+        """Whether its only product may be in flight when the next iteration of the loop starts the next one."""
+        return self.loop is not None and len(self.products) == 1 and bool(self.products[0].attrs.get("pending"))
 
     @property
     def dtype(self) -> DType:
@@ -205,12 +211,13 @@ class _Rewrite(Rewriter):
         return replace(kernel, body=Region(body.params, (*made, *body.ops)))
 
     def _barriers(self) -> list[Op]:
-        """An mbarrier for each product, which it completes on."""
+        """An mbarrier for each product, which it completes on; two where the next one begins before it has."""
         made = []
         for product, chain in self.chain_of.items():
             name = f"{_name(chain)}_done"
             attrs = {"name": name, "arrivals": 1, "init": "pending"}
-            made.append(make_op("alloc_barriers", (), (BarrierType(1),), attrs, span=product.span, names=(name,)))
+            type_ = BarrierType(2 if chain.is_overlapping else 1)
+            made.append(make_op("alloc_barriers", (), (type_,), attrs, span=product.span, names=(name,)))
             self.barriers[product] = made[-1].result
         return made
 
@@ -251,14 +258,16 @@ class _Rewrite(Rewriter):
         if chain.loop is not None and op is chain.products[0]:
             induction, lower = chain.loop.regions[0].params[0], self[chain.loop.operands[0]]
             adds = self.emit(make_op("cmp", (induction, lower), (BOOL,), {"predicate": "ne"}, span=op.span)).result
-        self.product(op, self.buffers[chain], adds)
+        self.product(op, chain, adds)
         if chain.loop is None and op is chain.products[-1]:
             start = chain.products[0].operands[2]
             self.bind(op.result, self.loaded(chain, (), self[start], op))
 
-    def product(self, op: Op, sums: Value, adds: Value) -> None:
-        operands = (self[op.operands[0]], self[op.operands[1]], sums, adds, self.barriers[op])
-        kept = {name: op.attrs[name] for name in ("input_precision", "instruction")}
+    def product(self, op: Op, chain: Chain, adds: Value) -> None:
+        operands = (self[op.operands[0]], self[op.operands[1]], self.buffers[chain], adds, self.barriers[op])
+        kept: dict[str, object] = {name: op.attrs[name] for name in ("input_precision", "instruction")}
+        if chain.is_overlapping:
+            kept["pending"] = 1
         self.emit(make_op("tensor_product", operands, (), MappingProxyType(kept), span=op.span))
 
     def loop(self, op: Op, chains: Sequence[Chain]) -> None:
@@ -277,6 +286,8 @@ class _Rewrite(Rewriter):
         inner = Region(params, (*ops, ends))
         self.emit(replace(op, operands=operands, results=left(op.results), regions=(inner,)))
         for chain in chains:
+            if chain.is_overlapping:
+                self.emit(make_op("tensor_wait", (self.barriers[chain.products[0]],), (), {}, span=op.span))
             start = self[op.operands[3 + chain.index]]
             self.bind(op.results[chain.index], self.loaded(chain, self.has_run(op), start, op))
 

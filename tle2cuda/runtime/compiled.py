@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _REMEMBERED_SHAPES = 256
+_FORMS = ("cu", "ptx", "cubin", "sass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,6 @@ class Artifact:
 class Assembly(Mapping[str, Any]):
     """The forms of a kernel by name: ``cu``, ``ptx``, ``cubin``, ``sass``; SASS is made when first read."""
 
-    _KEYS = ("cu", "ptx", "cubin", "sass")
-
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
         self._sass: str | None = None
@@ -83,10 +82,39 @@ class Assembly(Mapping[str, Any]):
         raise KeyError(key)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._KEYS)
+        return iter(_FORMS)
 
     def __len__(self) -> int:
-        return len(self._KEYS)
+        return len(_FORMS)
+
+
+class HostAssembly(Mapping[str, Any]):
+    """The same of a kernel that is launched on the CPU: all but ``cu`` is compiled when first read.
+
+    Args:
+        source: The emitted file.
+        compiled: Gives the forms of the compiled kernel.
+    """
+
+    def __init__(self, source: str, compiled: Callable[[], Mapping[str, Any]]) -> None:
+        self._source = source
+        self._compiled = compiled
+
+    def __getitem__(self, key: str) -> Any:
+        if key == "cu":
+            return self._source
+        if key not in _FORMS:
+            raise KeyError(key)
+        return self._compiled()[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in _FORMS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FORMS)
+
+    def __len__(self) -> int:
+        return len(_FORMS)
 
 
 def make_metadata(contract: LaunchContract) -> SimpleNamespace:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
-from tle2cuda.compiler import EmittedKernel, emit_specialized, trace_specialized
-from tle2cuda.errors import ArgumentError, DeviceCodeError, ToolchainError
+from tle2cuda.compiler import EmittedKernel, trace_specialized
+from tle2cuda.errors import ArgumentError, CompilationError, CompilationErrors, DeviceCodeError, ToolchainError
 from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
-from tle2cuda.runtime.dump import dump
 from tle2cuda.runtime.options import LaunchOptions
-from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, parse_target
+from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.jit_function import JitFunction
@@ -129,10 +128,38 @@ class HostLaunch:
             self._compiled = self.kernel.compile_specialization(self.bound.specialization, self.settings, None)
         return self._compiled
 
+    def compile_if_possible(self) -> None:
+        """Compiles for the default target where CuPy, NVRTC and CUDA's headers are there.
+
+        Raises:
+            DeviceCodeError: NVRTC refuses the emitted file.
+        """
+        try:
+            self._build()
+        except DeviceCodeError:
+            raise
+        except ToolchainError:
+            pass
+
     @functools.cached_property
+    def emitted(self) -> EmittedKernel:
+        """The emitted file with its contract; needs no CUDA."""
+        return self.kernel.emit_specialization(self.bound.specialization, self.settings, DEFAULT_TARGET)
+
+    @property
     def contract(self) -> LaunchContract:
         """The launch contract of the emitted file; needs no CUDA."""
-        return self._emit().contract
+        return self.emitted.contract
+
+    @property
+    def source(self) -> str:
+        """The emitted file; needs no CUDA."""
+        return self.emitted.source
+
+    @property
+    def name(self) -> str:
+        """Name of the kernel in the emitted file."""
+        return self.contract.kernel_name
 
     @property
     def metadata(self) -> Any:
@@ -140,6 +167,28 @@ class HostLaunch:
         from tle2cuda.runtime.compiled import make_metadata
 
         return make_metadata(self.contract)
+
+    @property
+    def shared(self) -> int:
+        """Shared memory of one CTA in bytes."""
+        return self.contract.shared_bytes
+
+    @property
+    def num_warps(self) -> int:
+        """Warps of one CTA."""
+        return self.contract.num_warps
+
+    @property
+    def n_max_threads(self) -> int:
+        """Threads that a CTA may have."""
+        return MAX_THREADS_PER_CTA
+
+    @property
+    def asm(self) -> Mapping[str, Any]:
+        """The kernel's forms: ``cu``, which needs no CUDA; ``ptx``, ``cubin`` and ``sass``, compiled when first read."""
+        from tle2cuda.runtime.compiled import HostAssembly
+
+        return HostAssembly(self.source, lambda: self._build().asm)
 
     @property
     def n_regs(self) -> int:
@@ -190,17 +239,23 @@ class HostLaunch:
             if self.traced is None:
                 self.traced = trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
                 self.settings.check_mesh(self.kernel.fn.__name__, self.traced.cluster_dims, self.traced.cooperative)
-        elif self.emulation is None:
-            self.emulation = self._program().build()
+        else:
+            self._program().build()
         return device
 
     def _program(self) -> Any:
         """The emitted kernel for the emulator, which compiles it when it is first run."""
-        from tle2cuda.emulator.api import Program
+        from tle2cuda.emulator.api import Program, offset_lines_of
+        from tle2cuda.emulator.detectors import OFFSETS, launch_detectors
 
-        return Program(self._emit())
+        watches = OFFSETS in launch_detectors()
+        if self.emulation is None or watches != (self.emulation.offset_lines is not None):
+            traced = self.emitted.traced
+            self.emulation = Program(self.emitted, offset_lines_of(traced) if watches and traced is not None else None)
+        return self.emulation
 
-    def _options(self) -> dict[str, Any]:
+    def _interpreted_options(self) -> dict[str, Any]:
+        """Options of tracing for the interpreter, where assertions hold always, and overflow is checked when asked for."""
         settings = self.settings
         return {
             "num_warps": settings.num_warps,
@@ -208,21 +263,21 @@ class HostLaunch:
             "arch": DEFAULT_TARGET,
             "cluster_dims": settings.cluster_dims,
             "cooperative": settings.cooperative,
-            "debug": settings.debug,
-            "sanitize_overflow": settings.sanitize_overflow,
+            "debug": True,
+            "sanitize_overflow": settings.debug and settings.sanitize_overflow,
         }
 
-    def _interpreted_options(self) -> dict[str, Any]:
-        """The same for the interpreter, where device assertions hold always, and overflow is checked when asked for."""
-        settings = self.settings
-        return {**self._options(), "debug": True, "sanitize_overflow": settings.debug and settings.sanitize_overflow}
-
-    def _emit(self) -> EmittedKernel:
-        emitted = emit_specialized(self.kernel, self.bound.specialization, **self._options())
-        contract = emitted.contract
-        self.settings.check_mesh(self.kernel.fn.__name__, contract.cluster, contract.cooperative)
-        dump(emitted)
-        return emitted
+    def refusals(self) -> Sequence[CompilationError]:
+        """What the front end says is wrong with the kernel: nothing when it is right."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
+        except CompilationErrors as error:
+            return error.errors
+        except CompilationError as error:
+            return (error,)
+        return ()
 
     def fast_path(self) -> HostLaunch | None:
         """This object: what a launch costs in Python is nothing beside running the kernel.
@@ -236,20 +291,25 @@ class HostLaunch:
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
-            if self.emulation is None:
-                self.emulation = self._program()
-            emulate_in_place(self.emulation, self.emulation.contract.launch_grid(grid), self.pick(values))
+            program = self._program()
+            emulate_in_place(program, program.contract.launch_grid(grid), self.pick(values))
             return self
         self.prepare()
         if device == "eager":
             from tle2cuda import eager
 
             settings = self.settings
-            values = self.pick(values)
-            language = self.kernel.language or default_level()
-            specialization, cluster = self.bound.specialization, settings.cluster_dims
-            checks_overflow = settings.debug and settings.sanitize_overflow
-            eager.run(self.kernel.fn, grid, specialization, values, cluster, settings.num_warps, language, checks_overflow)
+            eager.run(
+                self.kernel.fn,
+                grid,
+                self.bound.specialization,
+                self.pick(values),
+                settings.cluster_dims,
+                settings.num_warps,
+                self.kernel.language or default_level(),
+                checks_overflow=settings.debug and settings.sanitize_overflow,
+                refusals=self.refusals,
+            )
             return self
         from tle2cuda import interpreter
 

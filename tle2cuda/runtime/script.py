@@ -9,6 +9,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
+from tle2cuda.emulator.detectors import DETECT_VARIABLE, parse_detectors
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 from tle2cuda.runtime.dump import DUMP_VARIABLE
@@ -16,7 +17,12 @@ from tle2cuda.runtime.options import DEBUG_VARIABLE
 
 
 def run_script(
-    script: str, arguments: Sequence[str], device: str | None, dump_to: str | None = None, debug: bool = False
+    script: str,
+    arguments: Sequence[str],
+    device: str | None,
+    dump_to: str | None = None,
+    debug: bool = False,
+    detect: str | None = None,
 ) -> int:
     """Run a script by this Python as if it had been started directly: exit code, output and tracebacks are its own.
 
@@ -30,15 +36,18 @@ def run_script(
         device: ``cuda``, ``emulator``, ``interpreter`` or ``eager``; None leaves the choice to arrays and environment.
         dump_to: Folder for the emitted files of the kernels that it launches, and their contracts.
         debug: Compile device assertions into its kernels, and checks of integer overflow.
+        detect: Words that name the detectors of launches in the emulator; None leaves them to the environment.
 
     Returns:
         The script's exit code.
 
     Raises:
-        ArgumentError: There is no such script.
+        ArgumentError: There is no such script, or no such detector, or detectors are asked for where none are.
         ToolchainError: The emulator is chosen and there is no C++ compiler, or CUDA and there is no GPU.
     """
     _check_readable(script)
+    if detect is not None:
+        _check_detectors(detect, device)
     if device:
         _require(device)
     environment = dict(os.environ)
@@ -46,6 +55,8 @@ def run_script(
         environment[DEVICE_VARIABLE] = device
     if debug:
         environment[DEBUG_VARIABLE] = "1"
+    if detect is not None:
+        environment[DETECT_VARIABLE] = detect
     if dump_to:
         environment[DUMP_VARIABLE] = str(Path(dump_to).resolve())
     # The package may be found by the working directory alone, which is not on the path of a script.
@@ -61,6 +72,17 @@ def run_script(
     if os.name == "posix":
         os.execve(sys.executable, command, environment)
     return subprocess.call(command, env=environment)
+
+
+def _check_detectors(detect: str, device: str | None) -> None:
+    """Fail now, rather than at the script's first launch.
+
+    Raises:
+        ArgumentError: There is no such detector, or the device has none.
+    """
+    parse_detectors(detect, "--detect")
+    if device not in (None, "emulator"):
+        raise ArgumentError(f"--detect is for the emulator, and kernels are to run on {device}", help="use --on emulator")
 
 
 def _require(device: str) -> None:

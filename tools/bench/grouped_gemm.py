@@ -20,12 +20,14 @@ from tools.bench.rowwise import Contestant, compete, relative_error, show_agains
 LIMIT = 8e-3  # bfloat16
 PROBLEMS = ("8,8192,4096,4096", "64,16384,2048,4096", "128,4096,4096,2048")
 TILES = ("128,128,64,8,3", "64,128,64,4,4")
+TLE_TILES = ("128,256,64,4", "128,128,64,6")
 
 
 def contestants(problem: list[int], options: Any) -> list[Contestant]:
     import torch
 
     from kernels import grouped_gemm as ours
+    from kernels import grouped_gemm_tle as in_tle
 
     groups, rows, columns, k = problem
     # Groups end where the copy engine can begin, which torch's grouped product asks for.
@@ -54,6 +56,9 @@ def contestants(problem: list[int], options: Any) -> list[Contestant]:
         for name, module in modules.items():
             tile = module.Tile(*comma_ints(text))
             made[f"{name} {text}"] = lambda module=module, tile=tile: module.multiply_groups(a, b, out, ends, tile=tile)
+    for text in options.tle_tiles:
+        sizes = in_tle.Tile(*comma_ints(text))
+        made[f"tle2cuda tle {text}"] = lambda sizes=sizes: in_tle.multiply_groups(a, b, out, ends, tile=sizes)
     wrong = lambda: relative_error(out, expected, LIMIT)  # noqa: E731
     return [
         Contestant(name, launch, [out], wrong, eager=name.startswith("torch grouped"))
@@ -67,6 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     add_common_options(parser)
     parser.add_argument("--problems", type=str.split, default=list(PROBLEMS))
     parser.add_argument("--tiles", type=str.split, default=list(TILES))
+    parser.add_argument("--tle-tiles", type=str.split, default=list(TLE_TILES), help="M,N,K,stages of each")
     options = parser.parse_args(arguments)
     bench = Bench(launches_per_graph=5)
     report = Report("products of groups", bench.describe_device())

@@ -2,7 +2,7 @@
 
 python -m tools.bench.matmul --json out.json
 
-With TRITON_OVERRIDE_ARCH=sm80 in the environment Triton, too, multiplies by mma.sync.
+With TRITON_OVERRIDE_ARCH=sm80 in the environment Triton multiplies by mma.sync, and with --arch sm_90 so do we.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def contestants(size: tuple[int, int, int], dtype: str, tile: Sequence[int], opt
 
     launches = {"torch": lambda: lambda: torch.matmul(a, b, out=out)}
     launches["triton"] = lambda: kernel_launch(rivals.triton_module("kernels.matmul").matmul)
-    launches["tle2cuda"] = lambda: kernel_launch(_ours())
+    launches["tle2cuda"] = lambda: _for_arch(options.arch, a, b, out, tile) if options.arch else kernel_launch(_ours())
     names = [name for name in NAMES if options.only is None or name in options.only]
     return [
         Contestant(name, launches[name](), [out], lambda: relative_error(out, expected, LIMITS[dtype])) for name in names
@@ -59,12 +59,32 @@ def _ours() -> Any:
     return matmul
 
 
+def _for_arch(arch: str, a: Any, b: Any, out: Any, tile: Sequence[int]) -> Any:
+    """A launch of our kernel compiled for another target than the device's: rows contiguous, sizes multiples of 16."""
+    import cupy
+
+    import tle2cuda
+
+    (m, k), n = a.shape, b.shape[1]
+    block_m, block_n, block_k, warps, stages = tile
+    pointer = "*bf16:16" if "bfloat16" in str(a.dtype) else "*fp16:16"
+    signature = f"{pointer}, {pointer}, {pointer}" + ", i32:16" * 3 + ", i32:16, 1" * 3
+    constants = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 8}
+    numbers = ", ".join(str(number) for number in constants.values())
+    compiled = tle2cuda.compile(_ours(), f"{signature}, {numbers}", num_warps=warps, num_stages=stages, arch=arch)
+    grid = (-(-m // block_m) * -(-n // block_n),)
+    arrays = tuple(x.data_ptr() for x in (a, b, out))
+    sizes = tuple(cupy.int32(size) for size in (m, n, k, a.stride(0), b.stride(0), out.stride(0)))
+    return lambda: compiled(grid, (32 * warps,), (*arrays, *sizes))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.bench.matmul", description=__doc__.splitlines()[0])
     add_common_options(parser)
     parser.add_argument("--sizes", type=comma_ints, default=[1024, 2048, 4096, 8192], help="M = N = K")
     parser.add_argument("--dtypes", type=comma_list, default=["float16", "bfloat16"])
     parser.add_argument("--tiles", type=str.split, default=list(TILES), help="M,N,K,warps,stages of each, by spaces")
+    parser.add_argument("--arch", help="compile our kernel for this target, float16 and bfloat16, no --turned")
     parser.add_argument("--turned", action="store_true", help="the right operand lies by columns")
     options = parser.parse_args(arguments)
     bench = Bench(launches_per_graph=5)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <ucontext.h>
@@ -242,9 +243,17 @@ extern "C" int tle2cuda_printf(const char* format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    const int written = vprintf(format, arguments);
+    char* text = nullptr;
+    int written = vasprintf(&text, format, arguments);
     va_end(arguments);
-    return written;
+    if (written < 0) return written;
+    std::string line = text;
+    free(text);
+    // What has no value is negative on x86 and positive on a GPU: its sign says nothing.
+    if (!strstr(format, "-nan"))
+        for (size_t at; (at = line.find("-nan")) != std::string::npos;) line.erase(at, 1);
+    fwrite(line.data(), 1, line.size(), stdout);
+    return static_cast<int>(line.size());
 }
 
 extern "C" void tle2cuda_trap(const char* what, int line) { fail("trap", std::string("the kernel stopped at ") + what, line); }

@@ -73,13 +73,22 @@ void switch_at_access()
 
 namespace {
 
+// Whether an access lies inside of the memory of an argument: most do, and of them nothing more needs to be known.
+inline bool is_in_argument(const Access& access)
+{
+    const auto* const first = static_cast<const unsigned char*>(access.address);
+    for (const MemoryRange& range : launch.argument_ranges)
+        if (const auto offset = static_cast<uint64_t>(first - range.begin); offset < range.bytes) return offset + access.bytes <= range.bytes;
+    return false;
+}
+
 // In front of each access: observers see it, and a schedule may switch threads here.
 inline void note(const Access& access)
 {
     if (!current || thread_at(*current, access.address)) return;
     if (access.kind == AccessKind::WRITE) ++launch.progress;
     switch_at_access();
-    if (!launch.observers.empty()) {
+    if (!launch.observers.empty() && !is_in_argument(access)) {
         const Place place = locate(access.address);
         observe([&](Observer& observer) { observer.accessed(*current, access, place); });
     }
@@ -152,6 +161,7 @@ void map_buffers()
             mprotect(first + pages, PAGE_BYTES, PROT_READ | PROT_WRITE);
         }
         buffer.begin = first + inside;
+        if (is_checked && detect.size() == 1) launch.argument_ranges.push_back({buffer.begin, buffer.bytes});
         file_offset += pages;
     }
 }

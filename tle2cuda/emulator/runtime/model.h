@@ -252,9 +252,15 @@ private:
 
 class Observer;
 
+struct MemoryRange {
+    const unsigned char* begin;
+    uint64_t bytes;
+};
+
 struct Launch {
     Request request;
     std::vector<std::unique_ptr<Observer>> observers;
+    std::vector<MemoryRange> argument_ranges;  // observers are not told of accesses inside of these
     void (*entry)(void* const*) = nullptr;
     std::vector<void*> parameters;
     uintptr_t library_base = 0;

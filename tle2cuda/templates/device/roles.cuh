@@ -27,6 +27,19 @@ __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
     using namespace tle2cuda_emulator;
     tle2cuda_barrier(static_cast<unsigned>(barrier), static_cast<unsigned>(threads), BARRIER_PLAIN, 0, __LINE__);
 }
+// defines: meeting_barrier_sync
+// Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (0 to 15), each partition in a place of its
+// own. Called by all lanes of a warp (PTX ISA, barrier.sync; not .aligned).
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+// twin:
+__device__ __forceinline__ void meeting_barrier_sync(int barrier, int threads)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_barrier(static_cast<unsigned>(barrier), static_cast<unsigned>(threads), BARRIER_PLAIN, 0, __LINE__);
+}
 // defines: named_barrier_arrive
 // Is counted at hardware barrier `barrier` and goes on. Called by all lanes of a warp (PTX ISA, barrier.arrive).
 __device__ __forceinline__ void named_barrier_arrive(int barrier, int threads)

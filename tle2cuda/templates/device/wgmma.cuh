@@ -31,6 +31,30 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // twin:
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() { tle2cuda_emulator::tle2cuda_wgmma_wait(PENDING, __LINE__); }
+// defines: store_matrices
+// needs: shared_address vector
+// Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
+// matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
+template <typename T>
+__device__ __forceinline__ void store_matrices(
+    T* row, const Vector<T, 2>& m0, const Vector<T, 2>& m1, const Vector<T, 2>& m2, const Vector<T, 2>& m3)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(shared_address(row)), "r"(reinterpret_cast<const unsigned&>(m0)), "r"(reinterpret_cast<const unsigned&>(m1)),
+                   "r"(reinterpret_cast<const unsigned&>(m2)), "r"(reinterpret_cast<const unsigned&>(m3)) : "memory");
+}
+// twin:
+template <typename T>
+__device__ __forceinline__ void store_matrices(
+    T* row, const Vector<T, 2>& m0, const Vector<T, 2>& m1, const Vector<T, 2>& m2, const Vector<T, 2>& m3)
+{
+    uint64_t rows[4];
+    tle2cuda_emulator::tle2cuda_matrix_rows(reinterpret_cast<uint64_t>(row), rows, 0, __LINE__);
+    const Vector<T, 2>* const matrices[4] = {&m0, &m1, &m2, &m3};
+    const unsigned lane = tle2cuda_emulator::tle2cuda_lane();
+    for (int matrix = 0; matrix < 4; ++matrix)
+        reinterpret_cast<unsigned*>(rows[matrix])[lane % 4] = *reinterpret_cast<const unsigned*>(matrices[matrix]);
+}
 // defines: stmatrix_x4
 // Stores four 8 x 8 matrices of 16-bit elements; lane l gives the shared address of row l % 8 of matrix l / 8. Called by all lanes
 // of a warp (PTX ISA, stmatrix; sm_90).
