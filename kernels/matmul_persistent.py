@@ -54,7 +54,7 @@ class Tile(NamedTuple):
     num_stages: int
 
 
-TILE = Tile(128, 128, 64, 8, 8, 4)
+TILE = Tile(128, 256, 64, 8, 8, 3)
 
 
 def multiply_persistent(
@@ -63,7 +63,7 @@ def multiply_persistent(
     c: Any,
     *,
     tile: Tile = TILE,
-    specialize: bool = False,
+    specialize: bool = True,
     ctas: int | None = None,
 ) -> Any:
     """Writes `a` [M, K] times `b` [K, N] to `c` [M, N]; the elements of a row are neighbours, or in b those of a column.

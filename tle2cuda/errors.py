@@ -27,7 +27,7 @@ class KernelError(Exception):
         super().__init__(message)
         self.message = message
         self.span = span
-        self.facts = tuple(facts)
+        self.facts = tuple(dict.fromkeys(facts))
         self.help = help
 
     def __str__(self) -> str:

@@ -40,7 +40,7 @@ import numpy as np
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.runtime.contract import Dim3
 from tools.launching import EXIT_MACHINE, encoded, memory_of, workers
-from tools.mutants_verdict import Ours, Verdict, judge, ours_of
+from tools.mutants_verdict import Ours, Verdict, judge, ours_of, uses_of
 from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records, refusal
 
 START_S = 60.0  # silence in which a worker may start: imports and a CUDA context under a tool
@@ -123,7 +123,7 @@ def candidates(*only: str) -> list[Candidate]:
 
 def _renamed(emitted: EmittedKernel, kernel: str) -> EmittedKernel:
     name = emitted.contract.kernel_name
-    source = re.sub(rf"\b{name}(?=\()", kernel, emitted.source)
+    source = re.sub(rf"(?<!def )\b{name}(?=\()", kernel, emitted.source)
     return EmittedKernel(source, dataclasses.replace(emitted.contract, kernel_name=kernel), ())
 
 
@@ -368,7 +368,12 @@ def emulate_all(chosen: Sequence[Candidate]) -> dict[str, Ours]:
     """The detectors' verdict on every kernel."""
     with ThreadPoolExecutor(workers()) as pool:
         started = {one.kernel: pool.submit(ours_of, one.emitted, one.ctas, one.args, one.uninitialized) for one in chosen}
-        return {kernel: future.result() for kernel, future in started.items()}
+        found = {kernel: future.result() for kernel, future in started.items()}
+    # Where a fault is planted, the emulator's twins stand in the place of device helpers: the PTX is in the GPU's text.
+    texts = {one.kernel: one.for_gpu.source for one in chosen if one.for_gpu is not None}
+    return {
+        kernel: dataclasses.replace(ours, uses=ours.uses | uses_of(texts.get(kernel, ""))) for kernel, ours in found.items()
+    }
 
 
 def plan(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]) -> Iterator[str]:
@@ -441,7 +446,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="compile, print the plan, launch nothing")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
-    parser.add_argument("--limit-s", type=float, default=200.0, help="start no launch behind so many seconds (200)")
+    parser.add_argument("--limit-s", type=float, default=200.0, help="launch for so many seconds (200)")
     parser.add_argument("--hang-s", type=float, default=HANG_S, help="silence of a launch that means it hangs (12)")
     parser.add_argument("--processes", type=int, default=min(12, workers()), help="how many at once")
     parser.add_argument("--worker", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
@@ -449,7 +454,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.worker:
         return work(pathlib.Path(options.worker[0]), options.worker[1:])
     began = time.monotonic()
-    options.deadline = began + options.limit_s
     device: dict[str, Any] = {}
     if not options.dry_run:
         why, device = _machine()
@@ -470,6 +474,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(plan(chosen, compiled)))
         print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
         ours = emulated.result()
+        print(f"emulated in {time.monotonic() - began:.0f} s", flush=True)
+        options.deadline = time.monotonic() + options.limit_s
         theirs = run(chosen, compiled, ours, options)
     verdicts = []
     for one in chosen:

@@ -127,8 +127,12 @@ def ours_of(emitted: EmittedKernel, ctas: Dim3, args: Mapping[str, Any], uniniti
         )
         here = Counter((finding.kind, memory_of(finding)) for finding in result.findings)
         kinds |= here
-    uses = frozenset(name for name, pattern in _INSTRUCTIONS.items() if pattern.search(emitted.source))
-    return Ours(dict(kinds), uses)
+    return Ours(dict(kinds), uses_of(emitted.source))
+
+
+def uses_of(source: str) -> frozenset[str]:
+    """Which instructions that the tools do not follow stand in the text of a kernel."""
+    return frozenset(name for name, pattern in _INSTRUCTIONS.items() if pattern.search(source))
 
 
 def memory_of(finding: Finding) -> str:

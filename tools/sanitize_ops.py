@@ -1,6 +1,6 @@
 """Runs op cases and shipped kernels under compute-sanitizer and says which kernels a tool has something to say about.
 
-    python tools/sanitize_ops.py [--family NAME ...] [--only PART ...] [--shipped] [--tools TOOL ...] [--limit-s 300]
+    python tools/sanitize_ops.py [--family NAME ...] [--only PART ...] [--shipped [NAME ...]] [--tools TOOL ...]
 
 Without --family, --only and --shipped: the cases of all families that move data asynchronously, and all shipped kernels.
 Results are checked, too. Several processes work through a list each; one that crashes or hangs is started again behind
@@ -70,13 +70,13 @@ def work(names: Sequence[str]) -> int:
     return 0
 
 
-def chosen(families: Sequence[str], parts: Sequence[str], shipped: bool) -> list[str]:
-    """Names of op cases and shipped kernels, each shipped one behind `shipped:`."""
-    everything = not families and not parts and not shipped
+def chosen(families: Sequence[str], parts: Sequence[str], shipped: Sequence[str] | None) -> list[str]:
+    """Names of op cases and shipped kernels, each shipped one behind `shipped:`; all of these if none is named."""
+    everything = not families and not parts and shipped is None
     wanted, parts = (FAMILIES, PARTS) if everything else (families, parts)
     names = [name for name, case in cases().items() if case.family in wanted or any(part in name for part in parts)]
-    if shipped or everything:
-        names = [f"{SHIPPED}:{name}" for name in sanitize.runners()] + names
+    if shipped is not None or everything:
+        names = [f"{SHIPPED}:{name}" for name in shipped or sanitize.runners()] + names
     return names
 
 
@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", nargs="*", default=[], help="families of op cases")
     parser.add_argument("--only", nargs="*", default=[], help="op cases whose name contains one of these")
-    parser.add_argument("--shipped", action="store_true", help="the kernels of tools/sanitize.py")
+    parser.add_argument("--shipped", nargs="*", metavar="NAME", help="kernels of tools/sanitize.py; all if none is named")
     parser.add_argument("--tools", nargs="*", default=TOOLS, choices=(*TOOLS, "initcheck"))
     parser.add_argument("--limit-s", type=float, default=300.0, help="start no launch behind so many seconds (300)")
     parser.add_argument("--processes", type=int, default=12, help="how many at once")

@@ -14,8 +14,10 @@ from kernels import (
     flash_attention_tle,
     fused_moe,
     grouped_gemm,
+    grouped_gemm_tle,
     matmul,
     matmul_persistent,
+    matmul_tle,
 )
 
 SIZES = ((1, 1, 1), (33, 47, 65), (129, 130, 200))  # M, N, K
@@ -42,6 +44,15 @@ def run_matmul(cupy: Any) -> None:
         close(out, a.astype(np.float64) @ b.astype(np.float64))
 
 
+def run_matmul_tle(cupy: Any) -> None:
+    """Tiles of 64 columns and of 256, two of which each CTA has."""
+    a, b = numbers((300, 200), 0), numbers((200, 520), 1)
+    for tile in ({}, matmul_tle.TILE):
+        out = cupy.full((300, 520), 7, np.float16)
+        matmul_tle.multiply(cupy.asarray(a), cupy.asarray(b), out, num_ctas=3, **tile)
+        close(out, a.astype(np.float64) @ b.astype(np.float64))
+
+
 def run_few_rows(cupy: Any) -> None:
     for m, n, k in SIZES:
         x, weights = numbers((m, k), 0), numbers((n, k), 1)
@@ -58,8 +69,10 @@ def run_groups(cupy: Any) -> None:
     ends = np.cumsum([5, 0, 130, 1]).astype(np.int32)
     a, b = numbers((int(ends[-1]), 72), 0), numbers((4, 72, 136), 1)
     out = cupy.full((a.shape[0], 136), 7, np.float16)
-    grouped_gemm.multiply_groups(*map(cupy.asarray, (a, b)), out, cupy.asarray(ends), ctas=3)
-    close(out, grouped_gemm.grouped_reference(a, b, ends))
+    for module in (grouped_gemm, grouped_gemm_tle):
+        out.fill(7)
+        module.multiply_groups(*map(cupy.asarray, (a, b)), out, cupy.asarray(ends), ctas=3)
+        close(out, grouped_gemm.grouped_reference(a, b, ends))
 
 
 def run_attention(cupy: Any) -> None:
@@ -101,6 +114,7 @@ def run_fused_moe(cupy: Any) -> None:
 
 RUNNERS: dict[str, Callable[[Any], None]] = {
     "matmul": run_matmul,
+    "matmul_tle": run_matmul_tle,
     "few_rows": run_few_rows,
     "groups": run_groups,
     "attention": run_attention,

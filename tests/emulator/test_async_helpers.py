@@ -376,6 +376,21 @@ CASES: dict[str, Case] = {
         4,
         {"shared": 32, **CLUSTER},
     ),
+    "mbarrier_free": Case(
+        BARRIER
+        + INIT.replace("COUNT", "4")
+        + SYNC_CLUSTER
+        + """    if (threadIdx.x < 4) mbarrier_free(&barrier, threadIdx.x);
+    mbarrier_wait_cluster(&barrier, 0);
+    out[32 * blockIdx.x + threadIdx.x] = threadIdx.x;
+"""
+        + SYNC_CLUSTER,
+        f"{INIT_HELPERS} mbarrier_free mbarrier_wait_cluster",
+        {"out": zeros(128)},
+        {"out": np.tile(ints(32), 4)},
+        4,
+        {"shared": 16, **CLUSTER},
+    ),
     "mbarrier_expect_bytes_remote": Case(
         BARRIER
         + "    __shared__ alignas(16) int tile[32];\n"
@@ -410,6 +425,22 @@ CASES: dict[str, Case] = {
         {"x": ints(64), "out": zeros(128)},
         {"out": np.tile(ints(64)[::-1], 2)},
         options={"shared": 256, "threads": 128},
+    ),
+    "partitions meet": Case(
+        """    __shared__ int tile[128];
+    if (threadIdx.x < 64) {
+        tile[threadIdx.x] = x[threadIdx.x];
+        meeting_barrier_sync(0, 128);
+        out[threadIdx.x] = tile[127 - threadIdx.x];
+    } else {
+        tile[threadIdx.x] = 0;
+        meeting_barrier_sync(0, 128);
+        out[threadIdx.x] = tile[127 - threadIdx.x];
+    }""",
+        "meeting_barrier_sync",
+        {"x": ints(64), "out": zeros(128)},
+        {"out": np.concatenate([zeros(64), ints(64)[::-1]])},
+        options={"shared": 512, "threads": 128},
     ),
     "warpgroup_barrier, setmaxnreg": Case(
         """    __shared__ int tile[256];

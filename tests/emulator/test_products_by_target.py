@@ -34,6 +34,7 @@ from tle2cuda.emulator import emulate
         ("box_products_7_3_4_128x64x64", "sm_100a", "tcgen05_m128n64k16_f32_f16_b_along_n("),
         ("box_products_5_0_3_64x32x32", "sm_100a", "tcgen05_m64n32k16_f32_f16_b_along_n("),
         ("box_partitions_7_3_4_inner_128x64x64", "sm_100a", "tcgen05_m128n64k16_f32_f16("),
+        ("partitions_products_4_2_4", "sm_100a", "tcgen05_m64n32k16_f32_f16_b_along_n("),
         ("dot_turned_i8_tn", "sm_100a", "tcgen05_m64n32k32_s32_s8_a_along_m("),
         ("dot_wgmma_i8_64x32x32", "sm_103a", "mma_m16n8k32_s32_s8("),  # without .kind::i8
         ("dot_wgmma_f16_128x128x32", "sm_120", "mma_m16n8k16_f32_f16("),

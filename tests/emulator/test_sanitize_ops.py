@@ -38,6 +38,7 @@ def test_a_run_without_findings_passes() -> None:
 
 
 def test_what_runs_without_being_named() -> None:
-    names = sanitize_ops.chosen([], [], False)
+    names = sanitize_ops.chosen([], [], None)
     assert {"shipped:copies", "barriers_by_phases_1", "wgmma_ring_7_3"} <= set(names)
-    assert "vector_add" not in sanitize_ops.chosen(["async_pipes"], [], False)
+    assert sanitize_ops.chosen([], [], ["copies"]) == ["shipped:copies"]
+    assert "vector_add" not in sanitize_ops.chosen(["async_pipes"], [], None)

@@ -27,9 +27,12 @@ def minimal(seed: int, devices: tuple[str, ...], budget: int = 600) -> tuple[Pro
     Raises:
         ValueError: The seed does not fail.
     """
+    original = program(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        found = check(program(seed), folder, devices)
+        if original.has_order and "emulator" not in devices:
+            devices = (*devices, "emulator")  # which finds out when what is left has no order any more
+        found = check(original, folder, devices)
         if found is None:
             raise ValueError(f"seed {seed} does not fail")
         kind = found.kind
@@ -41,7 +44,7 @@ def minimal(seed: int, devices: tuple[str, ...], budget: int = 600) -> tuple[Pro
                 return False
             return failure is not None and failure.kind == kind
 
-        small = shrink(program(seed), fails, budget)
+        small = shrink(original, fails, budget)
         failure = check(small, folder, devices)
         return small, failure or found
 

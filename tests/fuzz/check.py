@@ -17,8 +17,10 @@ from unittest import mock
 import ml_dtypes
 import numpy as np
 
-from tests.fuzz.generate import ACCUMULATORS, GRID, HEADER, INPUT_SIZE, INPUTS, SLOTS, Program
+from tests.fuzz.generate import ACCUMULATORS, EIGHT_BITS, GRID, HEADER, INPUT_SIZE, INPUTS, SLOTS, Program
 from tests.opcases.case import EXACT, Array, Tolerance, difference
+from tle2cuda.emulator.detectors import DETECT_VARIABLE
+from tle2cuda.errors import EmulationError
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 
 DEVICES = ("interpreter", "eager", "emulator")
@@ -55,11 +57,15 @@ def inputs(program: Program) -> dict[str, Any]:
             values = (rng.integers(-400, 400, INPUT_SIZE) / 8).astype(np.float32)
             special = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)[rng.integers(0, 5, INPUT_SIZE)]
             arguments[f"p_{name}"] = np.where(rng.random(INPUT_SIZE) < 0.05, special, values).astype(dtype)
+    for name in EIGHT_BITS:
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        arguments[f"p_{name}"] = rng.integers(0, 256, INPUT_SIZE).astype(np.uint8).view(dtype)
     count = SLOTS * GRID * program.M * program.N
     arguments["out_int"] = np.full(count, POISON, np.int64)
     arguments["out_float"] = np.full(count, POISON, np.float64)
     arguments["out_near"] = np.full(count, POISON, np.float32)
     arguments["acc"] = rng.integers(-9, 9, ACCUMULATORS).astype(np.int32)
+    arguments["scratch"] = rng.integers(-9, 9, GRID * program.N).astype(np.int32)
     # Not 1: that would be compiled in as a constant, which has no methods.
     arguments["n"] = int(rng.choice([0, *range(2, 40)]))
     arguments["s"] = int(rng.choice([*range(-20, 1), *range(2, 100)]))
@@ -83,7 +89,8 @@ def load(text: str, folder: pathlib.Path) -> ModuleType:
 def run(program: Program, module: ModuleType, device: str) -> dict[str, Array]:
     """Arrays after a launch on a device."""
     arguments = inputs(program)
-    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: device}):
+    # In the emulator barriers that are missing are found whether or not they change a result.
+    with mock.patch.dict(os.environ, {DEVICE_VARIABLE: device, DETECT_VARIABLE: "all"}):
         module.k[(GRID // program.cluster,)](**arguments, M=program.M, N=program.N, num_warps=program.num_warps)
     return {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
 
@@ -97,6 +104,8 @@ def check(program: Program, folder: pathlib.Path, devices: tuple[str, ...] = DEV
             results[device] = run(program, module, device)
         except Exception as error:
             name = type(error).__name__
+            if isinstance(error, EmulationError):
+                name += f" ({error.kind})"
             last = "".join(traceback.format_exception_only(error)).strip()
             return Failure(f"{device} raises {name}", f"{device} raises {last}")
     pathlib.Path(str(module.__file__)).unlink()

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass, field
 
 import tle2cuda.language as tl
-from tests.fuzz import families, together
+from tests.fuzz import constructs, families, together
 from tle2cuda.errors import NotSupported
 
 INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -39,7 +39,9 @@ def _works(name: str) -> bool:
 WORKS = frozenset(name for name in ("gather", "sort") if _works(name))
 """Functions that programs use as soon as the front end has them."""
 
-PARAMETERS = (*(f"p_{name}" for name in INPUTS), "out_int", "out_float", "out_near", "acc", "n", "s", "alpha")
+EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2")  # inputs that are only loaded
+ARRAYS = (*(f"p_{name}" for name in (*INPUTS, *EIGHT_BITS)), "out_int", "out_float", "out_near", "acc", "scratch")
+PARAMETERS = (*ARRAYS, "n", "s", "alpha")
 
 HEADER = """\
 import tle2cuda
@@ -73,6 +75,7 @@ class Writer:
         front: Lines of functions that stand before the kernel.
         mode: ``plain``, ``cluster``, ``roles`` for a kernel with partitions, ``role`` for a function of one.
         has_roles: The kernel has its partitions already.
+        language: Level of the language that it is written in.
     """
 
     choose: random.Random
@@ -87,7 +90,11 @@ class Writer:
     mode: str = "plain"
     has_roles: bool = False
 
+    language: str = "3.6"
+
     parameters = PARAMETERS
+    most_slots = SLOTS
+    grid = GRID
 
     # -- small pieces --
 
@@ -161,9 +168,9 @@ class Writer:
         if kind == "bool":
             return {"": "(s > 3)", "N": "(col < n)", "MN": "(at > row + s)"}[shape]
         if kind == "int":
-            return {"": self.pick("n", "s", "pid", "M", "N"), "N": "col", "MN": self.pick("at", "row", "col[None, :]")}[
-                shape
-            ]
+            # A constant must fit into the dtype of the tile that it meets, which may have 8 bits with a sign.
+            sizes = [name for name in ("M", "N") if getattr(self, name) < 128]
+            return {"": self.pick("n", "s", "pid", *sizes), "N": "col", "MN": self.pick("at", "row", "col[None, :]")}[shape]
         return {"": "alpha", "N": "(col * 0.5)", "MN": "(at * 0.25)"}[shape]
 
     def integer(self, shape: str, depth: int) -> str:
@@ -403,8 +410,8 @@ class Writer:
             else:
                 self.choose.choice((together.partitions, together.ring))(self, depth)
             return
-        kind = self.choose.randrange(23)
-        if self.mode == "role" and kind in (14, 17, 18, 19):
+        kind = self.choose.randrange(32)
+        if self.mode == "role" and kind in (14, 17, 18, 19, *range(23, 32)):
             kind = 0
         if depth > 3:
             kind = self.choose.randrange(8)
@@ -430,6 +437,10 @@ class Writer:
             families.block_pointer(self, depth)
         elif kind == 19:
             families.descriptor(self, depth)
+        elif kind == 31 and self.language == "3.9":
+            constructs.newer(self, depth)
+        elif 23 <= kind < 31:
+            constructs.STATEMENTS[kind - 23](self, depth)
         else:
             self.store(depth)
 
@@ -543,8 +554,11 @@ class Writer:
             "(a ^ b) + a", "a - b * 3", "tl.where(a > b, a, b)", "(a & 15) * (b | 1)", "tl.maximum(a, b) - tl.minimum(a, b)"
         )
         dtype = self.pick(*INTS)
-        self.line(0, "@tle2cuda.jit")
+        self.line(0, f"@{self.jit}")
         self.line(0, f"def {name}(a, b):")
+        if self.chance(0.3):  # what leaves early gives the same dtype
+            self.line(1, "if b.dtype == tl.int8:")
+            self.line(2, "return (a | b).to(tl.int16)")
         self.line(1, "c = (a + b) & 7")
         if self.chance(0.4):
             self.line(1, f"for k in {self.pick('range(3)', 'tl.static_range(2)')}:")
@@ -554,16 +568,19 @@ class Writer:
         self.line(0, "")
         self.helpers.append((name, "int", 2))
 
+    @property
+    def jit(self) -> str:
+        """The decorator of kernels and functions."""
+        return "tle2cuda.jit" if self.language == "3.6" else f'tle2cuda.jit(language="{self.language}")'
+
     def kernel(self) -> None:
-        self.line(0, "@tle2cuda.jit")
-        self.line(0, "def larger(a, b):")
-        self.line(1, "return tl.maximum(a, b)")
-        self.line(0, "")
-        self.line(0, "")
+        self.lines += constructs.FUNCTIONS.replace("{jit}", self.jit).splitlines()
+        if self.language == "3.9":
+            self.lines += constructs.NEWER_FUNCTIONS.replace("{jit}", self.jit).splitlines()
         for _ in range(self.choose.randrange(3)):
             self.helper()
         start = len(self.lines)
-        self.line(0, "@tle2cuda.jit")
+        self.line(0, f"@{self.jit}")
         self.line(0, f"def k({', '.join(PARAMETERS)}, M: tl.constexpr, N: tl.constexpr):")
         self.places()
         if self.mode == "cluster":
@@ -585,7 +602,16 @@ class Writer:
 
     def inside(self) -> Writer:
         """A writer of a function that a partition runs."""
-        return Writer(self.choose, self.M, self.N, helpers=self.helpers, fresh=self.fresh, slots=self.slots, mode="role")
+        return Writer(
+            self.choose,
+            self.M,
+            self.N,
+            helpers=self.helpers,
+            fresh=self.fresh,
+            slots=self.slots,
+            mode="role",
+            language=self.language,
+        )
 
     def emit(self, variable: Variable) -> None:
         """Stores a variable that is left at the end."""
@@ -618,6 +644,11 @@ class Program:
     num_warps: int = 4
     cluster: int = 1
 
+    @property
+    def has_order(self) -> bool:
+        """Whether barriers order what its CTAs, partitions or threads do to one memory."""
+        return self.cluster > 1 or any(word in self.text for word in ("warp_specialize", "debug_barrier"))
+
 
 def program(seed: int) -> Program:
     """The program of a seed."""
@@ -625,6 +656,7 @@ def program(seed: int) -> Program:
     m, n = choose.choice((1, 2, 4, 8, 16)), choose.choice((2, 8, 16, 32, 64, 128))
     writer = Writer(choose, m, n)
     writer.mode = choose.choices(("plain", "cluster", "roles"), (6, 1, 1))[0]
+    writer.language = choose.choices(("3.6", "3.9"), (5, 1))[0]
     writer.kernel()
     cluster = 2 if writer.mode == "cluster" else 1
     head = together.MESH if cluster > 1 else ""

@@ -63,7 +63,7 @@ def exchange(w: Writer, depth: int) -> None:
 
 
 def _begin(w: Writer, name: str, first: str) -> None:
-    w.line(0, "@tle2cuda.jit")
+    w.line(0, f"@{w.jit}")
     w.line(0, f"def {name}({first}{', '.join(w.parameters)}, M: tl.constexpr, N: tl.constexpr):")
     w.places()
 

@@ -271,7 +271,7 @@ struct Shared {
         alignas(16) __half exchange[8192];        // scratch of attention.py:44
     };
     alignas(1024) __half value[3][64][64];    // 3 stages of attention.py:40, 128-byte swizzle
-    alignas(1024) __half query_tile[128][64];  // scratch of attention.py:22
+    alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
 
@@ -307,55 +307,64 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     }
 
     // for start in range(0, end, BLOCK_N):                                          attention.py:27
+    // d = tl.arange(0, HEAD)                                                        attention.py:20
+    const int d_3 = thread % 8 * 8;
+    #pragma unroll
+    for (int stage = 0; stage < 2; ++stage) {
+        if (stage * 64 < end) {
+            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = stage * 64 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_3;
+                cp_async_zero_fill<16>(&shared.key[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
+            }
+
+            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
+            #pragma unroll
+            for (int run = 0; run < 4; ++run) {
+                // d = tl.arange(0, HEAD)                                            attention.py:20
+                const int d_2 = thread / 8 + 16 * run;
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                const int cols = stage * 64 + d_2;
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                const int places = cols * 64 + d_3;
+                cp_async_zero_fill<16>(&shared.value[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
+            }
+        }
+        cp_async_commit();
+    }
+
+    // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x) = ...   attention.py:31
+    #pragma unroll
+    for (int run = 0; run < 8; ++run)
+        store_vector(&shared.query_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], query[run]);
+
+    // for start in range(0, end, BLOCK_N):                                          attention.py:27
     float total[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run)
+        total[run] = 0.0f;
     Vector<float, 2> acc[32];
-    if (0 < end) {
+    #pragma unroll
+    for (int run = 0; run < 32; ++run)
         #pragma unroll
-        for (int run = 0; run < 8; ++run) {
-            // query = tl.load(q + head + at, mask=rows[:, None] < length, othe ...  attention.py:22
-            store_vector(&shared.query_tile[thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], query[run]);
-        }
-
-        // d = tl.arange(0, HEAD)                                                    attention.py:20
-        const int d_3 = thread % 8 * 8;
-        #pragma unroll
-        for (int stage = 0; stage < 2; ++stage) {
-            // for start in range(0, end, BLOCK_N):                                  attention.py:27
-            if (stage * 64 < end) {
-                // key = tl.load(k + head + places, mask=cols[:, None] < length ...  attention.py:30
-                #pragma unroll
-                for (int run = 0; run < 4; ++run) {
-                    // d = tl.arange(0, HEAD)                                        attention.py:20
-                    const int d_2 = thread / 8 + 16 * run;
-                    // cols = start + tl.arange(0, BLOCK_N)                          attention.py:28
-                    const int cols = stage * 64 + d_2;
-                    // places = cols[:, None] * HEAD + d[None, :]                    attention.py:29
-                    const int places = cols * 64 + d_3;
-                    cp_async_zero_fill<16>(&shared.key[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
-                }
-            }
-            cp_async_commit();
-        }
-
-        // for start in range(0, end, BLOCK_N):                                      attention.py:27
-        #pragma unroll
-        for (int stage = 0; stage < 2; ++stage) {
-            if (stage * 64 < end) {
-                // value = tl.load(v + head + places, mask=cols[:, None] < leng ...  attention.py:40
-                #pragma unroll
-                for (int run = 0; run < 4; ++run) {
-                    // d = tl.arange(0, HEAD)                                        attention.py:20
-                    const int d_2 = thread / 8 + 16 * run;
-                    // cols = start + tl.arange(0, BLOCK_N)                          attention.py:28
-                    const int cols = stage * 64 + d_2;
-                    // places = cols[:, None] * HEAD + d[None, :]                    attention.py:29
-                    const int places = cols * 64 + d_3;
-                    cp_async_zero_fill<16>(&shared.value[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
-                }
-            }
-            cp_async_commit();
-        }
-        cp_async_wait<3>();
+        for (int k = 0; k < 2; ++k)
+            acc[run][k] = 0.0f;
+    float largest[4];
+    #pragma unroll
+    for (int run = 0; run < 4; ++run)
+        largest[run] = -infinity();
+    for (int start = 0; start < end; start += 64) {
+        const int stage = start / 64 % 3;
+        cp_async_wait<1>();
+        const int free_stage = (start / 64 + 2) % 3;
+        fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
+        __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
 
         // key = tl.load(k + head + places, mask=cols[:, None] < length, other=0.0)  attention.py:30
         #pragma unroll
@@ -363,44 +372,55 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             // d = tl.arange(0, HEAD)                                                attention.py:20
             const int d_2 = thread / 8 + 16 * run;
             // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
-            const int cols = d_2 + 128;
+            const int cols = start + 128 + d_2;
             // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
             const int places = cols * 64 + d_3;
-            cp_async_zero_fill<16>(&shared.key[2][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end > 128 ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end - start > 128 ? 16 : 0);
+        }
+
+        // value = tl.load(v + head + places, mask=cols[:, None] < length, othe ...  attention.py:40
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // d = tl.arange(0, HEAD)                                                attention.py:20
+            const int d_2 = thread / 8 + 16 * run;
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            const int cols = start + 128 + d_2;
+            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
+            const int places = cols * 64 + d_3;
+            cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
         cp_async_commit();
-        fence_async_proxy();  // shows what was written to the scratch `query_tile` and the ring `key` to the tensor cores
-        __syncthreads();  // orders the stores to the scratch `query_tile` and the ring `key` before the loads of them
 
         // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x ...  attention.py:31
         Vector<float, 2> product[32];
-        const Descriptor query_tile_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
-        const Descriptor key_first = wgmma_descriptor<128>(shared.key[0], 16, 1024);  // rows along K
+        const Descriptor query_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
+        const Descriptor key_first = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
         wgmma_fence();
         #pragma unroll
         for (int step = 0; step < 4; ++step)
             #pragma unroll
             for (int row = 0; row < 2; ++row)
-                wgmma_m64n64k16_f32_f16(&product[16 * row], query_tile_first + 512 * row + 2 * step, key_first + 2 * step, step > 0);
+                wgmma_m64n64k16_f32_f16(&product[16 * row], query_first + 512 * row + 2 * step, key_first + 2 * step, step > 0);
         wgmma_commit();
-
-        // for start in range(0, end, BLOCK_N):                                      attention.py:27
         wgmma_wait<0>();
         Vector<float, 2> score[32];
+
         // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 32, k < 2
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)             attention.py:19
             const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8;
-
             // d = tl.arange(0, HEAD)                                                attention.py:20
             const int d_2 = thread % 4 * 2 + run / 2 % 8 * 8;
+
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            const int cols = start + d_2;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504) ...   attention.py:31
                 const float score_2 = product[run][k] * (scale * 1.442695f);
+
                 // score = tl.where(rows[:, None] >= cols[None, :], score, floa ...  attention.py:33
-                score[run][k] = rows >= d_2 + k ? score_2 : -infinity();
+                score[run][k] = rows >= cols + k ? score_2 : -infinity();
             }
         }
 
@@ -419,7 +439,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [128]: element = thread / 32 * 16 + thread / 4 % 8 + run / 2 * 64 + run % 2 * 8;  run < 4
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            now[run] = fmaxf(-infinity(), score_max[run]);
+            now[run] = fmaxf(largest[run], score_max[run]);
         }
         Vector<float, 2> weight[32];
         #pragma unroll
@@ -435,9 +455,9 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             // share = tl.exp2(largest - now)                                        attention.py:38
-            share[run] = exp2_approx(-infinity() - now[run]);
+            share[run] = exp2_approx(largest[run] - now[run]);
             // total = total * share + tl.sum(weight, 1)                             attention.py:39
-            product_2[run] = 0.0f * share[run];
+            product_2[run] = total[run] * share[run];
         }
 
         // total = total * share + tl.sum(weight, 1)                                 attention.py:39
@@ -450,204 +470,22 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 weight_sum[run] += weight[run / 2 * 16 + run % 2 + k / 2 * 2][k % 2];
             weight_sum[run] = lanes_all_reduce<3>(weight_sum[run], [](float a, float b) { return a + b; });
         }
-        float total_2[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            total_2[run] = product_2[run] + weight_sum[run];
+            total[run] = product_2[run] + weight_sum[run];
         }
         Vector<__half, 2> weight_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])     attention.py:41
             #pragma unroll
-            for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
+            for (int k = 0; k < 2; ++k) {
+                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:41
+                weight_2[run][k] = __float2half(weight[run][k]);
+                acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
+            }
         }
-
-        // for start in range(0, end, BLOCK_N):                                      attention.py:27
-        float total_3[4];
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            total_3[run] = total_2[run];
-        Vector<float, 2> acc_2[32];
-        #pragma unroll
-        for (int run = 0; run < 32; ++run)
-            #pragma unroll
-            for (int k = 0; k < 2; ++k)
-                acc_2[run][k] = 0.0f * share[run / 16 * 2 + run % 2];
-        float largest[4];
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            largest[run] = now[run];
-        Vector<__half, 2> weights[32];
-        #pragma unroll
-        for (int run = 0; run < 32; ++run)
-            #pragma unroll
-            for (int k = 0; k < 2; ++k)
-                weights[run][k] = weight_2[run][k];
-        int iteration = 1;
-        for (int start = 64; start < end; start += 64) {
-            const int stage = iteration % 3;
-            cp_async_wait<2>();
-            const int stage_2 = (iteration - 1) % 3;
-            cp_async_wait<2>();
-            const int free_stage = (iteration + 2) % 3;
-            fence_async_proxy();  // shows what was written to the ring `key` and the ring `value` to the tensor cores
-            __syncthreads();  // orders the accesses to the ring `key` and the ring `value` before it and after it
-
-            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
-                const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
-                const int cols = start + 128 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_3;
-                cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end - start > 128 ? 16 : 0);
-            }
-            cp_async_commit();
-
-            // for start in range(0, end, BLOCK_N):                                  attention.py:27
-            const int free_stage_2 = (iteration - 1 + 2) % 3;
-            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
-                const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
-                const int cols = start - 64 + 128 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
-                const int places = cols * 64 + d_3;
-                cp_async_zero_fill<16>(&shared.value[free_stage_2][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length && end - (start - 64) > 128 ? 16 : 0);
-            }
-            cp_async_commit();
-
-            // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # e ...  attention.py:31
-            Vector<float, 2> product_3[32];
-            const Descriptor query_tile_first_2 = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
-            const Descriptor key_first_2 = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
-            wgmma_fence();
-            #pragma unroll
-            for (int step = 0; step < 4; ++step)
-                #pragma unroll
-                for (int row = 0; row < 2; ++row)
-                    wgmma_m64n64k16_f32_f16(&product_3[16 * row], query_tile_first_2 + 512 * row + 2 * step, key_first_2 + 2 * step, step > 0);
-            wgmma_commit();
-
-            // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])     attention.py:41
-            const Descriptor value_first = wgmma_descriptor<128>(shared.value[stage_2], 8192, 1024);  // rows along N
-            wgmma_fence();
-            #pragma unroll
-            for (int step = 0; step < 4; ++step) {
-                unsigned weights_part[2][4];  // rows of this warp
-                #pragma unroll
-                for (int row = 0; row < 2; ++row)
-                    #pragma unroll
-                    for (int piece = 0; piece < 4; ++piece)
-                        weights_part[row][piece] = bit_cast<unsigned>(weights[16 * row + 4 * step + piece]);
-                #pragma unroll
-                for (int row = 0; row < 2; ++row)
-                    wgmma_m64n64k16_f32_f16_a_registers_b_along_n(&acc_2[16 * row], weights_part[row], value_first + 128 * step, true);
-            }
-            wgmma_commit();
-
-            // for start in range(0, end, BLOCK_N):                                  attention.py:27
-            wgmma_wait<1>();
-            Vector<float, 2> score_2[32];
-            #pragma unroll
-            for (int run = 0; run < 32; ++run) {
-                // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)         attention.py:19
-                const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8;
-                // d = tl.arange(0, HEAD)                                            attention.py:20
-                const int d_2 = thread % 4 * 2 + run / 2 % 8 * 8;
-
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
-                const int cols = start + d_2;
-                #pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    // score = tl.dot(query, tl.trans(key)) * (scale * 1.442695 ...  attention.py:31
-                    const float score_3 = product_3[run][k] * (scale * 1.442695f);
-                    // score = tl.where(rows[:, None] >= cols[None, :], score, ...   attention.py:33
-                    score_2[run][k] = rows >= cols + k ? score_3 : -infinity();
-                }
-            }
-
-            // now = tl.maximum(largest, tl.max(score, 1))                           attention.py:36
-            float score_max_2[4];
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                score_max_2[run] = score_2[run / 2 * 16 + run % 2][0];
-                #pragma unroll
-                for (int k = 1; k < 16; ++k)
-                    score_max_2[run] = fmaxf(score_max_2[run], score_2[run / 2 * 16 + run % 2 + k / 2 * 2][k % 2]);
-                score_max_2[run] = lanes_all_reduce<3>(score_max_2[run], [](float a, float b) { return fmaxf(a, b); });
-            }
-            float now_2[4];
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                now_2[run] = fmaxf(largest[run], score_max_2[run]);
-            }
-            Vector<float, 2> weight_3[32];
-            #pragma unroll
-            for (int run = 0; run < 32; ++run) {
-                #pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    // weight = tl.exp2(score - now[:, None])                        attention.py:37
-                    weight_3[run][k] = exp2_approx(score_2[run][k] - now_2[run / 16 * 2 + run % 2]);
-                }
-            }
-            float share_2[4];
-            float product_4[4];
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                // share = tl.exp2(largest - now)                                    attention.py:38
-                share_2[run] = exp2_approx(largest[run] - now_2[run]);
-                // total = total * share + tl.sum(weight, 1)                         attention.py:39
-                product_4[run] = total_3[run] * share_2[run];
-            }
-
-            // total = total * share + tl.sum(weight, 1)                             attention.py:39
-            float weight_sum_2[4];
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                weight_sum_2[run] = 0.0f;
-                #pragma unroll
-                for (int k = 0; k < 16; ++k)
-                    weight_sum_2[run] += weight_3[run / 2 * 16 + run % 2 + k / 2 * 2][k % 2];
-                weight_sum_2[run] = lanes_all_reduce<3>(weight_sum_2[run], [](float a, float b) { return a + b; });
-            }
-            #pragma unroll
-            for (int run = 0; run < 4; ++run) {
-                total_3[run] = product_4[run] + weight_sum_2[run];
-            }
-
-            // for start in range(0, end, BLOCK_N):                                  attention.py:27
-            wgmma_wait<0>();
-            iteration += 1;
-            #pragma unroll
-            for (int run = 0; run < 32; ++run) {
-                #pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    // acc = tl.dot(weight.to(value.dtype), value, acc * share[ ...  attention.py:41
-                    acc_2[run][k] = acc_2[run][k] * share_2[run / 16 * 2 + run % 2];
-                    weights[run][k] = __float2half(weight_3[run][k]);
-                }
-            }
-            #pragma unroll
-            for (int run = 0; run < 4; ++run)
-                largest[run] = now_2[run];
-        }
-        const int stage = (iteration - 1) % 3;
-        cp_async_wait<2>();
-        fence_async_proxy();  // shows what was written to the ring `value` to the tensor cores
-        __syncthreads();  // orders the stores to the ring `value` before the loads of it
 
         // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41
-        #pragma unroll
-        for (int run = 0; run < 32; ++run)
-            #pragma unroll
-            for (int k = 0; k < 2; ++k)
-                acc[run][k] = acc_2[run][k];
         const Descriptor value_first = wgmma_descriptor<128>(shared.value[stage], 8192, 1024);  // rows along N
         wgmma_fence();
         #pragma unroll
@@ -657,27 +495,18 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             for (int row = 0; row < 2; ++row)
                 #pragma unroll
                 for (int piece = 0; piece < 4; ++piece)
-                    a_part[row][piece] = bit_cast<unsigned>(weights[16 * row + 4 * step + piece]);
+                    a_part[row][piece] = bit_cast<unsigned>(weight_2[16 * row + 4 * step + piece]);
             #pragma unroll
             for (int row = 0; row < 2; ++row)
                 wgmma_m64n64k16_f32_f16_a_registers_b_along_n(&acc[16 * row], a_part[row], value_first + 128 * step, true);
         }
         wgmma_commit();
         wgmma_wait<0>();
-        cp_async_wait<0>();  // zeros of iterations that do not exist have landed
         #pragma unroll
         for (int run = 0; run < 4; ++run)
-            total[run] = total_3[run];
-    } else {
-        #pragma unroll
-        for (int run = 0; run < 4; ++run)
-            total[run] = 0.0f;
-        #pragma unroll
-        for (int run = 0; run < 32; ++run)
-            #pragma unroll
-            for (int k = 0; k < 2; ++k)
-                acc[run][k] = 0.0f;
+            largest[run] = now[run];
     }
+    cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> result[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {

@@ -309,12 +309,6 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             cp_async_commit();
         }
         cp_async_wait<3>();
-
-        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
-        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
-        const int cols = d_2 + 64;
-        cp_async_zero_fill<16>(&shared.key[2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols * 32 + d_3, cols < n && n > 64 ? 16 : 0);
-        cp_async_commit();
         fence_async_proxy();  // shows what was written to the scratch `query_tile` and the ring `key` to the tensor cores
         __syncthreads();  // orders the stores to the scratch `query_tile` and the ring `key` before the loads of them
 
@@ -327,6 +321,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int step = 0; step < 2; ++step)
             wgmma_m64n32k16_f32_f16(product, query_tile_first + 2 * step, key_first + 2 * step, step > 0);
         wgmma_commit();
+
+        // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, ...  dot.py:119
+        // cols = start + tl.arange(0, BLOCK_N)                                           dot.py:118
+        const int cols = d_2 + 64;
+        cp_async_zero_fill<16>(&shared.key[2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols * 32 + d_3, cols < n && n > 64 ? 16 : 0);
+        cp_async_commit();
 
         // for start in range(0, n, BLOCK_N):                                             dot.py:117
         wgmma_wait<0>();
@@ -433,24 +433,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             cp_async_wait<2>();
             const int stage_2 = (iteration - 1) % 3;
             cp_async_wait<2>();
-            const int free_stage = (iteration + 2) % 3;
             fence_async_proxy();  // shows what was written to the ring `key` and the ring `value` to the tensor cores
             __syncthreads();  // orders the accesses to the ring `key` and the ring `value` before it and after it
-
-            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
-            const int cols_2 = start + 64 + d_2;
-            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols_2 * 32 + d_3, cols_2 < n && n - start > 64 ? 16 : 0);
-            cp_async_commit();
-
-            // for start in range(0, n, BLOCK_N):                                         dot.py:117
-            const int free_stage_2 = (iteration - 1 + 2) % 3;
-
-            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
-            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
-            const int cols_3 = start - 32 + 64 + d_2;
-            cp_async_zero_fill<16>(&shared.value[free_stage_2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + cols_3 * 32 + d_3, cols_3 < n && n - (start - 32) > 64 ? 16 : 0);
-            cp_async_commit();
 
             // score = tl.dot(query, tl.trans(key)) * scale                               dot.py:121
             Vector<float, 2> product_3[8];
@@ -474,6 +458,24 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
                 wgmma_m64n32k16_f32_f16_a_registers_b_along_n(acc_2, weights_part, value_first + 64 * step, true);
             }
             wgmma_commit();
+
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            const int free_stage = (iteration + 2) % 3;
+
+            // key = tl.load(k + cols[:, None] * D + d[None, :], mask=cols[:, None] ...   dot.py:119
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols_2 = start + 64 + d_2;
+            cp_async_zero_fill<16>(&shared.key[free_stage][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], k_ + cols_2 * 32 + d_3, cols_2 < n && n - start > 64 ? 16 : 0);
+            cp_async_commit();
+
+            // for start in range(0, n, BLOCK_N):                                         dot.py:117
+            const int free_stage_2 = (iteration - 1 + 2) % 3;
+
+            // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None ...  dot.py:120
+            // cols = start + tl.arange(0, BLOCK_N)                                       dot.py:118
+            const int cols_3 = start - 32 + 64 + d_2;
+            cp_async_zero_fill<16>(&shared.value[free_stage_2][thread / 4][swizzled<64, 2>(thread / 4, thread % 4 * 8)], v + cols_3 * 32 + d_3, cols_3 < n && n - (start - 32) > 64 ? 16 : 0);
+            cp_async_commit();
 
             // for start in range(0, n, BLOCK_N):                                         dot.py:117
             wgmma_wait<1>();

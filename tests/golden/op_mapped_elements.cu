@@ -1,4 +1,4 @@
-// mapped.cu: emitted by tle2cuda from mapping.py:56 (mapped). Do not edit.
+// mapped.cu: emitted by tle2cuda from mapping.py:71 (mapped). Do not edit.
 //
 //   target    sm_90a, 64 threads per CTA, 768 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -76,7 +76,7 @@ __device__ __forceinline__ T warps_all_reduce(T value, Slot (&slots)[WARPS], Com
     return value;
 }
 
-// `halved` for one element, mapped at mapping.py:60.
+// `halved` for one element, mapped at mapping.py:75.
 __device__ __forceinline__ float halved(float x, float low)
 {
     // if x < low:                                                                     mapping.py:17
@@ -106,7 +106,7 @@ __device__ __forceinline__ float halved(float x, float low)
     return 0.0f - total;
 }
 
-// `common_divisor` for one element, mapped at mapping.py:62.
+// `common_divisor` for one element, mapped at mapping.py:77.
 __device__ __forceinline__ void common_divisor(int& result_0, int& result_1, int a, int b)
 {
     // while b != 0:                                                                   mapping.py:34
@@ -126,7 +126,7 @@ __device__ __forceinline__ void common_divisor(int& result_0, int& result_1, int
     result_1 = steps;
 }
 
-// `in_order` for one element, mapped at mapping.py:65.
+// `in_order` for one element, mapped at mapping.py:80.
 __device__ __forceinline__ void in_order(int& result_0, int& result_1, int& result_2, int& result_3, int a0, int a1, int b0, int b1)
 {
     // if a0 <= a1:                                                                    mapping.py:43
@@ -143,7 +143,38 @@ __device__ __forceinline__ void in_order(int& result_0, int& result_1, int& resu
     result_3 = b0;
 }
 
-// `hashed` for one element, mapped at mapping.py:68.
+// `steps_down` for one element, mapped at mapping.py:83.
+__device__ __forceinline__ int steps_down(int n, int limit)
+{
+    // for start in range(n % 16, n % 3, -2):                                          mapping.py:59
+    int count = 0;
+    for (int start = n % 16; start > n % 3; start -= 2) {
+        // while k > 1 and count < limit:                                              mapping.py:61
+        int k_ = start;
+        int count_2 = count;
+        while (k_ > 1 && count_2 < limit) {
+            // if k % 2 == 0:                                                          mapping.py:62
+            int k_3;
+            if (k_ % 2 == 0) {
+                // k //= 2                                                             mapping.py:63
+                const int k_4 = k_ / 2;
+                k_3 = k_4;
+            } else {
+                // k = 3 * k + 1                                                       mapping.py:65
+                const int k_4 = 3 * k_ + 1;
+                k_3 = k_4;
+            }
+
+            // count += 1                                                              mapping.py:66
+            count_2 += 1;
+            k_ = k_3;
+        }
+        count = count_2;
+    }
+    return count;
+}
+
+// `hashed` for one element, mapped at mapping.py:84.
 __device__ __forceinline__ int hashed(int x)
 {
     // if x > 0:                                                                       mapping.py:50
@@ -163,12 +194,12 @@ __device__ __forceinline__ int hashed(int x)
 // Shared memory of one CTA.
 struct Shared {
     union {  // never alive at the same time
-        alignas(16) int steps_exchange[128];      // scratch of mapping.py:62
-        alignas(16) int exchange_2[64];           // scratch of mapping.py:65
+        alignas(16) int steps_exchange[128];      // scratch of mapping.py:77
+        alignas(16) int exchange_2[64];           // scratch of mapping.py:80
     };
     union {  // never alive at the same time
-        alignas(16) int exchange[64];             // scratch of mapping.py:65
-        alignas(16) int sum_slots[2];             // scratch of mapping.py:68
+        alignas(16) int exchange[64];             // scratch of mapping.py:80
+        alignas(16) int sum_slots[2];             // scratch of mapping.py:84
     };
 };
 static_assert(sizeof(Shared) <= 768, "the launch contract gives the CTA this much shared memory");
@@ -182,22 +213,22 @@ mapped(const float* __restrict__ x, const int* a, const int* b, int* out, float*
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.arange(0, N)                                                             mapping.py:57
+    // i = tl.arange(0, N)                                                             mapping.py:72
     const int i = 2 * thread;
-    // value = tl.load(x + i, mask=ok, other=0.0)                                      mapping.py:59
+    // value = tl.load(x + i, mask=ok, other=0.0)                                      mapping.py:74
     const Vector<float, 2> value = load_edge<2>(x + i, n - i, 0.0f);
 
-    // tl.store(halves + i, tl.map_elementwise(halved, value, LOW), mask=ok)           mapping.py:60
+    // tl.store(halves + i, tl.map_elementwise(halved, value, LOW), mask=ok)           mapping.py:75
     Vector<float, 2> halves_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) halves_value[k] = halved(value[k], 0.25f);
     store_edge(halves + i, n - i, halves_value);
 
-    // first, second = tl.load(a + i, mask=ok, other=0), tl.load(b + i, mask=ok, ...   mapping.py:61
+    // first, second = tl.load(a + i, mask=ok, other=0), tl.load(b + i, mask=ok, ...   mapping.py:76
     const Vector<int, 2> first = load_edge<2>(a + i, n - i, 0);
     const Vector<int, 2> second = load_edge<2>(b + i, n - i, 0);
 
-    // divisor, steps = tl.map_elementwise(common_divisor, first, second)              mapping.py:62
+    // divisor, steps = tl.map_elementwise(common_divisor, first, second)              mapping.py:77
     Vector<int, 2> divisor;
     Vector<int, 2> steps;
     #pragma unroll
@@ -205,10 +236,10 @@ mapped(const float* __restrict__ x, const int* a, const int* b, int* out, float*
         common_divisor(divisor[k], steps[k], first[k], second[k]);
     }
 
-    // tl.store(out + i, divisor, mask=ok)                                             mapping.py:63
+    // tl.store(out + i, divisor, mask=ok)                                             mapping.py:78
     store_edge(out + i, n - i, divisor);
 
-    // divisor, steps = tl.map_elementwise(common_divisor, first, second)              mapping.py:62
+    // divisor, steps = tl.map_elementwise(common_divisor, first, second)              mapping.py:77
     Vector<int, 2> packed;
     #pragma unroll
     for (int k = 0; k < 2; ++k) packed[k] = steps[k];
@@ -221,15 +252,15 @@ mapped(const float* __restrict__ x, const int* a, const int* b, int* out, float*
     // tile [128]: element = thread + 64 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, N)                                                         mapping.py:57
+        // i = tl.arange(0, N)                                                         mapping.py:72
         const int i_2 = thread + 64 * run;
-        // ok = i < n                                                                  mapping.py:58
+        // ok = i < n                                                                  mapping.py:73
         const bool ok = i_2 < n;
-        // tl.store(out + n + i, steps, mask=ok)                                       mapping.py:64
+        // tl.store(out + n + i, steps, mask=ok)                                       mapping.py:79
         if (ok) *(out + n + i_2) = steps_2[run];
     }
 
-    // lesser, partner = tl.map_elementwise(in_order, first, second, pack=2)           mapping.py:65
+    // lesser, partner = tl.map_elementwise(in_order, first, second, pack=2)           mapping.py:80
     int value_2;
     int value_3;
     int value_4;
@@ -239,10 +270,10 @@ mapped(const float* __restrict__ x, const int* a, const int* b, int* out, float*
     #pragma unroll
     for (int k = 0; k < 2; ++k) lesser[k] = k == 0 ? value_2 : value_3;
 
-    // tl.store(out + 2 * n + i, lesser, mask=ok)                                      mapping.py:66
+    // tl.store(out + 2 * n + i, lesser, mask=ok)                                      mapping.py:81
     store_edge(out + 2 * n + i, n - i, lesser);
 
-    // lesser, partner = tl.map_elementwise(in_order, first, second, pack=2)           mapping.py:65
+    // lesser, partner = tl.map_elementwise(in_order, first, second, pack=2)           mapping.py:80
     shared.exchange[thread] = value_4;
     __syncthreads();  // the whole tile is in shared memory
     int converted[2];
@@ -256,15 +287,21 @@ mapped(const float* __restrict__ x, const int* a, const int* b, int* out, float*
         converted_2[run] = shared.exchange_2[thread / 2 + 32 * run];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, N)                                                         mapping.py:57
+        // i = tl.arange(0, N)                                                         mapping.py:72
         const int i_2 = thread + 64 * run;
-        // ok = i < n                                                                  mapping.py:58
+        // ok = i < n                                                                  mapping.py:73
         const bool ok = i_2 < n;
-        // tl.store(out + 3 * n + i, partner, mask=ok)                                 mapping.py:67
+        // tl.store(out + 3 * n + i, partner, mask=ok)                                 mapping.py:82
         if (ok) *(out + 3 * n + i_2) = thread % 2 == 0 ? converted[run] : converted_2[run];
     }
 
-    // tl.store(total, tl.sum(tl.map_elementwise(hashed, first), 0))                   mapping.py:68
+    // tl.store(out + 4 * n + i, tl.map_elementwise(steps_down, first, 100), mask=ok)  mapping.py:83
+    Vector<int, 2> out_value;
+    #pragma unroll
+    for (int k = 0; k < 2; ++k) out_value[k] = steps_down(first[k], 100);
+    store_edge(out + 4 * n + i, n - i, out_value);
+
+    // tl.store(total, tl.sum(tl.map_elementwise(hashed, first), 0))                   mapping.py:84
     Vector<int, 2> value_6;
     #pragma unroll
     for (int k = 0; k < 2; ++k) value_6[k] = hashed(first[k]);

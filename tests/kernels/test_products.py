@@ -106,6 +106,8 @@ def test_emitted_matmul_in_tle(schedule: str, steps: int) -> None:
         matmul_tle.matmul_tle, 2, {**args, **strides, **tile}, num_warps=4, schedule=schedule, seed=3, detect="all"
     ).check()
     check(result.outputs["c"], matmul_reference(a, b))
+    stores = result.counters.shared_stores
+    assert stores.requests and stores.phases == stores.wavefronts  # no bank conflicts
 
 
 def test_halves_of_a_tile_do_not_wait_for_stores_while_they_multiply() -> None:

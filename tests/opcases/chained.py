@@ -54,6 +54,21 @@ def chained_in_loop(a, b, c, out, tiles, count, SIDE: tl.constexpr):
         tl.store(out + (tile * SIDE + i[:, None]) * SIDE + i[None, :], acc)
 
 
+@tle2cuda.jit
+def chained_boxes(a, b, c, out, tiles, rows, SIDE: tl.constexpr, STAGES: tl.constexpr, SPLIT: tl.constexpr):
+    """The same by tensor descriptors, for several tiles of which some have no iterations."""
+    keys = tl.make_tensor_descriptor(b, [rows, SIDE], [SIDE, 1], [SIDE, SIDE])
+    values = tl.make_tensor_descriptor(c, [rows, SIDE], [SIDE, 1], [SIDE, SIDE])
+    i = tl.arange(0, SIDE)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=SPLIT):
+        left = tl.load(a + (tile * SIDE + i[:, None]) * SIDE + i[None, :])
+        acc = tl.zeros((SIDE, SIDE), tl.float32)
+        for row in tl.range(tile % 3 * SIDE, rows, SIDE, num_stages=STAGES):
+            weight = tl.maximum(tl.dot(left, keys.load([row, 0]).T), -2.0).to(tl.float16)
+            acc = tl.dot(weight, values.load([row, 0]), acc * 0.5)
+        tl.store(out + (tile * SIDE + i[:, None]) * SIDE + i[None, :], acc)
+
+
 def _small(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
     return rng.standard_normal(shape).astype(np.float32).astype(dtype)
 
@@ -116,3 +131,30 @@ def _tiles_case(tiles: int, count: int) -> None:
 
 
 _tiles_case(4, 3)
+
+
+def _boxes_case(tiles: int, rows: int, stages: int, split: bool = False) -> None:
+    side = 64
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b, c = (rng.integers(-1, 2, (count, side)).astype(np.float16) for count in (tiles * side, rows, rows))
+        return {"a": a, "b": b, "c": c, "out": poison((tiles * side, side), np.float32), "tiles": tiles, "rows": rows}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b, c = (inputs[name].astype(np.float64) for name in "abc")
+        out = np.zeros((tiles * side, side))
+        for tile in range(tiles):
+            own = slice(tile * side, (tile + 1) * side)
+            for row in range(tile % 3 * side, rows, side):
+                part = slice(row, row + side)
+                out[own] = out[own] * 0.5 + np.maximum(a[own] @ b[part].T, -2) @ c[part]
+        return {"out": out.astype(np.float32)}
+
+    name = f"chained_boxes_{tiles}_{rows}_{stages}{'_split' if split else ''}"
+    constants = {"SIDE": side, "STAGES": stages, "SPLIT": split}
+    add_case(OpCase(name, "chained", chained_boxes, (2,), make, want, constants, 4, Tolerance(2, 64, eps=2.0**-20)))
+
+
+_boxes_case(4, 100, 3)
+_boxes_case(5, 320, 2)
+_boxes_case(3, 200, 2, True)

@@ -53,6 +53,21 @@ def hashed(x):
 
 
 @tle2cuda.jit
+def steps_down(n, limit):
+    """Loops in loops, whose bounds are the element's own."""
+    count = 0
+    for start in range(n % 16, n % 3, -2):
+        k = start
+        while k > 1 and count < limit:
+            if k % 2 == 0:
+                k //= 2
+            else:
+                k = 3 * k + 1
+            count += 1
+    return count
+
+
+@tle2cuda.jit
 def mapped(x, a, b, out, halves, total, n, N: tl.constexpr, LOW: tl.constexpr):
     i = tl.arange(0, N)
     ok = i < n
@@ -65,6 +80,7 @@ def mapped(x, a, b, out, halves, total, n, N: tl.constexpr, LOW: tl.constexpr):
     lesser, partner = tl.map_elementwise(in_order, first, second, pack=2)
     tl.store(out + 2 * n + i, lesser, mask=ok)
     tl.store(out + 3 * n + i, partner, mask=ok)
+    tl.store(out + 4 * n + i, tl.map_elementwise(steps_down, first, 100), mask=ok)
     tl.store(total, tl.sum(tl.map_elementwise(hashed, first), 0))
 
 
@@ -83,6 +99,16 @@ def _steps(a: int, b: int) -> int:
     return 0 if b == 0 else 1 + _steps(b, int(math.fmod(a, b)))
 
 
+def _steps_down(n: int) -> int:
+    count = 0
+    for start in range(n % 16, n % 3, -2):
+        k = start
+        while k > 1 and count < 100:
+            k = 3 * k + 1 if k % 2 else k // 2
+            count += 1
+    return count
+
+
 def _make(rng: np.random.Generator) -> Inputs:
     n = 90
     x = (rng.integers(-64, 4096, n) / 16).astype(np.float32)
@@ -93,7 +119,7 @@ def _make(rng: np.random.Generator) -> Inputs:
         "x": x,
         "a": a,
         "b": b,
-        "out": poison(4 * n, np.int32),
+        "out": poison(5 * n, np.int32),
         "halves": poison(n, np.float32),
         "total": poison(1, np.int32),
         "n": n,
@@ -109,9 +135,10 @@ def _expect(inputs: Inputs) -> dict[str, Array]:
     wide = a.astype(np.uint32)
     mixed = np.where(a > 0, (wide ^ (wide >> 15)) * np.uint32(739982445), wide)
     steps = np.array([_steps(int(p), int(q)) for p, q in zip(a, b, strict=True)], np.int32)
+    down = [_steps_down(int(n)) for n in a]
     return {
         "halves": np.array(halves, np.float32),
-        "out": np.concatenate([np.gcd(a, b).astype(np.int32), steps, *ordered]),
+        "out": np.concatenate([np.gcd(a, b), steps, *ordered, down]).astype(np.int32),
         "total": np.array([(mixed * mixed).sum(dtype=np.uint32)]).astype(np.uint32).view(np.int32),
     }
 

@@ -103,6 +103,29 @@ def first_of_two(x, y):
 
 
 @tle2cuda.jit
+def farther(a, b):
+    """The one farther from 0, by a branch."""
+    if tl.abs(a) >= tl.abs(b):
+        return a
+    return b
+
+
+@tle2cuda.jit
+def farthest(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    value = tl.load(x + i)
+    tl.store(out + i, tl.associative_scan(value, 0, farther) + tl.reduce(value, 0, farther))
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+def test_functions_that_combine_may_branch(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x, out = np.array([1, -2, 0, 3, -3, 2, -5, 4], np.float32), np.zeros(8, np.float32)
+    farthest[(1,)](x, out, N=8)
+    assert out.tolist() == [x - 5 for x in (1, -2, -2, 3, 3, 3, -5, -5)]
+
+
+@tle2cuda.jit
 def applied(x, function: tl.constexpr, pack: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(x + i, tl.map_elementwise(function, tl.load(x + i), pack=pack))

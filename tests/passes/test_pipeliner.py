@@ -75,9 +75,9 @@ def test_products_that_the_loop_reads_are_waited_for() -> None:
 
 def test_chained_products_overlap() -> None:
     signature = "*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32,fp32,False,64,128,64"
-    source = emitted(attention, signature, arch="sm_90a")
+    source = emitted(attention, signature, arch="sm_90a", num_warps=8)
     loop = source[source.index("for (int start = 64;") :]
-    order = ("__syncthreads()", "wgmma_commit()", "wgmma_commit()", "wgmma_wait<1>()", "weight", "wgmma_wait<0>()")
+    order = ("__syncthreads()", *["wgmma_commit()"] * 2, *["cp_async_commit()"] * 2, "wgmma_wait<1>()", "wgmma_wait<0>()")
     place = 0
     for text in order:
         place = loop.index(text, place) + 1

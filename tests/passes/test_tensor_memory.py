@@ -12,7 +12,9 @@ import tle2cuda.language as tl
 from tests.opcases.case import poison
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator import emulate
+from tle2cuda.errors import OutOfResources
 from tle2cuda.interpreter import run as interpret
+from tle2cuda.language import tle
 
 
 @tle2cuda.jit
@@ -43,6 +45,20 @@ def several(a, b, out, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
         if COUNT > 2:
             third = tl.dot(x * 4, y, third)
     tl.store(out + rows[:, None] * N + cols[None, :], first + second + third)
+
+
+@tle2cuda.jit
+def one_product(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x, y = tl.load(a + rows[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + cols[None, :])
+    tl.store(out + rows[:, None] * N + cols[None, :], tl.dot(x, y))
+
+
+@tle2cuda.jit
+def side_by_side(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """A product of the default warps, and one of a worker partition."""
+    work = (a, b, out, M, N, K), (a, b, out + M * N, M, N, K)
+    tle.gpu.warp_specialize([(one_product, work[0]), (one_product, work[1])], [4], [64])
 
 
 def operands(steps: int, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,3 +104,25 @@ def test_what_does_not_fit_is_carried_in_registers(count: int, loads_in_loop: in
     kernel = emitted.source[emitted.source.index('extern "C"') :]
     assert "tcgen05_alloc<512>" in kernel
     assert kernel[kernel.index("for (int i") :].split("\n    }\n")[0].count("tcgen05_wait_ld") == loads_in_loop
+
+
+SIDES = {"a": "*fp16:16", "b": "*fp16:16", "out": "*fp32:16"}
+
+
+def test_partitions_have_columns_of_their_own_and_a_worker_says_when_it_is_done() -> None:
+    constants = {"M": 64, "N": 16, "K": 16}
+    emitted = tle2cuda.emit(side_by_side, SIDES, constants, arch="sm_100a", headers="minimal")
+    kernel = emitted.source[emitted.source.index('extern "C"') :]
+    assert "tcgen05_alloc<32>" in kernel and "(tensor_memory + 16, " in kernel and "(tensor_memory, " in kernel
+    worker, rest = kernel.split("return;")
+    assert worker.rstrip().endswith("mbarrier_arrive(&shared.tensor_memory_done);")
+    assert rest.index("mbarrier_wait(&shared.tensor_memory_done, 0);") < rest.index("tcgen05_dealloc<32>")
+    a, b = operands(1, 64, 16, 16)
+    args = {"a": a, "b": b, "out": poison((128, 16), np.float32)}
+    found = emulate(emitted, (1, 1, 1), args, detect="all", schedule="random", seed=3).check().outputs["out"]
+    assert np.array_equal(found, np.tile(a[0].astype(np.float32) @ b[0].astype(np.float32), (2, 1)))
+
+
+def test_too_many_columns_side_by_side() -> None:
+    with pytest.raises(OutOfResources, match="product 512 \\+ product 512 = 1024 columns, limit 512 on sm_100a"):
+        tle2cuda.emit(side_by_side, SIDES, {"M": 128, "N": 512, "K": 16}, arch="sm_100a")

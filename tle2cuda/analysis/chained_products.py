@@ -30,6 +30,7 @@ class Chained:
         behind: What is done to these sums in front of the second product, in order.
         rounding: What rounds its weights, whose registers the product reads as long as it is in flight; empty for nothing.
         loaded: The load that the right operand of the second comes from.
+        registers: 32-bit registers of a thread that hold sums and weights of both iterations.
     """
 
     first: Op
@@ -38,6 +39,7 @@ class Chained:
     behind: tuple[Op, ...]
     rounding: tuple[Op, ...]
     loaded: Op
+    registers: int
 
 
 def chained_products(
@@ -75,7 +77,8 @@ def chained_products(
     if any(op.regions or not (is_pure(op) or op in staged) for op in region.body if op not in moved):
         return None
     held = [first.result, second.result, second.operands[0], second.operands[0]]
-    if sum(map(_bytes, held)) > _MOST_REGISTERS * _REGISTER_BYTES * num_threads:
+    registers = sum(map(_bytes, held)) // (_REGISTER_BYTES * num_threads)
+    if registers > _MOST_REGISTERS:
         return None
     assert sources[1] is not None
     weights = made.get(second.operands[0])
@@ -83,7 +86,7 @@ def chained_products(
         return None
     is_rounding = weights.name == "cast" and list(uses[weights.result]) == [second]
     in_order = tuple(op for op in region.body if op in behind)
-    return Chained(first, second, sums[0], in_order, (weights,) if is_rounding else (), sources[1])
+    return Chained(first, second, sums[0], in_order, (weights,) if is_rounding else (), sources[1], registers)
 
 
 def _behind(loop: Op, sums: Value, second: Op, uses: Mapping[Value, Sequence[Op]]) -> set[Op] | None:

@@ -210,6 +210,7 @@ class _Finder:
         if not loads:
             return None
         by_engine = any(staged.note is not None for staged in loads)
+        is_mixed = by_engine and any(staged.note is None for staged in loads)
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
         extra = 0
         if overlapped is not None:
@@ -223,7 +224,7 @@ class _Finder:
             capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
-            None if by_engine or closure.indices else self._chained(loop, [staged.load for staged in loads]),
+            None if is_mixed or closure.indices else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),

@@ -37,7 +37,7 @@ from tle2cuda.eager.values import (
     without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
-from tle2cuda.ir.types import BOOL, F32, F64, DType
+from tle2cuda.ir.types import BF16, BOOL, F32, F64, DType
 from tle2cuda.ops.arithmetic import PropagateNan
 
 
@@ -91,11 +91,15 @@ def _propagates(mode: Any, what: str) -> bool:
     return bool(name == "ALL")
 
 
+def _without_bfloat16(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands as Triton 3.6 takes them for extrema: each bfloat16 one is converted to float32, before they meet."""
+    if reads_3_9():
+        return values
+    return tuple(to_dtype(v, F32) if isinstance(v, Tile) and v.dtype is BF16 else v for v in values)
+
+
 def _extreme(kind: str, x: Any, y: Any, propagate_nan: Any, what: str) -> Tile:
-    (a, b), dtype = several((x, y), what)
-    # Triton 3.6 computes these of bfloat16 in float32.
-    if dtype.name == "bfloat16" and not reads_3_9():
-        a, b, dtype = to_dtype(a, F32), to_dtype(b, F32), F32
+    (a, b), dtype = several(_without_bfloat16((x, y)), what)
     common_shape(what, a, b)
     data = extremum(kind, a.data, b.data, dtype, _propagates(propagate_nan, what))
     if dtype.kind == "uint" and dtype.bits == 64:  # beyond what 64 bits with a sign hold
@@ -118,9 +122,7 @@ def maximum(x: Any, y: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
 @method
 def clamp(x: Any, min: Any, max: Any, propagate_nan: Any = PropagateNan.NONE) -> Tile:
     """`tl.clamp` of floats."""
-    (value, low, high), dtype = several((x, min, max), "tl.clamp")
-    if dtype.name == "bfloat16" and not reads_3_9():
-        dtype = F32
+    (value, low, high), dtype = several(_without_bfloat16((x, min, max)), "tl.clamp")
     if not dtype.is_floating():
         raise DTypeMismatch(f"tl.clamp takes floats, got {describe(to_tile(x))}")
     common_shape("tl.clamp", value, low, high)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tle2cuda.eager.program import current
 from tle2cuda.eager.values import Tile, common_shape, describe, numeric, static_int, to_tile, without_width
-from tle2cuda.errors import InvalidArgument, InvalidType
+from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType
 
 _WHAT = "tl.map_elementwise"
 
@@ -20,19 +21,23 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
         raise InvalidArgument(f"{_WHAT} needs at least one argument behind the function")
     tiles = [numeric(x, _WHAT) for x in args]
     shape = common_shape(_WHAT, *tiles)
-    flat = [tile.stretched(shape).reshaped((-1,)) for tile in tiles]
     elements = int(np.prod(shape))
     if width < 1 or width & (width - 1) or width > elements:
         raise InvalidArgument(f"{_WHAT}: pack must be a power of two of at most {elements}, got {width}")
     program = current()
-    columns: list[list[Tile]] = []
     outer, program.only_computes = program.only_computes, True
     try:
-        for first in range(0, elements, width):
-            found = scalar_fn(*(_element(tile, first + i) for tile in flat for i in range(width)))
-            _note(columns, found, width)
+        return by_elements(scalar_fn, tiles, shape, width)
     finally:
         program.only_computes = outer
+
+
+def by_elements(function: Any, tiles: Sequence[Tile], shape: tuple[int, ...], width: int = 1) -> Any:
+    """A function of scalars on tiles that broadcast to a shape: for `width` elements of each after the other."""
+    flat = [tile.stretched(shape).reshaped((-1,)) for tile in tiles]
+    columns: list[list[Tile]] = []
+    for first in range(0, int(np.prod(shape)), width):
+        _note(columns, function(*(_element(tile, first + i) for tile in flat for i in range(width))), width)
     made = tuple(_together(column, shape) for column in columns)
     return made if len(made) > 1 else made[0]
 
@@ -61,6 +66,9 @@ def _note(columns: list[list[Tile]], found: Any, width: int) -> None:
 
 
 def _together(parts: list[Tile], shape: tuple[int, ...]) -> Tile:
+    other = next((part for part in parts if part.dtype is not parts[0].dtype), None)
+    if other is not None:
+        raise DTypeMismatch(f"the function returns {describe(parts[0])} for one element and {describe(other)} for another")
     data = np.array([part.data for part in parts]).reshape(shape)
     exact = None
     if any(part.exact is not None for part in parts):

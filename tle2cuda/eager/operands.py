@@ -53,6 +53,10 @@ def _not(value: Any) -> Any:
 
 
 def _all(value: Any) -> Any:
+    if isinstance(value, tuple):  # which is true as soon as it holds anything
+        raise InvalidType(
+            "`assert` of a tuple, which is always true", help="leave the parentheses out: assert condition, message"
+        )
     return bool(value.data.all()) if isinstance(value, Tile) else value
 
 

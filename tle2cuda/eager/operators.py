@@ -164,12 +164,10 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     x = to_tile(input, "tl.cast")
     if dtype is F8E4B15:
         return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
-    if isinstance(dtype, str):
-        dtype = DType(dtype)
     if isinstance(dtype, pointer_type) or x.is_pointer:
         return _cast_pointer(x, dtype)
     if not isinstance(dtype, DType):
-        raise InvalidArgument(f"tl.cast: expected a dtype, got {dtype!r}")
+        raise InvalidType(f"tl.cast: expected a dtype such as tl.float32, got {dtype!r}")
     if bitcast:
         return _bitcast(x, dtype)
     if fp_downcast_rounding is not None and x.dtype is not dtype:
@@ -497,7 +495,7 @@ def shift_left(a: Any, b: Any) -> Any:
     """``a << b``; shifts out everything from the width on."""
     x, y, dtype = _integers(a, b, "<<")
     if dtype is BOOL:
-        raise DTypeMismatch("`<<` does not work on bool", help="convert it, x.to(tl.int32)")
+        return Tile(x.data & ~y.data, dtype)  # one bit: a shift by one leaves nothing
     amount, inside = _amounts(x, y, dtype)
     result = np.where(inside, np.left_shift(x.data, amount), np.zeros_like(x.data))
     if dtype.bits == 64 and x.exact is None:
@@ -513,7 +511,7 @@ def shift_right(a: Any, b: Any) -> Any:
     """``a >> b``: arithmetic when the left operand is signed before promotion, else logical."""
     x, y, dtype = _integers(a, b, ">>")
     if dtype is BOOL:
-        raise DTypeMismatch("`>>` does not work on bool", help="convert it, x.to(tl.int32)")
+        return Tile(x.data & ~y.data, dtype)  # one bit: a shift by one leaves nothing
     own = a.dtype if isinstance(a, Tile) else dtype
     amount, inside = _amounts(x, y, dtype)
     if own.kind == "int":

@@ -10,6 +10,7 @@ import numpy as np
 from tle2cuda.eager.checks import only_in_3_9
 from tle2cuda.eager.creation import behind
 from tle2cuda.eager.elementwise import FUNCTIONS, extremum, fdiv
+from tle2cuda.eager.mapping import by_elements
 from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES, Array, round_to
 from tle2cuda.eager.operators import check_fits, follow, may_overflow, sub_operator, to_dtype
@@ -206,7 +207,13 @@ def _combiner(combine_fn: Any, inputs: Sequence[Tile], what: str) -> Callable[..
         raise InvalidType(f"{what}: expected a function decorated with @tle2cuda.jit, got {combine_fn!r}")
 
     def combine(left: Sequence[Tile], right: Sequence[Tile]) -> tuple[Tile, ...]:
-        result = decay_result(combine_fn(*left, *right))
+        try:
+            found = combine_fn(*left, *right)
+        except DTypeMismatch:
+            if not left[0].shape:
+                raise
+            found = by_elements(combine_fn, (*left, *right), left[0].shape)  # it may branch on its elements
+        result = decay_result(found)
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(inputs):
             raise InvalidType(f"{what}: the function returns {len(results)} values for {len(inputs)} tiles")

@@ -23,7 +23,7 @@ from tle2cuda.frontend.aggregates import AggregateClass, BoundMethod, aggregate_
 from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import range_of
 from tle2cuda.frontend.liveness import constexpr_names
-from tle2cuda.frontend.names import device_function, host_function, translate
+from tle2cuda.frontend.names import close_name, device_function, host_function, translate
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
 from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
@@ -146,7 +146,9 @@ class Calls(Expressions):
             problem = _binding_problem(function, args, kwargs)
             if problem is None:
                 raise foreign_error(name, error, span, ours=True) from error
-            raise InvalidType(f"{name}: {problem}", span, _usage(name, function)) from error
+            unknown = next((keyword for keyword in kwargs if f"`{keyword}`" in problem), "")
+            meant = close_name(unknown, inspect.signature(function).parameters) if unknown else ""
+            raise InvalidType(f"{name}: {problem}", span, _usage(name, function), meant) from error
         except (PoisonUsed, TooManyErrors):
             raise
         except Exception as error:

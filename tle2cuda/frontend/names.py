@@ -44,7 +44,9 @@ _SHORT = 4
 def close_name(name: str, names: Iterable[str]) -> str:
     """``did you mean `x`?`` for the nearest of `names`, or an empty string."""
     alike = 0.7 if len(name) > _SHORT else 0.8  # of few letters most must be there
-    close = difflib.get_close_matches(name, [n for n in names if not n.startswith("__")], n=1, cutoff=alike)
+    known = [n for n in names if not n.startswith("__")]
+    close = difflib.get_close_matches(name, known, n=1, cutoff=alike)
+    close = close or [n for n in known if len(n) > 2 and sorted(n) == sorted(name)]  # in another order
     return f"did you mean `{close[0]}`?" if close else ""
 
 

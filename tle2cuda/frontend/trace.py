@@ -335,6 +335,12 @@ class FunctionTracer(Loops):
 
     def _assert(self, node: ast.Assert) -> None:
         """`assert` is checked on the device, as in Triton; one that is known to fail there gets a warning here."""
+        if isinstance(node.test, ast.Tuple) and node.test.elts:
+            raise InvalidType(
+                "`assert` of a tuple, which is always true",
+                self.span(node.test),
+                help="leave the parentheses out: assert condition, message",
+            )
         condition = self.evaluate(node.test)
         if is_static(condition) and self.truth(condition):
             return

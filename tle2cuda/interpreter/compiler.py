@@ -20,6 +20,7 @@ from tle2cuda.interpreter import asynchrony, control, copies, handles
 from tle2cuda.interpreter.asynchrony import Partition
 from tle2cuda.interpreter.checks import check_results
 from tle2cuda.interpreter.dtypes import value_dtype
+from tle2cuda.interpreter.lanes import CONTROL, LaneFunction
 from tle2cuda.interpreter.offsets import check_access, plain, shadow_step
 from tle2cuda.interpreter.regions import SharedLayout
 from tle2cuda.interpreter.requests import Waiting
@@ -388,6 +389,9 @@ class Compiler:
             return tuple(frame[slot] for slot in yields)
 
         self.combined_once[region] = once
+        names = {op.name for op in walk(region)}
+        if names & CONTROL - {"yield"} and names <= _VECTOR_SAFE | CONTROL:
+            return LaneFunction(region, self.meanings)
         return _elementwise(once, dtypes, region)
 
     def map_with_shadows(self, region: Region) -> Callable[[Frame, Sequence[Any]], tuple[Any, ...]]:

@@ -93,12 +93,7 @@ def _for(compiler: Compiler, op: Op) -> Steps:
 
     def indices(frame: Frame) -> range:
         stride = int(frame[step])
-        if stride == 0 or (stride < 0 and not is_known):
-            raise frame[0].fail(
-                op,
-                f"the step of a loop is {stride}",
-                help="a step that only the run time knows must be positive; write a constant one to count downwards",
-            )
+        check_step(frame[0], op, stride, is_known)
         return range(int(frame[lower]), int(frame[upper]), stride)
 
     run = body.run
@@ -130,6 +125,20 @@ def _for(compiler: Compiler, op: Op) -> Steps:
         leave(frame)
 
     yield True, loop_waiting
+
+
+def check_step(context: Any, op: Op, stride: int, is_known: bool) -> None:
+    """Refuses steps of a counted loop that are 0, or negative and of the run time.
+
+    Raises:
+        InterpreterError: It is such a step.
+    """
+    if stride == 0 or (stride < 0 and not is_known):
+        raise context.fail(
+            op,
+            f"the step of a loop is {stride}",
+            help="a step that only the run time knows must be positive; write a constant one to count downwards",
+        )
 
 
 def _inductor(compiler: Compiler, op: Op) -> Callable[[Frame, int], None]:

@@ -25,6 +25,7 @@ from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, Line
 from tle2cuda.passes.meetings import is_meeting
 from tle2cuda.passes.pipes import ELECTED
+from tle2cuda.passes.tensor_memory import allocated_columns
 from tle2cuda.targets import WARP_THREADS
 
 TEMPLATE = "specialize.cu.j2"
@@ -152,7 +153,8 @@ def _task(state: State, name: str, first: int, warps: int, region: Region, roots
         return Task(name, first, warps, WARP_BARRIER), number
     function = state.names.fresh(f"{ascii_identifier(name)}_barrier")
     task = Task(name, first, warps, f"{function}()")
-    if not _meets(region, roots):
+    gives_columns_back = name == DEFAULT_WARPS and allocated_columns(state.kernel) > 0
+    if not _meets(region, roots) and not gives_columns_back:
         return task, number
     whose = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
     state.partition_barriers[function] = (whose, number, task.num_threads)

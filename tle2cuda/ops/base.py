@@ -11,7 +11,22 @@ from tle2cuda.errors import ConstexprRequired, InvalidArgument, InvalidType, Not
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region
 from tle2cuda.ir.span import UNKNOWN
-from tle2cuda.ir.types import BOOL, F32, F64, FOREIGN_DTYPES, I32, I64, U32, U64, BufferType, DType, Element, with_shape
+from tle2cuda.ir.types import (
+    ALL_DTYPES,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    FOREIGN_DTYPES,
+    I32,
+    I64,
+    U32,
+    U64,
+    BufferType,
+    DType,
+    Element,
+    with_shape,
+)
 from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.values import (
     block_type,
@@ -48,7 +63,18 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         )
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
-    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}")
+    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}", help=_dtype_meant(dtype))
+
+
+_OF_PYTHON = {"float": F32, "int": I32, "bool": BOOL, "half": F16}
+
+
+def _dtype_meant(dtype: Any) -> str:
+    """What to write for a dtype of Python's, NumPy's or torch's, or for the name of one."""
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
+    name = name.rpartition(".")[2]
+    found = next((d for d in ALL_DTYPES if name in (d.name, d.short)), _OF_PYTHON.get(name))
+    return f"write tl.{found.name}" if found is not None else ""
 
 
 def resolve_scalar_dtype(dtype: Any, function: str) -> DType:

@@ -30,6 +30,7 @@ def released_by_warpgroups(
     fields: Collection[Value | None],
     writer: Task | None,
     reading: Mapping[str | None, Sequence[tuple[Task, Op]]],
+    ordered: Collection[Value | None] = (),
 ) -> frozenset[str | None]:
     """Readers of a pipe that nothing but products read for, and that share no other memory with the writer.
 
@@ -38,6 +39,7 @@ def released_by_warpgroups(
         fields: Allocations that the pipe hands out.
         writer: The task that fills them.
         reading: Tasks and operations by reader.
+        ordered: Allocations that other pipes hand out, which order what is done to them.
     """
     if writer is None or None in fields:
         return frozenset()
@@ -49,7 +51,7 @@ def released_by_warpgroups(
             continue
         own = [e for op in walk_task(readers[0].region) for e in effects(op, roots) if not e.is_scratch]
         reads = [e for e in own if e.root in fields]
-        is_apart = _are_apart([e for e in own if e.root not in fields], theirs)
+        is_apart = _are_apart([e for e in own if e.root not in fields and e.root not in ordered], theirs)
         if readers[0].region is writer.region:
             reads = [e for e in reads if e.op.name != "tma_load"]
             is_apart = None not in {e.root for e in own if e.is_shared}  # the task tells itself, of the ring alone
@@ -74,11 +76,13 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
     roots = Roots(kernel)
     released: set[Value] = set()
     arrivals: dict[Value, int] = {}
+    handed = {pipe: {root for field in value_operands(op) for root in roots.of(field)} for pipe, op in rings.items()}
+    ordered = {root for fields in handed.values() for root in fields}
     for pipe, op in rings.items():
-        fields = {root for field in value_operands(op) for root in roots.of(field)}
+        fields = handed[pipe]
         writers = _users(kernel, roots, pipe, "pipe_acquire")
         reading = _users(kernel, roots, pipe, "pipe_release")
-        if writers and reading and released_by_warpgroups(roots, fields, writers[0][0], {None: reading}):
+        if writers and reading and released_by_warpgroups(roots, fields, writers[0][0], {None: reading}, ordered):
             released.add(pipe)
             arrivals[scratch_operands(op)[1]] = reading[0][0].warps // WARPGROUP_WARPS
 

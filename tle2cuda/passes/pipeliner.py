@@ -49,6 +49,8 @@ from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
 
 _MOST_STAGES = 16  # beyond which no memory is so far away that more would help
 _SHOWN = "the copy engine may bring what was stored before the loop"
+_MOST_SUMS, _MOST_SUMS_OF_SPLIT = 160, 208
+"""32-bit registers of sums and weights of two products in flight, where addresses of copies take others, and where not."""
 Sites = dict[Op, list[Pipelined]]
 
 
@@ -166,13 +168,15 @@ class _Pipeline(Writer):
             self._specialise(op, self.sites.pop(op))
         elif op in self.plans:
             plan = self.plans[op]
-            if plan.chained is not None:
-                RotatedLoop(self, plan, plan.chained).rewrite()
-            elif plan in self.split:
+            is_split = plan in self.split
+            if plan.follows_stores and not is_split:
+                self._show_stores(op)
+            most = _MOST_SUMS_OF_SPLIT if is_split else _MOST_SUMS
+            if plan.chained is not None and plan.chained.registers <= most:
+                RotatedLoop(self, plan, plan.chained, is_split).rewrite()
+            elif is_split:
                 RingLoop(self, plan, is_split=True).read()
             else:
-                if plan.follows_stores:
-                    self._show_stores(op)
                 RingLoop(self, plan).rewrite()
         elif op.name == "warp_specialize":
             workers = (self._worker(region) for region in op.regions[1:])

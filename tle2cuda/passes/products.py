@@ -6,8 +6,8 @@ sm_80. Below sm_89, which has no float8 products, operands of float8 become floa
 On sm_90a whole warpgroups take `wgmma`, where the tile has a block of 64 rows for one of them at least and something to do
 for each: its operands do not go through registers, and it multiplies at twice the rate of `mma.sync`.
 
-On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Worker
-partitions take `mma.sync` there: the default warps allocate tensor memory, and give it back when they are done.
+On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Where
+partitions divide the kernel's warps they take `mma.sync`: no warps are left to allocate tensor memory and give it back.
 """
 
 from __future__ import annotations
@@ -55,14 +55,12 @@ class _Choose(Rewriter):
         self.warps_of: dict[Region, int] = {}  # of worker partitions
         self.num_warps = kernel.num_warps
         self.is_divided = any(op.attrs.get(DIVIDES) for op in walk(kernel.body))
-        self.in_worker = False
         self.rows = _Rows(kernel)
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
-        was_in_worker, self.in_worker = self.in_worker, self.in_worker or region in self.warps_of
         new = super().region(region)
-        self.num_warps, self.in_worker = outer, was_in_worker
+        self.num_warps = outer
         return new
 
     def visit(self, op: Op) -> None:
@@ -74,8 +72,7 @@ class _Choose(Rewriter):
         if op.name != "dot":
             self.copy(op)
             return
-        is_elsewhere = self.target.has("tcgen05") and (self.in_worker or self.is_divided)
-        is_suited = self.rows.suit_descriptors(op) and not is_elsewhere
+        is_suited = self.rows.suit_descriptors(op) and not (self.target.has("tcgen05") and self.is_divided)
         num_warps = self.num_warps if is_suited else _MISALIGNED
         name = instruction_name(op, self.target, num_warps)
         if name is None:

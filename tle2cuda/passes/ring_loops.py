@@ -69,38 +69,11 @@ class RingLoop:
 
     def start(self) -> tuple[Value, ...]:
         """Fill the first stages; returns what addresses of the iteration behind them depend on."""
-        return self._prologue(self._start())
+        return self._prologue(self.start_of_first())
 
     def read(self) -> None:
         """Write the loop without its copies."""
         self._main(())
-
-    def fill(self) -> None:
-        """Write the copies of the loop, and nothing else."""
-        into, span, loop = self.into, self.span, self.loop
-        start = self._start()
-        induction = Value(self.type, self.induction.name, span)
-        params = self.ahead_of(start)
-        counts = self._counts_iterations()
-        counter = induction if counts else Value(I32, "turn", span)
-
-        def body() -> tuple[Value, ...]:
-            number = self._number_of(induction) if counts else counter
-            when = (induction, induction)  # there is such an iteration
-            place = self._place(number, "stage")
-            following = self._fill(place, when, lambda: self._later(induction, 1), params, is_guarded=False)
-            return (*following, *(() if counts else (self._next(counter),)))
-
-        extra = () if counts else (counter,)
-        region = into.inside(body, span, (induction, *params, *extra))
-        starts = () if counts else (self.turn or into.number(0, I32, span),)
-        operands = (self.lower, self.upper, self.step, *start, *starts)
-        types = tuple(v.type for v in (*start, *starts))
-        new = into.emit(make_op("for", operands, types, {"is_pipelined": True}, (region,), span))
-        for number, result in zip(self.plan.carried, new.results, strict=False):
-            into.bind(loop.results[number], result)
-        if self.turn is not None:
-            into.turns.set(self.plan, new.results[-1])
 
     # ---- the ring ----
 
@@ -181,7 +154,7 @@ class RingLoop:
         attrs = {"unroll": self.ahead, "role": "prologue"}
         return into.emit(make_op("for", (zero, end, one, *start), types, attrs, (region,), span)).results
 
-    def _start(self) -> tuple[Value, ...]:
+    def start_of_first(self) -> tuple[Value, ...]:
         """What addresses of the first iteration depend on: carried values, and indices, which are loaded now."""
         carried = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
         return (*carried, *self._indices((self.lower, self._starts(self.lower)), carried))
@@ -368,14 +341,14 @@ class RingLoop:
         old = self.region.params
         params = tuple(Value(p.type, p.name, p.span) for p in old)
         further = () if self.is_split else self.ahead_of(filled)
-        counts = self._counts_iterations()
+        counts = self.counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
         for was, now in zip(old, params, strict=True):
             into.bind(was, now)
 
         def body() -> tuple[Value, ...]:
-            number = self._number_of(params[0]) if counts else counter
+            number = self.number_of(params[0]) if counts else counter
             following = self._body(number, params[0], further)
             kept = tuple(into[v] for v in self.region.terminator.operands)
             return (*kept, *following, *(() if counts else (self._next(counter),)))
@@ -410,6 +383,11 @@ class RingLoop:
         later = self._later(induction, self.ahead)
         is_guarded = not self.plan.has_warpgroups or self.plan.has_barriers
         return self._fill(free, later, lambda: self._later(induction, self.ahead + 1), further, is_guarded)
+
+    def fill(self, number: Value, induction: Value, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Make the copies of an iteration that there is, in a partition that does nothing else."""
+        when = (induction, induction)
+        return self._fill(self._place(number, "stage"), when, lambda: self._later(induction, 1), values, is_guarded=False)
 
     def settle(self) -> None:
         """Behind the loop: copies that are masked off write zeros."""
@@ -534,14 +512,14 @@ class RingLoop:
         if self.plan.overlapped is not None and count is not None:
             self._release_last(count, into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt"))
 
-    def _counts_iterations(self) -> bool:
+    def counts_iterations(self) -> bool:
         """Whether the loop's counter tells the number of the iteration: it starts at 0, and so does the ring."""
         if self.turn is not None or (self.plan.has_barriers and self.plan.overlapped is not None):
             return False
         made = self.into.definitions.get(self.loop.operands[0])
         return made is not None and made.name == "constant" and made.attrs["value"] == 0
 
-    def _number_of(self, induction: Value) -> Value:
+    def number_of(self, induction: Value) -> Value:
         """The number of the iteration, from a counter that starts at 0."""
         into, span = self.into, self.span
         number = induction
@@ -609,4 +587,35 @@ def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
     return span if span in SWIZZLE_BYTES else 0
 
 
-__all__ = ["RingLoop", "swizzle_of"]
+def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None:
+    """Write the copies of a loop into its rings, and nothing else."""
+    loop, span, first = plan.loop, plan.loop.span, rings[0]
+    starts = [ring.start_of_first() for ring in rings]
+    induction = Value(first.type, first.induction.name, span)
+    params = [ring.ahead_of(start) for ring, start in zip(rings, starts, strict=True)]
+    counts = first.counts_iterations()
+    counter = induction if counts else Value(I32, "turn", span)
+
+    def body() -> tuple[Value, ...]:
+        number = first.number_of(induction) if counts else counter
+        following: list[Value] = []
+        for ring, values in zip(rings, params, strict=True):
+            following += ring.fill(number, induction, values)
+        return (*following, *(() if counts else (into.make("add", (counter, into.number(1, I32, span)), I32, span),)))
+
+    extra = () if counts else (counter,)
+    region = into.inside(body, span, (induction, *(v for values in params for v in values), *extra))
+    begin = () if counts else (first.turn or into.number(0, I32, span),)
+    operands = (first.lower, first.upper, first.step, *(v for start in starts for v in start), *begin)
+    types = tuple(v.type for v in operands[3:])
+    new = into.emit(make_op("for", operands, types, {"is_pipelined": True}, (region,), span))
+    place = 0
+    for ring, start in zip(rings, starts, strict=True):
+        for number, result in zip(ring.plan.carried, new.results[place:], strict=False):
+            into.bind(loop.results[number], result)
+        place += len(start)
+    if first.turn is not None:
+        into.turns.set(plan, new.results[-1])
+
+
+__all__ = ["RingLoop", "fill_rings", "swizzle_of"]

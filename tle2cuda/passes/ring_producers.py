@@ -15,7 +15,7 @@ from tle2cuda.ir.legality import has_side_effects, is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import GLOBAL, PointerType, element_of
-from tle2cuda.passes.ring_loops import RingLoop
+from tle2cuda.passes.ring_loops import RingLoop, fill_rings
 from tle2cuda.passes.ring_writer import Writer
 
 WARPS = 1
@@ -29,7 +29,7 @@ class Producer(Writer):
 
     def __init__(self, reader: Writer, plans: dict[Op, Pipelined]) -> None:
         super().__init__(plans, reader.definitions)
-        self.pipes, self.copies = reader.pipes, reader.copies
+        self.pipes, self.copies, self.halves = reader.pipes, reader.copies, reader.halves
         self.mapping = dict(reader.mapping)
 
     def region_of(self, site: Op) -> Region:
@@ -57,7 +57,11 @@ class Producer(Writer):
 
     def visit(self, op: Op) -> None:
         if op in self.plans:
-            RingLoop(self, self.plans[op], is_split=True).fill()
+            plan = self.plans[op]
+            rings = [RingLoop(self, each, is_split=True) for each in self.halves.get(plan, (plan,))]
+            for ring in rings:
+                ring.turn = self.turns.now(plan)
+            fill_rings(self, plan, rings)
         elif op.name in _CONTROL:
             if not self.turns.carry(op):
                 self._control(op)

@@ -21,6 +21,7 @@ class Writer(Rewriter):
         rings: Allocations and pipes, which stand in front of everything else.
         pipes: Those with mbarriers, by loop.
         copies: Of the copy engine, and the tiles that they bring.
+        halves: Of loops of two chained products, the plans of their two rings.
         turns: Stages that rings with mbarriers have used.
     """
 
@@ -30,6 +31,7 @@ class Writer(Rewriter):
         self.definitions = made
         self.rings: list[Op] = []
         self.pipes: dict[Pipelined, Value] = {}
+        self.halves: dict[Pipelined, tuple[Pipelined, Pipelined]] = {}
         self.copies: dict[Op, Value] = {}
         self.turns = Turns(self, plans)
 

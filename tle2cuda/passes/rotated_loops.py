@@ -4,7 +4,7 @@
         first product and all that follows from it, of the first iteration
         for the other iterations:
             issue the first product of this iteration
-            issue the second one of the iteration before
+            issue the second one of the iteration before, and copies for later ones
             wait for the first one; what follows from it, while the second is in flight
             wait for the second one
         the second product of the last iteration
@@ -29,13 +29,15 @@ Place = tuple[Value, Value]
 class RotatedLoop:
     """The rewriting of one such loop."""
 
-    def __init__(self, into: Writer, plan: Pipelined, chained: Chained) -> None:
+    def __init__(self, into: Writer, plan: Pipelined, chained: Chained, is_split: bool = False) -> None:
         self.into = into
         self.plan = plan
         self.chained = chained
         self.loop = plan.loop
         self.span = plan.loop.span
         self.region = plan.loop.regions[0]
+        self.is_split = is_split  # another partition fills the rings
+        self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop
         self.moved = {*chained.behind, *chained.rounding, chained.second}
 
     def rewrite(self) -> None:
@@ -45,9 +47,13 @@ class RotatedLoop:
         lower, upper = (into[v] for v in loop.operands[:2])
         has_any = into.make("cmp", (lower, upper), BOOL, span, predicate="lt")
         before = dict(into.mapping)
-        arms = (into.inside(self._iterations, span), into.inside(lambda: starts, span))
+        counts = (self.turn,) if self.turn is not None else ()
+        arms = (into.inside(self._iterations, span), into.inside(lambda: (*starts, *counts), span))
         into.mapping = before
-        into.emit(replace(make_op("if", (has_any,), (), {}, arms, span), results=loop.results))
+        used = tuple(Value(I32, "stages_used", span) for _ in counts)
+        into.emit(replace(make_op("if", (has_any,), (), {}, arms, span), results=(*loop.results, *used)))
+        if used:
+            into.turns.set(self.plan, used[0])
 
     # ---- the arm with iterations ----
 
@@ -55,12 +61,14 @@ class RotatedLoop:
         into, plan, span = self.into, self.plan, self.span
         late = tuple(s for s in plan.loads if s.load is self.chained.loaded)
         soon = tuple(s for s in plan.loads if s.load is not self.chained.loaded)
-        first, second = (
-            RingLoop(into, replace(plan, loads=loads, holder=None), is_for_products=True) for loads in (soon, late)
-        )
+        halves = (replace(plan, loads=soon, holder=None), replace(plan, loads=late, holder=None))
+        into.halves[plan] = halves
+        first, second = (RingLoop(into, each, is_for_products=True, is_split=self.is_split) for each in halves)
+        first.turn = second.turn = self.turn
         query = self._in_shared(self.chained.first.operands[0])
-        ahead = [each.start() for each in (first, second)]
-        zero, one = (into.number(value, I32, span) for value in (0, 1))
+        ahead = [() if self.is_split else each.start() for each in (first, second)]
+        zero = into.number(0, I32, span) if self.turn is None else self.turn
+        one = into.make("add", (zero, into.number(1, I32, span)), I32, span)
         for old, start in zip(self.region.params[1:], self.loop.operands[3:], strict=True):
             into.bind(old, into[start])
         into.bind(self.region.params[0], first.lower)
@@ -87,7 +95,7 @@ class RotatedLoop:
         induction = Value(first.type, self.region.params[0].name, span)
         names = (*(p.name for p in self.region.params[1:]), "weights")
         params = tuple(Value(v.type, name, span) for v, name in zip(state, names, strict=True))
-        further = (first.ahead_of(early), second.ahead_of(late))
+        further = ((), ()) if self.is_split else (first.ahead_of(early), second.ahead_of(late))
         number = Value(I32, "iteration", span)
 
         def body() -> tuple[Value, ...]:
@@ -99,17 +107,18 @@ class RotatedLoop:
             earlier = into.make("sub", (induction, first.step), first.type, span)
             place, slots = first.wait(number)
             place_2, slots_2 = second.wait(before)
-            following = first.refill(number, induction, further[0])
-            following_2 = second.refill(before, earlier, further[1])
             scores = first.issue(self.chained.first, (query[0], False), self._zeros(), slots)
             sums = params[self.chained.sums]
             product = second.issue(self.chained.second, (params[-1], False), sums, slots_2)
+            following: tuple[Value, ...] = ()
+            if not self.is_split:
+                following = (*first.refill(number, induction, further[0]), *second.refill(before, earlier, further[1]))
             into.bind(self.chained.first.result, first.awaited(scores, 1))
             first.release(*place)
             self._rest(first, slots)
             into.bind(self.region.params[1 + self.chained.sums], first.awaited(product, 0))
             second.release(*place_2)
-            return (*self._state(), *following, *following_2, into.make("add", (number, one), I32, span))
+            return (*self._state(), *following, into.make("add", (number, one), I32, span))
 
         region = into.inside(body, span, (induction, *params, *further[0], *further[1], number))
         lower = into.make("add", (first.lower, first.step), first.type, span)
@@ -133,15 +142,15 @@ class RotatedLoop:
         second.release(*place)
         second.settle()
         carried[chained.sums] = product.result
-        return tuple(carried)
+        return (*carried, number) if self.turn is not None else tuple(carried)
 
     # ---- parts of an iteration ----
 
     def _first_half(self, ring: RingLoop, query: tuple[Value, Value], ahead: tuple[Value, ...]) -> tuple[Value, ...]:
         """The first product and what follows from it, in step; returns what addresses further on depend on."""
         place, slots = ring.wait(query[1])
-        following = ring.refill(query[1], ring.lower, ahead)
         scores = ring.issue(self.chained.first, (query[0], False), self._zeros(), slots)
+        following = () if self.is_split else ring.refill(query[1], ring.lower, ahead)
         self.into.bind(self.chained.first.result, ring.awaited(scores, 0))
         self._rest(ring, slots)
         ring.release(*place)

@@ -7,8 +7,10 @@ a loop carries on, and nothing else in the loop reads, stays in tensor memory wh
 does not add to what lies there. It is loaded behind the loop. Where the pass `pipeliner` has provided for it, the product
 of an iteration is waited for in the next one, and that of the last behind the loop.
 
-Columns of tensor memory are shared by chains that are never there together. Where 512 are too few, sums are carried in
-registers, the largest first, and chains fall apart into single products, which always fit (pass `products`).
+Columns of tensor memory are shared by chains of one task that are never there together. Where 512 are too few, sums are
+carried in registers, the largest first, and chains fall apart into single products, which always fit (pass `products`), but
+for partitions that run side by side. Worker partitions tell the default warps when they are done, which then give the
+columns back.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from tle2cuda.errors import OutOfResources
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.span import Span
@@ -28,6 +31,7 @@ START = "tensor_memory"
 """Name of the word in shared memory that says where the CTA's columns begin."""
 
 _START_BYTES = 4
+_RELEASED = "tensor_memory_done"
 LEAST_COLUMNS = 32  # of an allocation, whose columns are a power of two (PTX ISA, tcgen05.alloc)
 
 
@@ -43,13 +47,30 @@ def run(kernel: Kernel) -> Kernel:
         found = chains.find(kept, carried)
         slots = _share(found)
         if sum(slot.columns for slot in slots) <= TENSOR_COLUMNS:
-            return _Rewrite(kernel, slots).result(kernel)
+            return _with_workers_awaited(_Rewrite(kernel, slots).result(kernel))
         loops = [chain for chain in found if chain.loop is not None]
         if loops:
             largest = max(loops, key=lambda chain: chain.columns)
             carried -= {largest.products[0]}
-        else:
+        elif kept:
             kept = frozenset()
+        else:
+            raise _too_many(kernel, slots)
+
+
+def _too_many(kernel: Kernel, slots: Sequence[Slot]) -> OutOfResources:
+    """Partitions that run side by side have columns of their own, which may be too many together."""
+    parts = [f"{_name(slot.chains[0])} {slot.columns}" for slot in slots]
+    total = sum(slot.columns for slot in slots)
+    largest = max(slots, key=lambda slot: slot.columns).chains[0].products[0]
+    return OutOfResources(
+        total,
+        TENSOR_COLUMNS,
+        "columns of tensor memory",
+        largest.span,
+        (f"{' + '.join(parts)} = {total} columns, limit {TENSOR_COLUMNS} on {kernel.target}",),
+        "make the tiles of partitions that run side by side smaller",
+    )
 
 
 def allocated_columns(kernel: Kernel) -> int:
@@ -74,6 +95,7 @@ class Chain:
         index: Which of the values that the loop carries they are.
         begins: Number of the operation from which on the sums are in tensor memory.
         ends: Number of the operation behind which they are no more.
+        task: The worker partition that it stands in; None for the default warps.
     """
 
     products: tuple[Op, ...]
@@ -81,6 +103,7 @@ class Chain:
     index: int
     begins: int
     ends: int
+    task: Region | None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -149,8 +172,17 @@ class _Chains:
             begins, ends = self.numbers[op][0], self.numbers[products[-1]][1]
             if loop is not None:
                 begins, ends = self.numbers[loop]
-            found.append(Chain(tuple(products), loop, index, begins, ends))
+            found.append(Chain(tuple(products), loop, index, begins, ends, self._task(op)))
         return found
+
+    def _task(self, op: Op) -> Region | None:
+        """The worker partition that an operation stands in."""
+        region, parent = self.parents[op]
+        while parent is not None:
+            if parent.name == "warp_specialize" and region is not parent.regions[0]:
+                return region
+            region, parent = self.parents[parent]
+        return None
 
     def _following(self, op: Op) -> Op | None:
         """The product that adds to another one, which nothing else reads."""
@@ -176,11 +208,12 @@ class _Chains:
 
 
 def _share(chains: Sequence[Chain]) -> list[Slot]:
-    """Columns for chains: each goes into the first slot whose chains are gone, or not there yet."""
+    """Columns for chains: each goes into the first slot of its task whose chains are gone, or not there yet."""
     slots: list[Slot] = []
     for chain in chains:
         for slot in slots:
-            if all(chain.ends < other.begins or other.ends < chain.begins for other in slot.chains):
+            is_apart = all(chain.ends < other.begins or other.ends < chain.begins for other in slot.chains)
+            if is_apart and chain.task is slot.chains[0].task:
                 slot.chains.append(chain)
                 break
         else:
@@ -327,6 +360,50 @@ class _Rewrite(Rewriter):
         while maker is not None and maker.name in ("splat", "convert_layout"):
             maker = self.definitions.get(maker.operands[0])
         return maker is not None and maker.name == "constant" and maker.attrs["value"] == 0
+
+
+def _with_workers_awaited(kernel: Kernel) -> Kernel:
+    """The kernel in which the default warps, which give the columns back, wait for worker partitions that use them."""
+    span = kernel.span
+    alloc = make_op(
+        "alloc_barriers", (), (BarrierType(1),), {"name": _RELEASED, "arrivals": 1, "init": "pending"}, span=span
+    )
+    released = _Release(alloc.result)
+    body = released.region(kernel.body)
+    if not released.count:
+        return kernel
+    alloc = replace(alloc, attrs=MappingProxyType({**alloc.attrs, "arrivals": released.count}))
+    zero = make_op("constant", (), (I32,), {"value": 0}, span=span)
+    wait = make_op("mbarrier_wait", (alloc.result, zero.result, zero.result), (), {}, span=span)
+    return replace(kernel, body=Region(body.params, (alloc, *body.body, zero, wait, body.terminator)))
+
+
+class _Release(Rewriter):
+    """Lets each worker partition with products say at its end that it is done with tensor memory."""
+
+    def __init__(self, barrier: Value) -> None:
+        super().__init__()
+        self.barrier = barrier
+        self.count = 0
+
+    def visit(self, op: Op) -> None:
+        if op.name != "warp_specialize":
+            self.copy(op)
+            return
+        default, *workers = op.regions
+        self.emit(replace(op, regions=(default, *map(self.ending, workers))))
+
+    def ending(self, region: Region) -> Region:
+        if not any(op.name == "tensor_product" for op in walk(region)):
+            return region
+        self.count += 1
+        *ops, terminator = region.ops
+        zero = make_op("constant", (), (I32,), {"value": 0}, span=terminator.span)
+        barrier = make_op(
+            "barrier", (), (), {"reason": "all of its warps are done with tensor memory"}, span=terminator.span
+        )
+        arrive = make_op("mbarrier_arrive", (self.barrier, zero.result), (), {"arrivals": 1}, span=terminator.span)
+        return Region(region.params, (*ops, zero, barrier, arrive, terminator))
 
 
 def _name(chain: Chain) -> str:

@@ -94,7 +94,9 @@ PRODUCTS = {  # of those measured in TFLOP/s
     "fused_moe": "triton",
     "fp8_matmul": "cuBLAS fp8",
     "grouped_gemm": "torch one by one",
+    "matmul": "torch",
     "matmul_persistent": "torch",
+    "matmul_tle": "torch",
 }
 MOST_CONFIGURED = 3  # rows of a case for kernels whose name has options, as many as a run without a sweep has
 
