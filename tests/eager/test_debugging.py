@@ -415,3 +415,31 @@ def test_numbers_beyond_all_bounds_are_no_reason_to_warn(monkeypatch: pytest.Mon
     for device in ("eager", "emulator"):
         np.testing.assert_array_equal(found[device], found["interpreter"])
     assert np.isinf(found["interpreter"]).any() and np.isfinite(found["interpreter"]).any()
+
+
+@tle2cuda.jit
+def multiplies_and_adds(x, y, z, out, rest, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b, c = tl.load(x + i), tl.load(y + i), tl.load(z + i)
+    tl.store(out + i, tl.fma(a, b, c))
+    tl.store(rest + i, a % b)
+
+
+def test_zeros_and_overflows_of_multiply_add_are_those_of_the_emitted_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose sum is 0, whose product alone is too large, and whose remainder is 0 of either sign."""
+    special = np.array(
+        [0.0, -0.0, 1, -1, 1.5, 1e-300, -1e-300, 1e300, np.inf, -np.inf, np.nan, 1.7e308, 2.0, -2.0, 3e-320, 7]
+    )
+    x, y, z = (np.ascontiguousarray(v.ravel()) for v in np.meshgrid(special, special, special[[0, 1, 3, 8, 9, 11, 13, 14]]))
+    for dtype in (np.float64, np.float32):
+        with np.errstate(all="ignore"):
+            arrays = [v.astype(dtype) for v in (x, y, z)]
+        found = {}
+        for device in ("emulator", "interpreter", "eager"):
+            monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+            found[device] = np.zeros((2, x.size), dtype)
+            multiplies_and_adds[(1,)](*arrays, *found[device], N=x.size)
+        for device in ("interpreter", "eager"):
+            np.testing.assert_array_equal(found[device], found["emulator"])
+            signs = [np.signbit(found[one]) & ~np.isnan(found[one]) for one in (device, "emulator")]
+            np.testing.assert_array_equal(*signs)

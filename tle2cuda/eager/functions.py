@@ -43,6 +43,7 @@ class DeviceFunction:
         raise UnsupportedSyntax("a kernel cannot be launched from a kernel", help="call it as a function")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # debuggers that know of it pass over this frame
         function = self._function
         if function is None:
             self._check_parameters()

@@ -56,6 +56,7 @@ def run(
         KernelError: The kernel is at fault; the traceback ends in the user's line.
         Deadlock: Programs wait for each other without end.
     """
+    __tracebackhide__ = True  # debuggers that know of it pass over these frames
     session = Session(language == "3.9", allows_plain_globals())
     known = {name: session.exchange(value) for name, value in specialization.constants}
     cluster = _cluster(session, fn, known, cluster_dims)
@@ -83,6 +84,7 @@ def run(
     function = session.function(fn)
 
     def run_program(program: Program) -> None:
+        __tracebackhide__ = True
         enter(program)
         try:
             with np.errstate(all="ignore"):

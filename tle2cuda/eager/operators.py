@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -449,13 +450,21 @@ def _fused_double(a: Array, b: Array, c: Array) -> Array:
     from fractions import Fraction
 
     x, y, z = np.broadcast_arrays(a, b, c)
-    plain = np.asarray(x * y + z)
-    result: Array = plain.copy()
-    for at in np.ndindex(plain.shape):
-        if np.isfinite(plain[at]):
-            exact = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at]))
-            if exact:
+    result: Array = np.asarray(x * y + z).copy()
+    for at in np.ndindex(result.shape):
+        factors = float(x[at]), float(y[at])
+        term = float(z[at])
+        if not all(map(math.isfinite, factors)) or math.isnan(term):
+            continue
+        if math.isinf(term):  # whatever the product is
+            result[at] = term
+            continue
+        exact = Fraction(factors[0]) * Fraction(factors[1]) + Fraction(term)
+        if exact:
+            try:
                 result[at] = float(exact)
+            except OverflowError:
+                result[at] = math.inf if exact > 0 else -math.inf
     return result
 
 

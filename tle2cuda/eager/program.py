@@ -298,6 +298,7 @@ class Turns:
 
     def run_all(self, programs: list[Program]) -> None:
         """Runs all programs, in this thread until one of them waits."""
+        __tracebackhide__ = True
         self.programs = {program.index: program for program in programs}
         self.fresh = list(programs)
         try:

@@ -202,8 +202,8 @@ def _float_remainder(a: tensor, b: tensor) -> tensor:
     quotient = emit_value("div", (a, b), element, dims, {"rounding": "rn"})
     whole = emit_value("math", (quotient,), element, dims, {"fn": "trunc"})
     zero = constant(0, core.dtype_of(a), dims)
-    negative = emit_value("sub", (zero, whole), element, dims)
-    exact = emit_value("fma", (negative, b, a), element, dims)
+    negative = emit_value("sub", (zero, b), element, dims)
+    exact = emit_value("fma", (whole, negative, a), element, dims)
     # A finite dividend is its own remainder by an infinite divisor; 0 * inf above gave NaN.
     infinite = constant(float("inf"), core.dtype_of(a), dims)
     magnitude = emit_value("math", (b,), element, dims, {"fn": "abs"})

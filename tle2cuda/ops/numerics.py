@@ -7,6 +7,7 @@ raises an error.
 from __future__ import annotations
 
 import functools
+import math
 from types import ModuleType
 from typing import Any
 
@@ -209,13 +210,34 @@ def fused_multiply_add(a: Array, b: Array, c: Array, dtype: DType) -> Array:
         virtual = total - product
         lost = (product - (total - virtual)) + (z - virtual) + error
         if dtype is F64:
-            return np.where(np.isfinite(lost), total + lost, total)
+            total = np.where(np.isfinite(lost) & (lost != 0), total + lost, total)  # the sign of a zero is the sum's
+            return _exact_where_split_fails(x, y, z, product, total)
         # Round to odd first, so that the second rounding (to the narrow type) sees that digits were cut off.
         even = (np.asarray(total).view(np.uint64) & np.uint64(1)) == 0
         nudged = np.nextafter(total, np.copysign(np.inf, lost))
         inexact = np.isfinite(lost) & (lost != 0) & even
         total = np.where(inexact, nudged, total)
         return round_or_keep(total, dtype)
+
+
+def _exact_where_split_fails(x: Array, y: Array, z: Array, product: Array, total: Array) -> Array:
+    """The result with those elements computed exactly whose product, or a factor's halves, leave the range of float64."""
+    from fractions import Fraction
+
+    shape = np.shape(total)
+    x, y, z, product, total = (np.atleast_1d(v) for v in np.broadcast_arrays(x, y, z, product, total))
+    size = np.abs(product)
+    extreme = ~((size < 2.0**1000) & (size > 2.0**-900)) | (np.maximum(np.abs(x), np.abs(y)) > 2.0**990)
+    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z)
+    result = np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, total)
+    for at in np.argwhere(extreme & finite & (x != 0) & (y != 0)):
+        place = tuple(at)
+        exact = Fraction(float(x[place])) * Fraction(float(y[place])) + Fraction(float(z[place]))
+        try:
+            result[place] = float(exact) if exact else result[place]
+        except OverflowError:
+            result[place] = math.inf if exact > 0 else -math.inf
+    return result.reshape(shape)
 
 
 def round_or_keep(values: NDArray[np.float64], dtype: DType) -> Array:
