@@ -31,6 +31,7 @@ from tools.public_kernels.records import Record, load_records, records_of_pairs
 from tools.public_kernels.worker import Outcome
 
 _DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
+_CACHED = 20  # outcomes between two writings of the cache
 # Loaded once, before the processes of the records are forked off.
 _PRELOADED = ["tools.public_kernels.worker", "tools.public_kernels.loaded"]
 
@@ -116,6 +117,8 @@ def _run(options: argparse.Namespace) -> int:
         failures = 0
         for record, outcome in run_all(waiting, options):
             results[f"{record.hash}"] = (record, outcome)
+            if options.cache and len(results) % _CACHED == 0:
+                table.to_json(results, options.cache)
             failures += outcome.status != "passed"
             if outcome.status != "passed" and options.verbose:
                 progress.console.print(f"{outcome.status} {record.hash} {record.title}: {outcome.reason}", markup=False)

@@ -66,3 +66,23 @@ def test_what_the_compiler_would_branch_around_stands_first():
     signature = "x *i32:16, y *{}:16, out *i8:16, n i32"
     assert "flag[k] && y_value[k] == 3.0f" in body(both_hold, signature.format("fp32"), N=512)
     assert "y_value[k] == __float2half(3.0f) && flag[k]" in body(both_hold, signature.format("fp16"), N=512)
+
+
+@tle2cuda.jit
+def folded_rows(x, y, out, n, N: tl.constexpr):
+    i, j = tl.arange(0, N), tl.arange(0, 64)
+    value = tl.load(x + (i % 16)[:, None] * 64 + j[None, :] * n)
+    tl.store(out + i[:, None] * 64 + j[None, :], value)
+
+
+@tle2cuda.jit
+def plain_rows(x, y, out, n, N: tl.constexpr):
+    i, j = tl.arange(0, N), tl.arange(0, 64)
+    value = tl.load(x + (i % n)[:, None] * 64 + j[None, :])
+    tl.store(out + i[:, None] * 64 + j[None, :], value)
+
+
+def test_the_number_of_threads_is_said_where_places_are_split():
+    said = "    __builtin_assume(0 <= thread && thread < 128);  // compilers do not take it from the launch bounds\n"
+    assert said in emitted(folded_rows, TILES.format("i32"), N=64).source
+    assert "assume" not in emitted(plain_rows, TILES.format("i32"), N=64).source

@@ -81,6 +81,16 @@ def divided_products(x, y, scales, out, n, N: tl.constexpr):
     tl.store(out + i[:, None] * N + i[None, :], total)
 
 
+@tle2cuda.jit
+def same_sequence(x, sequence, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    total = tl.zeros([N, N], tl.float32)
+    for step in tl.static_range(3):
+        same = tl.load(sequence + i + step) == n
+        total += tl.load(x + (i[:, None] + step) * n + i[None, :], mask=same[:, None], other=0.0)
+    tl.store(out + i[:, None] * N + i[None, :], total)
+
+
 def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
     """The operations of a kernel after all passes."""
     specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
@@ -101,6 +111,13 @@ def test_few_row_numbers_are_loaded_where_their_rows_are():
         assert conversions(ops) == 0
         rows = [op for op in ops if op.name == "load" and op.result.type.shape[0] == 64 and len(op.result.type.shape) == 1]
         assert [op.result.type.layout.num_registers for op in rows] == [4 if kernel is gathered_rows else 8]
+
+
+def test_masks_of_rows_are_made_of_numbers_that_are_loaded_once_more():
+    ops = laid_out(same_sequence, "*fp32, *i32:16, *fp32:16, i32", {"N": 64})
+    masks = [op.result for op in ops if op.name == "load" and op.result.type.shape == (64,)]
+    assert [mask.type.layout.num_registers for mask in masks] == [32] * 3
+    assert conversions(ops) == 0
 
 
 def test_row_factors_that_a_ring_brings_are_not_loaded_again():

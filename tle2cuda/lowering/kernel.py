@@ -12,7 +12,7 @@ from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.effects import WRITE, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import DType, PointerType, element_of
+from tle2cuda.ir.types import DType, PointerType, TileType, element_of
 from tle2cuda.lowering import control, distributed, mbarriers, specialize, tensor_memory, tma
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import C
@@ -31,6 +31,7 @@ from tle2cuda.targets import parse_target
 
 GRID_BARRIER_WORDS = "grid_barrier_words"
 DYNAMIC_SHARED_ALIGNMENT_BYTES = 128  # of dynamic shared memory, at least
+_SPLITS = frozenset({"idiv", "rem"})
 
 
 class Lowered(NamedTuple):
@@ -74,6 +75,7 @@ class PrologueView:
     thread: bool = False
     warp: str = ""
     warpgroup: bool = False
+    most_threads: int = 0  # 0 leaves it unsaid
 
 
 def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = None) -> Lowered:
@@ -188,6 +190,7 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
     # Index terms may cancel out after they asked for the thread, so the text decides.
     code = [line.text.partition("//")[0] for line in state.block.lines]
     thread = state.uses_thread and any(re.search(r"\bthread\b", text) for text in code)
+    most_threads = state.kernel.default_threads if thread and _divides_places(state) else 0
     view = PrologueView(
         dynamic_shared,
         max(alignment_bytes, DYNAMIC_SHARED_ALIGNMENT_BYTES) if dynamic_shared else DYNAMIC_SHARED_ALIGNMENT_BYTES,
@@ -198,6 +201,7 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
         thread and not state.warp,
         state.warp,
         state.uses_warpgroup,
+        0 if state.warp else most_threads,
     )
     block = Block(depth=1)
     if view != PrologueView():
@@ -222,8 +226,33 @@ def _prologue(state: State, static_shared: bool, dynamic_shared: bool, alignment
                 block.splice(specialize.worker_branch(state, state.kernel))
             block.blank()
         if thread:
-            write(block, "prologue.cu.j2", "prologue", PrologueView(thread=True))
+            write(block, "prologue.cu.j2", "prologue", PrologueView(thread=True, most_threads=most_threads))
     return block
+
+
+def _divides_places(state: State) -> bool:
+    """Whether places in tiles are split by powers of two, as in `column % 64`.
+
+    The number of the thread and that of the register are bits of a place that lie apart. Compilers that know it compute a
+    remainder of their sum once for all registers, others once for each, and keep them all.
+    """
+    return any(
+        op.name in _SPLITS
+        and op.result in state.lazy
+        and isinstance(op.result.type, TileType)
+        and op.operands[0] in state.lazy
+        and state.layout(op.result).num_registers > 1
+        and _is_power_of_two(state, op.operands[1])
+        for op in walk(state.kernel.body)
+    )
+
+
+def _is_power_of_two(state: State, value: Value) -> bool:
+    op = state.definitions.get(value)
+    if op is not None and op.name == "splat":
+        return _is_power_of_two(state, op.operands[0])
+    number = op.attrs["value"] if op is not None and op.name == "constant" else 0
+    return isinstance(number, int) and number > 1 and number & (number - 1) == 0
 
 
 def _only_writes_shared(kernel: Kernel) -> bool:

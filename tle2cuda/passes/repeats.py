@@ -16,7 +16,7 @@ from tle2cuda.ir.types import GLOBAL, TileType, element_of
 from tle2cuda.layout import Layout, conversion
 
 _MOST_OPERATIONS = 12  # that are repeated for one tile
-_MOST_REGISTERS = 16  # elements of the tile that a thread holds
+_MOST_REGISTERS = 32  # elements of the tile that a thread holds
 
 
 class Repeats:

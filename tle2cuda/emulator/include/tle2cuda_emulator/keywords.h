@@ -14,5 +14,9 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
 
+// What an emitted file tells NVIDIA's compilers, which has to be true here, too.
+#undef __builtin_assume
+#define __builtin_assume(condition) ((condition) ? static_cast<void>(0) : __builtin_trap())
+
 // Our own wrappers are always inline: what a finding then shows is the line in the emitted file.
 #define TLE2CUDA_INLINE inline __attribute__((always_inline))
