@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, UnsupportedSyntax
 from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
+from tle2cuda.runtime.frames import hide_frames
 from tle2cuda.runtime.options import check_num_stages, check_num_warps, wants_debug
 from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
 from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, parse_target
@@ -58,7 +59,9 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
         except InternalError:
             raise
         except KernelError as error:
-            raise error.with_traceback(None) from error.__cause__
+            error.__traceback__ = None
+            hide_frames(error)
+            raise
 
     return wrapper
 
@@ -297,6 +300,7 @@ def compile(
         ToolchainError: CuPy or NVRTC is missing.
     """
     from tle2cuda.runtime import build
+    from tle2cuda.runtime.compiled import make_metadata
 
     emitted = emit(
         fn,
@@ -313,7 +317,9 @@ def compile(
         debug=debug,
         sanitize_overflow=sanitize_overflow,
     )
-    return build(emitted, options=options)
+    compiled = build(emitted, options=options)
+    compiled.metadata = make_metadata(emitted.contract, num_warps, num_stages)
+    return compiled
 
 
 def current_arch(device: int | None = None) -> str:

@@ -106,14 +106,28 @@ class NotSupported(CompilationError, NotImplementedError):
 
 
 class CompilationErrors(CompilationError):
-    """Several independent errors of one kernel, at most ten, in source order."""
+    """Several independent errors of one kernel, in source order.
 
-    def __init__(self, errors: Sequence[CompilationError]) -> None:
+    Args:
+        errors: The errors; ten of them are shown.
+        at_least: There may be more, which were not looked for.
+    """
+
+    SHOWN = 10
+
+    def __init__(self, errors: Sequence[CompilationError], at_least: bool = False) -> None:
         super().__init__(f"{len(errors)} errors", errors[0].span)
-        self.errors = tuple(errors)
+        self.errors = tuple(errors[: self.SHOWN])
+        self.left_out = len(errors) - len(self.errors)
+        self.at_least = at_least
 
     def render(self) -> str:
-        return "\n\n".join(error.render() for error in self.errors)
+        """The whole texts, and how many are left out."""
+        parts = [error.render() for error in self.errors]
+        if self.left_out:
+            number = f"{'at least ' if self.at_least else ''}{self.left_out}"
+            parts.append(f"{number} more {'error' if self.left_out == 1 else 'errors'}")
+        return "\n\n".join((*parts, *self.facts))
 
 
 class ArgumentError(KernelError, TypeError):

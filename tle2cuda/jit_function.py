@@ -29,7 +29,7 @@ from tle2cuda.runtime.args import (
 )
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
 from tle2cuda.runtime.dump import dump
-from tle2cuda.runtime.frames import user_frames
+from tle2cuda.runtime.frames import hide_frames, without_frames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
@@ -214,6 +214,7 @@ class JitFunction(KernelInterface[Any]):
 
     # -- compiling --
 
+    @without_frames
     def run(self, *args: Any, grid: Grid, warmup: bool = False, **kwargs: Any) -> Any:
         """Launches the kernel; with `warmup`, only compiles it.
 
@@ -309,6 +310,7 @@ class JitFunction(KernelInterface[Any]):
             The compiled kernel.
         """
         from tle2cuda.runtime import CompileOptions, build
+        from tle2cuda.runtime.compiled import make_metadata
 
         arch = arch or current_arch(device)
         name = self.fn.__name__
@@ -322,6 +324,7 @@ class JitFunction(KernelInterface[Any]):
                 max_registers=settings.max_registers,
             ),
         )
+        compiled.metadata = make_metadata(emitted.contract, settings.num_warps, settings.num_stages)
         if HOOKS.compiled is not None:
             HOOKS.compiled(
                 key=compiled.hash, repr=self.repr(), fn=self, compile={"constants": specialization.constants_dict()},
@@ -342,6 +345,7 @@ class JitFunction(KernelInterface[Any]):
     def _plain_launch(self) -> Callable[..., Any]:
         return make_launcher(self.parameters, self.fn.__name__, self._launches, self._launch_slowly, HOOKS)
 
+    @without_frames
     def _launch_with_hooks(self, grid: Grid, /, *args: Any, **kwargs: Any) -> Any:
         for hook in self.pre_run_hooks:
             hook(*args, **kwargs)
@@ -402,10 +406,12 @@ class JitFunction(KernelInterface[Any]):
             raise
         except KernelError as error:
             # In eager mode the kernel's own frames are the user's place.
-            raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+            hide_frames(error)
+            raise
         except BdbQuit as error:
             # The user left a debugger that stood in the kernel.
-            raise error.with_traceback(user_frames(error.__traceback__)) from None
+            hide_frames(error)
+            raise
 
     def _refuse_mocks(self, values: Sequence[Any]) -> None:
         """A launch needs memory.
@@ -503,7 +509,8 @@ class _EagerKernel:
                 with on_device("eager"):
                     return self._kernel._launch(grid, *args, **kwargs)
             except Exception as error:
-                raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+                hide_frames(error)
+                raise
 
         return launch
 
@@ -571,7 +578,12 @@ def jit(
         if isinstance(function, JitFunction):
             return function
         if not inspect.isfunction(function):
-            raise ArgumentError(f"@tle2cuda.jit decorates a Python function, got {type(function).__name__}")
+            raise ArgumentError(
+                f"@tle2cuda.jit decorates a Python function, got {type(function).__name__}",
+                help="put @jit right above the function, and @autotune and @heuristics above @jit"
+                if isinstance(function, KernelInterface)
+                else "",
+            )
         return JitFunction(
             function,
             do_not_specialize or (),

@@ -289,7 +289,8 @@ def test_arrays_on_different_devices() -> None:
         (
             "text",
             "argument `p`: a value of type builtins.str cannot be a run-time argument\n"
-            "  accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these\n"
+            "  accepted: torch, CuPy, NumPy and DLPack arrays, objects with data_ptr() and dtype, int, float, bool, None, "
+            "and tuples of these\n"
             "  help: annotate the parameter tl.constexpr if the value is known at compile time",
         ),
         (2**64, "argument `p`: the integer 18446744073709551616 does not fit in 64 bits"),

@@ -7,8 +7,9 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, InvalidArgument
 from tle2cuda.runtime.descriptor import TensorDescriptor
+from tle2cuda.runtime.mocks import MockTensor
 from tle2cuda.runtime.signature import DescriptorArgument, parse_signature
 
 
@@ -64,3 +65,14 @@ def test_signatures_name_the_block() -> None:
 def test_emitted_kernels_have_one_parameter_a_part() -> None:
     emitted = tle2cuda.emit(shifted, signature="tensordesc<fp32[32]>, *fp32:16, i32")
     assert [spec.name for spec in emitted.contract.args] == ["x_base", "x_extent0", "out", "n"]
+
+
+def test_what_a_descriptor_may_describe() -> None:
+    """The host's object refuses what the hardware cannot do, as it is made."""
+    rows, floats = np.zeros((8, 3), np.float32), np.zeros(65, np.float32)
+    with pytest.raises(InvalidArgument, match="begin at multiples of 16 bytes; stride 0 is 3 elements of 4 bytes"):
+        TensorDescriptor(rows, [8, 3], [3, 1], [4, 4])
+    with pytest.raises(InvalidArgument, match="begins at a multiple of 16 bytes, this one does not"):
+        TensorDescriptor(floats[1:], [8, 8], [8, 1], [4, 4])
+    assert TensorDescriptor(floats, [8, 8], [8, 1], [4, 4]).shape == [8, 8]
+    assert TensorDescriptor(MockTensor(tl.float16), [8, 8], [8, 1], [4, 8]).shape == [8, 8]

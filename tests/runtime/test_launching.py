@@ -18,7 +18,7 @@ import tle2cuda.language as tl
 from tle2cuda import errors
 from tle2cuda.jit_function import JitFunction, KernelInterface
 from tle2cuda.runtime import launcher as launcher_module
-from tle2cuda.runtime.args import BoundArguments
+from tle2cuda.runtime.args import BoundArguments, specialize
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
 from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.hooks import HOOKS, HookChain
@@ -445,3 +445,78 @@ def test_warmup_on_the_cpu_needs_no_cupy(monkeypatch: pytest.MonkeyPatch, device
     out = zeros()
     warm[(1,)](out, 3.0, 5)
     assert out.tolist() == [3.0] * 5 + [0.0] * 3
+
+
+class Wrapper:
+    """An object that Triton takes for its address and dtype."""
+
+    def __init__(self, array: np.ndarray, dtype: Any = "torch.float32") -> None:
+        self.array, self.dtype = array, dtype
+
+    def data_ptr(self) -> int:
+        return int(self.array.ctypes.data)
+
+
+class ShownWrapper(Wrapper):
+    """The same, which shows its array besides."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.array.__array_interface__
+
+
+def test_objects_with_an_address_and_a_dtype() -> None:
+    kernel, array = tle2cuda.jit(fill), zeros()
+    bound = specialize(kernel.parameters, [Wrapper(array), 1.0, 5, 8])
+    assert bound.specialization.args[0] == ArgSpec("out", "pointer", "fp32", 16)
+    assert bound.device is None, "the current one"
+    values = kernel.passed_values(bound, (Wrapper(array), 1.0, 5, 8))
+    assert values[0] == array.ctypes.data
+    with pytest.raises(errors.ArgumentError) as caught:
+        kernel[(1,)](Wrapper(array), 1.0, 5)
+    assert str(caught.value) == (
+        f"argument `out`: {__name__}.Wrapper has data_ptr() and dtype, which is enough on a GPU; kernels on the CPU need "
+        "the array itself, and it has no __array_interface__\n"
+        "  help: pass the tensor or array inside it, or give its class __array_interface__"
+    )
+    kernel[(1,)](ShownWrapper(array), 1.0, 5)
+    assert array.tolist() == [1.0] * 5 + [0.0] * 3
+    half = np.zeros(8, np.uint16)
+    kernel[(1,)](ShownWrapper(half, "torch.bfloat16"), 1.0, 5)
+    assert half.tolist() == [0x3F80] * 5 + [0] * 3, "its own dtype counts"
+
+
+def test_metadata_tell_what_was_asked_for() -> None:
+    compiled = tle2cuda.jit(fill)[(1,)](zeros(), 1.0, 5, num_warps=8, num_stages=5)
+    assert (compiled.metadata.num_warps, compiled.metadata.num_stages) == (8, 5)
+    assert compiled.num_warps == compiled.contract.num_warps == 1, "8 elements keep one warp busy"
+
+
+@pytest.mark.parametrize("device", ["interpreter", "emulator", "eager"])
+def test_launch_errors_show_no_frames_of_ours(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    kernel = tle2cuda.jit(fill)
+    kernel[(1,)](zeros(), 1.0, 5)
+    own = ["test_launch_errors_show_no_frames_of_ours"]
+    kernel_frames = [*own, "fill"] if device == "eager" else own
+    for args, names in (((zeros(4), 1.0, 5), kernel_frames), ((zeros(), 1.0, 5, 8, 9), own), (("text", 1.0, 5), own)):
+        with pytest.raises(errors.KernelError) as caught:
+            kernel[(1,)](*args)
+        shown = [entry.name for entry in caught.traceback]
+        assert shown == names if sys.version_info >= (3, 11) else shown[:1] == own
+    with pytest.raises(errors.KernelError) as caught:
+        tle2cuda.heuristics({"BLOCK": lambda named: 12})(kernel)[(1,)](zeros(), 1.0, 5)
+    assert [entry.name for entry in caught.traceback][:1] == own
+
+
+def test_interpret_knob_follows_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tle2cuda.triton import knobs
+
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert knobs.runtime.interpret is False
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    assert knobs.runtime.interpret is True
+    with knobs.runtime.scope():
+        knobs.runtime.interpret = False
+        assert knobs.runtime.interpret is False
+    assert knobs.runtime.interpret is True

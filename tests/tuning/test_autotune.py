@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -128,9 +129,39 @@ def test_no_configuration_works() -> None:
     with pytest.raises(AutotunerError) as caught:
         kernel[grid](*arrays(), 100, 2)
     lines = str(caught.value).splitlines()
-    assert lines[0] == "scale: none of 2 configurations works"
-    assert lines[1].startswith("  BLOCK: 24, num_warps: 4, ")
-    assert len(lines) == 3
+    assert lines[0].endswith(": scale: none of 2 configurations works")
+    assert "|     i = tl.program_id(0) * BLOCK" in lines[2], "the place that all have in common"
+    assert lines[4].startswith("  BLOCK: 24, num_warps: 4, ")
+    assert len(lines) == 6
+
+
+def misspelt(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, lx + i, mask=i < n)  # noqa: F821
+
+
+@pytest.mark.parametrize("clock", [Stopwatch(1.0), None])
+def test_an_error_of_the_kernel_is_raised_once(clock: Stopwatch | None) -> None:
+    kernel = tuned(misspelt, blocks(16, 32), **({"do_bench": clock} if clock else {}))
+    with pytest.raises(errors.UndefinedName) as caught:
+        kernel[grid](*arrays(), 100)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith(": `lx` is not defined")
+    assert "|     tl.store(out + i, lx + i, mask=i < n)" in lines[2]
+    assert lines[3] == " " * lines[2].index("|") + "|" + " " * 23 + "^^"
+    assert lines[4] == "  all 2 configurations of the tuner give this error"
+    if sys.version_info >= (3, 11):
+        assert [entry.name for entry in caught.traceback] == ["test_an_error_of_the_kernel_is_raised_once"]
+
+
+@pytest.mark.parametrize(
+    "decorator", [tle2cuda.heuristics({"BLOCK": lambda named: 16}), tle2cuda.autotune(blocks(16), key=[])]
+)
+def test_decorators_in_the_wrong_order(decorator: Any) -> None:
+    with pytest.raises(errors.InvalidArgument, match="a kernel, and `scale` is none yet\n  help: put @jit below it"):
+        tle2cuda.jit(decorator(scale))
+    with pytest.raises(errors.ArgumentError, match="help: put @jit right above the function"):
+        tle2cuda.jit(decorator(tle2cuda.jit(scale)))
 
 
 def test_without_a_clock_the_first_that_works_is_taken(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +185,11 @@ def test_reset_and_restore() -> None:
     kernel[grid](x, out, 100)
     assert out.tolist() == (x + 1).tolist()
     with pytest.raises(errors.InvalidArgument, match="reset_to_zero names 'y', which is not a parameter"):
-        tuned(accumulate, blocks(16, 32), reset_to_zero=["y"])
+        tuned(accumulate, blocks(16, 32), reset_to_zero=["y"])[grid](x, out, 100)
+    with pytest.raises(errors.InvalidArgument, match="restore_value names 'y', which is not a parameter"):
+        tuned(accumulate, blocks(16, 32), restore_value=["y"])[grid](x, out, 100)
+    tuned(accumulate, blocks(16), reset_to_zero=["y"])[grid](x, out, 100)
+    assert out.tolist() == (2 * x + 1).tolist(), "one configuration is not measured"
 
 
 def test_hooks() -> None:

@@ -22,7 +22,7 @@ from tle2cuda.levels import DEFAULT_LEVEL, allows_plain_globals
 from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
-from tle2cuda.runtime.frames import user_frames
+from tle2cuda.runtime.frames import hide_frames
 from tle2cuda.runtime.signature import DescriptorArgument, Specialization, TupleArgument
 
 LARGEST_CLUSTER = 16
@@ -108,7 +108,8 @@ def run(
         with hidden_frames(session.codes):
             launch.turns.run_all([Program(launch, (i, j, k)) for k in range(z) for j in range(y) for i in range(x)])
     except Exception as error:
-        raise error.with_traceback(user_frames(error.__traceback__)) from error.__cause__
+        hide_frames(error)
+        raise
 
 
 def _cluster(session: Session, fn: Any, constants: dict[str, Any], asked: Dim3 | None) -> Dim3:

@@ -258,7 +258,8 @@ class Branches(Calls):
             (b for b, v in zip(bindings, values, strict=True) if not isinstance(v, (Undefined, _Missing))),
             None,
         )
-        line = f" (line {there.span.line})" if there is not None else ""
+        # An `if` on one line with its assignment is named once.
+        line = f" (line {there.span.line})" if there is not None and there.span.line != span.line else ""
         return Undefined(
             f"it is assigned on one side only of the `if` at {span.short()}{line}",
             f"assign `{name}` before the `if`, or on both sides",

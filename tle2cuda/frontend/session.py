@@ -11,7 +11,7 @@ from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.types import Type
 from tle2cuda.levels import DEFAULT_LEVEL
 
-MAX_ERRORS = 10
+MAX_ERRORS = 100
 MAX_INLINE_DEPTH = 64
 
 _ORIGINS = {
@@ -24,7 +24,7 @@ _ORIGINS = {
 
 
 class TooManyErrors(Exception):
-    """Ten errors were found; tracing stops."""
+    """As many errors were found as are looked for; tracing stops."""
 
 
 class PoisonUsed(Exception):
@@ -85,7 +85,7 @@ class Session:
             detail: Tells apart errors of one place, such as those of several names at one branch.
 
         Raises:
-            TooManyErrors: This was the tenth.
+            TooManyErrors: This was the last that is looked for.
         """
         span = error.span
         place = (span.file, span.line, span.column, span.end_column, detail) if span else (error.message,)
@@ -93,7 +93,7 @@ class Session:
             return
         self._seen.add(place)
         self.errors.append(error)
-        if len(self.errors) == MAX_ERRORS:
+        if len(self.errors) >= MAX_ERRORS:
             raise TooManyErrors
 
     def raise_errors(self) -> None:
@@ -111,4 +111,4 @@ class Session:
                 span = error.span
                 return (files.index(span.file), span.line, span.column) if span else (0, 0, 0)
 
-            raise CompilationErrors(sorted(self.errors, key=source_order))
+            raise CompilationErrors(sorted(self.errors, key=source_order), len(self.errors) >= MAX_ERRORS)

@@ -13,16 +13,19 @@ import functools
 import operator
 import struct
 import sys
+from bdb import BdbQuit
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Any
 
-from tle2cuda.errors import ArgumentError, InvalidArgument
+from tle2cuda.errors import ArgumentError, InternalError, InvalidArgument, KernelError
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 from tle2cuda.runtime.descriptor import TensorDescriptor
+from tle2cuda.runtime.frames import hide_frames
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
 from tle2cuda.runtime.signature import DescriptorArgument, Parameter, Specialization, TupleArgument, unwrap_constexpr
+from tle2cuda.runtime.wrappers import Address, is_wrapper, type_name
 
 Description = tuple[Any, Any]
 Describe = Callable[[Any], Description]
@@ -155,8 +158,12 @@ def _describe_numpy(array: Any) -> Description:
 
 def _describe_reinterpreted(wrapper: Any) -> Description:
     """A `TensorWrapper`: the tensor under it with another dtype."""
-    (_, device, aligned), value = _SPECIALIZED[type(wrapper.base)](wrapper.base)
-    dtype = wrapper.dtype.short
+    return _under_dtype(_SPECIALIZED[type(wrapper.base)](wrapper.base), wrapper.dtype.short)
+
+
+def _under_dtype(described: Description, dtype: str) -> Description:
+    """The description of an array whose elements are seen as another dtype, given in signature notation."""
+    (_, device, aligned), value = described
     if device == HOST:
         import numpy as np
 
@@ -252,10 +259,26 @@ class DescriptorKey:
 _DESCRIPTOR_KEYS: dict[tuple[Any, ...], DescriptorKey] = {}
 
 
+def _describe_shown(value: Any) -> Description:
+    """Any object with `__array_interface__`, whose memory is the host's; its own dtype counts where it has one."""
+    import numpy as np
+
+    array = np.asarray(value)
+    shown = _describe_numpy(array)
+    dtype = array_dtype(str(getattr(value, "dtype", array.dtype)))
+    return shown if dtype == array_dtype(str(array.dtype)) else _under_dtype(shown, dtype)
+
+
 def _describe_unknown(value: Any) -> Description:
+    if is_wrapper(value):
+        address = Address.of(value)
+        return (value.dtype, None, not address & 15), address
     raise ArgumentError(
-        f"a value of type {type(value).__module__}.{type(value).__qualname__} cannot be a run-time argument",
-        facts=("accepted: torch, CuPy, NumPy and DLPack arrays, int, float, bool, None, and tuples of these",),
+        f"a value of type {type_name(value)} cannot be a run-time argument",
+        facts=(
+            "accepted: torch, CuPy, NumPy and DLPack arrays, objects with data_ptr() and dtype, int, float, bool, None, "
+            "and tuples of these",
+        ),
         help="annotate the parameter tl.constexpr if the value is known at compile time",
     )
 
@@ -300,6 +323,10 @@ class _Descriptions(dict[type, Describe]):
             return _describe_cuda_interface
         if hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__"):
             return _describe_dlpack
+        if hasattr(kind, "__array_interface__"):
+            return _describe_shown
+        if hasattr(kind, "data_ptr"):
+            return _describe_unknown
         if kind.__name__ == "constexpr" and hasattr(kind, "__init__"):
             return lambda value: constant_key(unwrap_constexpr(value))
         if hasattr(kind, "__index__"):
@@ -386,32 +413,38 @@ class _NoTensor:
 
 _LAUNCHER = """\
 def {name}(__grid, /, {header}, **__options):
-    if __rest or __hooks.active:
-        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
     try:
+        if __rest or __hooks.active:
+            return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+        try:
 {describe}
-        __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
-        __launch = __launches[__key]
-    except (__KeyError, __TypeError, __ValueError):  # a value that cannot be passed is refused with its name
-        __launch = None
-    if __launch is None:
-        return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
-    if __type(__grid) is not __tuple and __callable(__grid):
-        __grid = __grid({{{named}}})
-    return __launch(__grid, ({values}))
+            __key = ({keys}) if not __options else ({keys}__tuple(__options.items()))
+            __launch = __launches[__key]
+        except (__KeyError, __TypeError, __ValueError):  # a value that cannot be passed is refused with its name
+            __launch = None
+        if __launch is None:
+            return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
+        if __type(__grid) is not __tuple and __callable(__grid):
+            __grid = __grid({{{named}}})
+        return __launch(__grid, ({values}))
+    except __InternalError:
+        raise
+    except __hidden as __error:
+        __hide_frames(__error)
+        raise
 """
 
 _DESCRIBE_CONSTANT = """\
-        if __type({p}) is __int: __k{i} = __v{i} = {p}
-        else: __k{i}, __v{i} = __constant({p})"""
+            if __type({p}) is __int: __k{i} = __v{i} = {p}
+            else: __k{i}, __v{i} = __constant({p})"""
 
 _DESCRIBE_VALUE = """\
-        __t = __type({p})
-        if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
-            __v{i} = {p}; __k{i} = {integer}
-        elif __t is __Tensor and (__d := {p}.get_device()) >= 0:
-            __v{i} = {p}.data_ptr(); __k{i} = {p}.dtype, __d, not __v{i} & 15
-        else: __k{i}, __v{i} = {table}[__t]({p})"""
+            __t = __type({p})
+            if __t is __int and -0x80000000 <= {p} <= 0x7fffffff:
+                __v{i} = {p}; __k{i} = {integer}
+            elif __t is __Tensor and (__d := {p}.get_device()) >= 0:
+                __v{i} = {p}.data_ptr(); __k{i} = {p}.dtype, __d, not __v{i} & 15
+            else: __k{i}, __v{i} = {table}[__t]({p})"""
 
 _INTEGER_KEYS = {
     "__specialized": '"1" if {p} == 1 else "i32" if {p} & 15 else "i32:16"',
@@ -456,6 +489,9 @@ def make_launcher(
         "__KeyError": KeyError,
         "__TypeError": TypeError,
         "__ValueError": ValueError,
+        "__InternalError": InternalError,
+        "__hidden": (KernelError, BdbQuit),
+        "__hide_frames": hide_frames,
         "__missing": _MISSING,
         # What most arguments are is written out; where torch is imported later, the tables serve as well.
         "__Tensor": getattr(sys.modules.get("torch"), "Tensor", _NoTensor),
@@ -643,6 +679,8 @@ def _collect(spec: ArgSpec, key: Any, value: Any, place: Place, found: _Collecte
     if not isinstance(key, str) and key[1] is not None:
         found.places.setdefault(key[1], spec.name)
         found.library = found.library or type(value).__module__.partition(".")[0]
+    elif not isinstance(key, str) and type(key[0]).__module__ == "torch":  # an object with an address and torch's dtype
+        found.library = found.library or "torch"
     return spec
 
 

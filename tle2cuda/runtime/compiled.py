@@ -117,12 +117,20 @@ class HostAssembly(Mapping[str, Any]):
         return len(_FORMS)
 
 
-def make_metadata(contract: LaunchContract) -> SimpleNamespace:
-    """What Triton's launch metadata tells, read from the contract."""
+def make_metadata(contract: LaunchContract, num_warps: int = 0, num_stages: int | None = None) -> SimpleNamespace:
+    """What Triton's launch metadata tells: from the contract, and the launch options that were asked for.
+
+    Args:
+        contract: How to launch.
+        num_warps: Warps asked for; CTAs of the contract have fewer when the kernel cannot use them, and more when
+            partitions add their own, which the metadata tell, too.
+        num_stages: Stages asked for; None where the kernel was compiled without such an option.
+    """
     return SimpleNamespace(
         name=contract.kernel_name,
         target=contract.target,
-        num_warps=contract.num_warps,
+        num_warps=max(contract.num_warps, num_warps),
+        num_stages=num_stages,
         num_ctas=1,
         shared=contract.shared_bytes,
         cluster_dims=contract.cluster,
@@ -159,8 +167,8 @@ def compiled_kernel_class() -> Any:
             source: The emitted file.
             contract: How to launch.
             report: Registers, spills, shared memory, occupancy.
-            metadata: `cluster_dims`, `launch_cooperative_grid`, `num_warps`, `shared`, `name` as Triton has
-                them.
+            metadata: `cluster_dims`, `launch_cooperative_grid`, `num_warps` and `num_stages` as asked for, `shared`,
+                `name` as Triton has them.
             asm: The kernel's forms: ``cu``, ``ptx``, ``cubin``, ``sass``.
             launcher: The launch path that `kernel[grid]` uses.
         """

@@ -10,6 +10,29 @@ from typing import Any
 from tle2cuda.errors import InvalidArgument
 
 
+def _address(tensor: Any) -> int | None:
+    """Where a tensor or array begins; None when it does not tell."""
+    if hasattr(tensor, "data_ptr"):
+        return int(tensor.data_ptr())
+    for name in ("__cuda_array_interface__", "__array_interface__"):
+        if hasattr(tensor, name):
+            return int(getattr(tensor, name)["data"][0] or 0)
+    return None
+
+
+def _element_bytes(tensor: Any) -> int:
+    """Bytes of an element."""
+    if hasattr(tensor, "element_size"):
+        return int(tensor.element_size())
+    if hasattr(tensor, "itemsize"):
+        return int(tensor.itemsize)
+    # A wrapper with an address and a dtype, or a stand-in.
+    from tle2cuda.runtime.args import array_dtype
+    from tle2cuda.runtime.contract import DTYPE_BYTES
+
+    return DTYPE_BYTES[tensor.short_dtype() if hasattr(tensor, "short_dtype") else array_dtype(str(tensor.dtype))]
+
+
 @dataclass
 class TensorDescriptor:
     """A tensor that a kernel loads and stores in blocks.
@@ -47,6 +70,9 @@ class TensorDescriptor:
             )
         if self.padding not in ("zero", "nan"):
             raise InvalidArgument(f"padding of a TensorDescriptor is zero or nan, got {self.padding!r}")
+        address = _address(self.base)
+        if address is not None:
+            self.check(aligned=address % 16 == 0)
 
     def check(self, aligned: bool) -> None:
         """What every load and store may rely on.
@@ -59,7 +85,7 @@ class TensorDescriptor:
         """
         if not aligned:
             raise InvalidArgument("the tensor of a TensorDescriptor begins at a multiple of 16 bytes, this one does not")
-        size = self.base.element_size() if hasattr(self.base, "element_size") else self.base.itemsize
+        size = _element_bytes(self.base)
         for axis, stride in enumerate(self.strides[:-1]):
             if stride * size % 16:
                 raise InvalidArgument(

@@ -38,9 +38,14 @@ def chosen_device() -> str:
     device = _forced.get() or os.environ.get(DEVICE_VARIABLE, "")
     if device and device not in DEVICES:
         raise LaunchError(f"{DEVICE_VARIABLE} must be one of {', '.join(DEVICES)}, got {device!r}")
-    if not device and os.environ.get(TRITON_VARIABLE) == "1":
+    if not device and asks_for_eager():
         return "eager"
     return device
+
+
+def asks_for_eager() -> bool:
+    """Whether `TRITON_INTERPRET` is on."""
+    return os.environ.get(TRITON_VARIABLE, "").lower() in ("1", "true", "yes", "on", "y")
 
 
 def host_device() -> str:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
+import sys
+import sysconfig
 import types
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from tle2cuda.errors import InternalError, KernelError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _PACKAGE = str(pathlib.Path(__file__).resolve().parents[1]) + os.sep
+_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
+_INSTALLED = tuple(sysconfig.get_paths()[name] + os.sep for name in ("purelib", "platlib"))
 
 
 def is_ours(code: types.CodeType) -> bool:
@@ -15,13 +27,48 @@ def is_ours(code: types.CodeType) -> bool:
 
 
 def user_frames(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without the frames of this package; None when no others are in it."""
+    """A traceback without the frames of this package and of what it calls in Python's library; None when no others are."""
     entries = []
+    hidden = False
     while traceback is not None:
-        if not is_ours(traceback.tb_frame.f_code):
+        code = traceback.tb_frame.f_code
+        hidden = is_ours(code) or (hidden and _is_library(code))
+        if not hidden:
             entries.append(traceback)
         traceback = traceback.tb_next
     result = None
     for entry in reversed(entries):
         result = types.TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result
+
+
+def _is_library(code: types.CodeType) -> bool:
+    return code.co_filename.startswith(_LIBRARY) and not code.co_filename.startswith(_INSTALLED)
+
+
+def hide_frames(error: BaseException) -> None:
+    """Takes the frames of this package out of an error that is being handled and then raised again by a bare `raise`.
+
+    Such a `raise` adds no frame of its own, since Python 3.11; before, it shows what was caught, so there the error is
+    raised with its new traceback, and the last frames remain.
+    """
+    error.__traceback__ = user_frames(error.__traceback__)
+    error.__suppress_context__ = True
+    if sys.version_info < (3, 11):
+        raise error
+
+
+def without_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Lets errors about kernels leave a function of this package without its frames; faults of ours keep theirs."""
+
+    @functools.wraps(function)
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return function(*args, **kwargs)
+        except InternalError:
+            raise
+        except KernelError as error:
+            hide_frames(error)
+            raise
+
+    return wrapper

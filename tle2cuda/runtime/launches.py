@@ -15,7 +15,9 @@ from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
+from tle2cuda.runtime.frames import without_frames
 from tle2cuda.runtime.options import LaunchOptions
+from tle2cuda.runtime.wrappers import refuse_addresses
 from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, parse_target
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ class HostLaunch:
         """What Triton's launch metadata tells; needs no CUDA."""
         from tle2cuda.runtime.compiled import make_metadata
 
-        return make_metadata(self.contract)
+        return make_metadata(self.contract, self.settings.num_warps, self.settings.num_stages)
 
     @property
     def shared(self) -> int:
@@ -216,6 +218,7 @@ class HostLaunch:
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """A launch with this grid, of all the kernel's arguments; constants are passed and not read."""
 
+        @without_frames
         def launch(*args: Any) -> HostLaunch:
             values = self.kernel.passed_values(self.bound, args)
             return self(grid, values)
@@ -287,6 +290,8 @@ class HostLaunch:
         return None if chosen_device() == "eager" else self
 
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
+        for name, value in zip(self.kernel.arg_names, values, strict=True):
+            refuse_addresses(name, value)
         device = host_device()
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place

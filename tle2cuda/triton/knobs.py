@@ -1,7 +1,7 @@
 """`triton.knobs`: settings that packages read and set.
 
-Those with a meaning here are `autotuning`, `cache.dir`, `runtime.debug` and the hooks of `runtime`; the others keep what
-they are set to, since packages set them for Triton's own compiler.
+Those with a meaning here are `autotuning`, `cache.dir`, `runtime.debug`, `runtime.interpret` and the hooks of `runtime`;
+the others keep what they are set to, since packages set them for Triton's own compiler.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tle2cuda.runtime.cache import default_cache_dir
+from tle2cuda.runtime.device import TRITON_VARIABLE, asks_for_eager
 from tle2cuda.runtime.hooks import HOOKS, HookChain
 from tle2cuda.runtime.options import DebugSetting
 
@@ -86,6 +87,8 @@ class _Cache(Knobs):
 class _Runtime(Knobs):
     """Hooks around launches and compilations."""
 
+    _interpret_before: tuple[()] | tuple[str | None] = ()  # the variable before it was set here, when it was
+
     @property
     def launch_enter_hook(self) -> Any:
         """Called before every launch."""
@@ -112,6 +115,23 @@ class _Runtime(Knobs):
     @debug.setter
     def debug(self, value: Any) -> None:
         DebugSetting.chosen = None if value is None else bool(value)
+
+    @property
+    def interpret(self) -> bool:
+        """Whether `TRITON_INTERPRET` asks for eager mode; setting it sets the variable, None puts it back."""
+        return asks_for_eager()
+
+    @interpret.setter
+    def interpret(self, value: Any) -> None:
+        if not self._interpret_before:
+            self._interpret_before = (os.environ.get(TRITON_VARIABLE),)
+        text = self._interpret_before[0] if value is None else "1" if value else "0"
+        if text is None:
+            os.environ.pop(TRITON_VARIABLE, None)
+        else:
+            os.environ[TRITON_VARIABLE] = text
+        if value is None:
+            self._interpret_before = ()
 
     @property
     def jit_post_compile_hook(self) -> Any:
@@ -168,7 +188,7 @@ redis = Knobs(host=None, key_format=None, port=None)
 runtime = _Runtime(
     add_stages_inspection_hook=None,
     debug=None,
-    interpret=False,
+    interpret=None,
     jit_cache_hook=None,
     kernel_load_end_hook=HookChain(reversed=True),
     kernel_load_start_hook=HookChain(),

@@ -12,14 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tle2cuda.errors import InvalidArgument, KernelError
+from tle2cuda.errors import CompilationError, CompilationErrors, InvalidArgument, KernelError
+from tle2cuda.ir.span import Span
 from tle2cuda.jit_function import KernelInterface
+from tle2cuda.runtime.frames import without_frames
 from tle2cuda.tuning.compiling import Compilations, compile_all, first_line
 from tle2cuda.tuning.config import Config
 from tle2cuda.tuning.measuring import Measurer
 from tle2cuda.tuning.progress import Progress, prints_results, summary
 from tle2cuda.tuning.store import ResultStore, caches_by_default, result_key
-from tle2cuda.tuning.wrapping import defaults_of, kernel_of
+from tle2cuda.tuning.wrapping import defaults_of, kernel_below, kernel_of
 
 _QUANTILES = (0.5, 0.2, 0.8)
 
@@ -82,8 +84,8 @@ class Autotuner(KernelInterface[Any]):
         self.arg_names = list(arg_names)
         self.configs = list(configs) or [Config({})]
         self.keys = list(key)
-        self.reset_to_zero = _checked("reset_to_zero", reset_to_zero, self.arg_names)
-        self.restore_value = _checked("restore_value", restore_value, self.arg_names)
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
         self.user_defined_pre_hook = pre_hook is not None
         self.user_defined_post_hook = post_hook is not None
         self.pre_hook: Hook = pre_hook or self._reset
@@ -116,6 +118,7 @@ class Autotuner(KernelInterface[Any]):
 
     # -- launching --
 
+    @without_frames
     def run(self, *args: Any, grid: Any = (1,), warmup: bool = False, **kwargs: Any) -> Any:
         """Launches with the best configuration, measured before when these arguments are of a new kind.
 
@@ -145,6 +148,7 @@ class Autotuner(KernelInterface[Any]):
             config.pre_hook({**self._named(args, kwargs), **chosen})
         return self.fn.run(*args, grid=grid, **kwargs, **chosen)
 
+    @without_frames
     def warmup(self, *args: Any, grid: Any = (1,), **kwargs: Any) -> Any:
         """Compiles every configuration that pruning leaves, without launching; returns the compiled kernels."""
         self._refuse_conflicts(kwargs)
@@ -242,22 +246,30 @@ class Autotuner(KernelInterface[Any]):
     def _measure(
         self, configs: list[Config], args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
     ) -> tuple[Config, str]:
-        """Compile all, then measure those that compiled."""
+        """Compile all, then measure those that compiled.
+
+        Raises:
+            AutotunerError: No configuration works.
+            CompilationError: All have the same error of the kernel.
+        """
+        self._check_names()
         progress = Progress(self._name, len(configs))
         measurer = Measurer(self.num_warmups, self.num_reps, self.use_cuda_graph, self._do_bench)
         timings: dict[Config, Any] = {}
         failures: dict[Config, str] = {}
+        errors: list[Exception] = []
         compiled: Compilations | None = None
         if measurer.has_clock:  # else the first that works is taken, and the others need not be compiled
             compiled = compile_all(configs, lambda config: self._compile(config, args, grid, kwargs), progress.compiled)
         try:
             for index, config in enumerate(configs):
-                reason = compiled.failure(config) if compiled is not None else ""
-                if not reason:
+                error = compiled.failure(config) if compiled is not None else None
+                if error is None:
                     progress.trying(index, config)
-                    result, reason = self._bench(measurer, config, args, grid, kwargs)
-                if reason:
-                    failures[config] = reason
+                    result, error = self._bench(measurer, config, args, grid, kwargs)
+                if error is not None:
+                    failures[config] = first_line(error)
+                    errors.append(error)
                     timings.update(_never((config,)))
                     continue
                 timings[config] = result
@@ -271,7 +283,7 @@ class Autotuner(KernelInterface[Any]):
             self.configs_timings, self.failures = timings, failures
         working = [config for config in timings if config not in failures]
         if not working:
-            raise self._nothing_works(failures)
+            raise _shared_refusal(errors) or self._nothing_works(failures, _shared_place(errors))
         self.pre_hook({**(self.nargs or {}), **kwargs}, reset_only=True)
         if not measurer.has_clock:
             return working[0], "the first that works: kernels run on the CPU, which has no clock for them"
@@ -282,8 +294,8 @@ class Autotuner(KernelInterface[Any]):
 
     def _bench(
         self, measurer: Measurer, config: Config, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
-    ) -> tuple[Any, str]:
-        """Milliseconds of one configuration and an empty text, or None and why it failed."""
+    ) -> tuple[Any, Exception | None]:
+        """Milliseconds of one configuration, or None and why it failed."""
         chosen = config.all_kwargs()
         named = {**(self.nargs or {}), **kwargs, **chosen}
 
@@ -301,12 +313,12 @@ class Autotuner(KernelInterface[Any]):
             self.post_hook(named, exception=None)
 
         try:
-            return measurer.measure(call, _QUANTILES), ""
+            return measurer.measure(call, _QUANTILES), None
         except (KeyboardInterrupt, SystemExit):
             raise
         except Exception as error:
             measurer.check_device(error, self._name, config)
-            return None, first_line(error)
+            return None, error
 
     def _refuse_conflicts(self, kwargs: Mapping[str, Any]) -> None:
         """Refuse a launch that gives a constant which the configurations give.
@@ -322,9 +334,26 @@ class Autotuner(KernelInterface[Any]):
                 help="leave it out of the launch, or out of the configurations",
             )
 
-    def _nothing_works(self, failures: Mapping[Config, str]) -> AutotunerError:
+    def _check_names(self) -> None:
+        """Refuse names of tensors to keep that the kernel does not have; nothing is kept where hooks take our place.
+
+        Raises:
+            InvalidArgument: There are such names.
+        """
+        if self.user_defined_pre_hook:
+            return
+        for option, names in (("reset_to_zero", self.reset_to_zero), ("restore_value", self.restore_value)):
+            for name in names:
+                if name not in self.arg_names:
+                    raise InvalidArgument(
+                        f"{self._name}: {option} names {name!r}, which is not a parameter",
+                        facts=(f"parameters: {', '.join(self.arg_names)}",),
+                    )
+
+    def _nothing_works(self, failures: Mapping[Config, str], place: Span | None) -> AutotunerError:
         return AutotunerError(
             f"{self._name}: none of {len(failures)} configurations works",
+            place,
             facts=tuple(f"{config}: {reason}" for config, reason in failures.items()),
         )
 
@@ -377,13 +406,30 @@ def _python_function(fn: Any) -> Any:
     return inner
 
 
-def _checked(option: str, names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    for name in names or ():
-        if name not in known:
-            raise InvalidArgument(
-                f"{option} names {name!r}, which is not a parameter", facts=(f"parameters: {', '.join(known)}",)
-            )
-    return list(names or ())
+def _shared_refusal(errors: Sequence[Exception]) -> CompilationError | None:
+    """The error that the front end has for every configuration, when it is one and the same; facts may tell sizes."""
+    first = errors[0]
+    if not isinstance(first, CompilationError) or len({_identity(error, True) for error in errors}) != 1:
+        return None
+    note = f"all {len(errors)} configurations of the tuner give this error"
+    first.facts = (*first.facts, note)
+    return first
+
+
+def _shared_place(errors: Sequence[Exception]) -> Span | None:
+    """Where the front end refuses the kernel with every configuration, each with its own numbers."""
+    first = errors[0]
+    same = isinstance(first, CompilationError) and len({_identity(error, False) for error in errors}) == 1
+    return first.span if isinstance(first, CompilationError) and same else None
+
+
+def _identity(error: Exception, with_message: bool) -> tuple[Any, ...]:
+    """What tells errors of a kernel apart: their classes, where they stand, what they say."""
+    if isinstance(error, CompilationErrors):
+        return tuple(_identity(one, with_message) for one in error.errors)
+    span = getattr(error, "span", None)
+    place = (span.file, span.line, span.column) if span is not None else ()
+    return (type(error), place, first_line(error) if with_message else "")
 
 
 def _zero(tensor: Any) -> None:
@@ -449,7 +495,7 @@ def autotune(
     def wrap(fn: Any) -> Autotuner:
         return Autotuner(
             fn,
-            fn.arg_names,
+            kernel_below("autotune", fn).arg_names,
             configs,
             key,
             reset_to_zero,

@@ -47,15 +47,15 @@ class Compilations:
         self.futures = futures
         self.pool = pool
 
-    def failure(self, config: Config) -> str:
-        """Waits for a configuration; why it failed, empty when it compiled."""
+    def failure(self, config: Config) -> Exception | None:
+        """Waits for a configuration; why it failed, None when it compiled."""
         try:
             self.futures[config].result()
         except (KeyboardInterrupt, SystemExit):
             raise
         except Exception as error:
-            return first_line(error)
-        return ""
+            return error
+        return None
 
     def cancel(self) -> None:
         """Drops what was not begun."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tle2cuda.jit_function import KernelInterface
-from tle2cuda.tuning.wrapping import defaults_of
+from tle2cuda.runtime.frames import without_frames
+from tle2cuda.tuning.wrapping import defaults_of, kernel_below
 
 
 class Heuristics(KernelInterface[Any]):
@@ -32,6 +33,7 @@ class Heuristics(KernelInterface[Any]):
     def __repr__(self) -> str:
         return f"<heuristics of {self.fn!r}>"
 
+    @without_frames
     def run(self, *args: Any, grid: Any = (1,), warmup: bool = False, **kwargs: Any) -> Any:
         """Computes the constants and launches.
 
@@ -60,6 +62,6 @@ def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callabl
     """
 
     def wrap(fn: Any) -> Heuristics:
-        return Heuristics(fn, fn.arg_names, values)
+        return Heuristics(fn, kernel_below("heuristics", fn).arg_names, values)
 
     return wrap

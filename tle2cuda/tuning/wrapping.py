@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tle2cuda.errors import InvalidArgument
+
 
 def kernel_of(fn: Any) -> Any:
     """The jit object under tuners, heuristics and wrappers like them."""
@@ -20,3 +22,22 @@ def kernel_of(fn: Any) -> Any:
 def defaults_of(fn: Any) -> dict[str, Any]:
     """Defaults of the kernel's parameters by name."""
     return {p.name: p.default for p in getattr(kernel_of(fn), "parameters", ()) if p.has_default}
+
+
+def kernel_below(decorator: str, fn: Any) -> Any:
+    """What a decorator of kernels stands over, which is a kernel.
+
+    Args:
+        decorator: Name of the decorator.
+        fn: What it is given.
+
+    Raises:
+        InvalidArgument: It is a plain function or anything else.
+    """
+    if hasattr(fn, "arg_names"):
+        return fn
+    name = getattr(fn, "__name__", type(fn).__name__)
+    raise InvalidArgument(
+        f"@{decorator} decorates a kernel, and `{name}` is none yet",
+        help=f"put @jit below it, right above the function: @{decorator}(...), then @jit, then def {name}(...)",
+    )
