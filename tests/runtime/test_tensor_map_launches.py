@@ -445,7 +445,7 @@ def test_host_descriptors_in_the_emulator(monkeypatch: pytest.MonkeyPatch) -> No
         doubled[(max(1, -(-rows // 16)), -(-columns // 32))](*descriptors, 16, 32)
         np.testing.assert_array_equal(out, 2 * x)
     x, out = _pair(8, 30)
-    with pytest.raises(errors.InvalidArgument, match="argument `source`: rows of a TensorDescriptor begin at multiples"):
+    with pytest.raises(errors.InvalidArgument, match="rows of a TensorDescriptor begin at multiples"):
         doubled[(1, 1)](TensorDescriptor.from_tensor(x, [16, 32]), TensorDescriptor.from_tensor(out, [16, 32]), 16, 32)
 
 
