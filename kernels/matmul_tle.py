@@ -107,7 +107,7 @@ def matmul_tle(
     )
 
 
-TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 32, "STAGES": 8, "GROUP_M": 16}
+TILE = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 8}
 NUM_WARPS = 4
 _MULTIPROCESSORS = 132  # of an H200
 _NARROWER = ({"BLOCK_N": 128, "BLOCK_K": 64, "STAGES": 6}, {"BLOCK_N": 64, "BLOCK_K": 64, "STAGES": 8})

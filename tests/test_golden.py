@@ -20,6 +20,7 @@ from tests.golden import (
     targets_of,
     uses_clusters,
 )
+from tle2cuda.runtime.sass import disassemble
 from tools.shipped import ShippedKernel, shipped_kernels
 from tools.shipped_async import asynchronous_kernels
 from tools.shipped_products import product_kernels, warpgroup_kernels
@@ -54,6 +55,7 @@ def test_shipped_kernel_spills_nothing_and_builds_with_nvcc(name: str) -> None:
     text = (GOLDEN_FOLDER / f"{name}.cu").read_text(encoding="utf-8")
     for compiled in (nvrtc_compile(text, GOLDEN_TARGET), nvcc_compile(text, GOLDEN_TARGET)):
         assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+        assert ("wgmma.mma_async" in text) == ("HGMMA" in disassemble(compiled.cubin))
 
 
 @pytest.mark.parametrize("kernel", shipped_kernels(), ids=lambda kernel: kernel.name)

@@ -47,7 +47,7 @@ def warpgroup_kernels() -> tuple[ShippedKernel, ...]:
     """A matrix product and attention written out in TLE, for sm_90a."""
     arguments = {**dict.fromkeys(("a", "b", "c"), _HALVES), **dict.fromkeys(("M", "N", "K"), "i32")}
     strides = dict.fromkeys(("stride_am", "stride_bk", "stride_cm"), _ALIGNED)
-    tile = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 32, "STAGES": 8, "GROUP_M": 16}
+    tile = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 8}
     return (
         ShippedKernel("matmul_tle_fp16", "kernels.matmul_tle", "matmul_tle", {**arguments, **strides}, tile, 4),
         _attention_tle(),

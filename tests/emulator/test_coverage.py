@@ -29,6 +29,7 @@ KEYWORDS = {
     "__launch_bounds__",
     "__cluster_dims__",
     "__align__",
+    "__builtin_assume",
     "__LINE__",
 }
 
@@ -139,7 +140,9 @@ def test_every_function_that_is_emitted_exists() -> None:
     assert not errors, f"the emulator lacks {missing}\n{errors[:1500]}"
 
 
-@pytest.mark.parametrize("name", sorted(KEYWORDS & {"__global__", "__cluster_dims__", "__launch_bounds__", "__noinline__"}))
+@pytest.mark.parametrize(
+    "name", sorted(KEYWORDS & {"__global__", "__cluster_dims__", "__launch_bounds__", "__noinline__", "__builtin_assume"})
+)
 def test_keywords_are_defined(name: str) -> None:
     assert not compiles(f"#ifndef {name}\n#error no {name}\n#endif\n")
 

@@ -26,9 +26,8 @@ def test_golden_files_keep_their_lines(path) -> None:
     text = with_shared_memory(with_twins(source))
     before, after = source.split("\n"), text.split("\n")
     assert len(before) == len(after)
-    on_demand = [
-        find_helper(name) for name in re.findall(r"^__device__ __forceinline__ void (wgmma_m64\w+)\(", source, re.MULTILINE)
-    ]
+    made = r"^__device__ __forceinline__ void ((?:wgmma_m\d|tcgen05_m\d|tcgen05_ld_)\w+)\("
+    on_demand = [find_helper(name) for name in re.findall(made, source, re.MULTILINE)]
     helpers = [helper for helper in (*all_helpers().values(), *on_demand) if helper is not None]
     twins = {line for helper in helpers if helper.twin for line in helper.text.split("\n")}
     changed = [line for line, other in zip(before, after, strict=True) if line != other]

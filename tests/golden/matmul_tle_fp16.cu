@@ -6,11 +6,11 @@
 //   args      M i32, N i32, K i32
 //   maps      c_map of c: fp16, shape (M, N), strides (stride_cm, 1), box (64, 64),
 //             128-byte swizzle
-//             a_map of a: fp16, shape (M, K), strides (stride_am, 1), box (64, 32),
-//             64-byte swizzle
-//             b_map of b: fp16, shape (K, N), strides (stride_bk, 1), box (32, 64),
+//             a_map of a: fp16, shape (M, K), strides (stride_am, 1), box (64, 64),
 //             128-byte swizzle
-//   constants BLOCK_M = 128, BLOCK_N = 256, BLOCK_K = 32, STAGES = 8, GROUP_M = 16
+//             b_map of b: fp16, shape (K, N), strides (stride_bk, 1), box (64, 64),
+//             128-byte swizzle
+//   constants BLOCK_M = 128, BLOCK_N = 256, BLOCK_K = 64, STAGES = 4, GROUP_M = 8
 
 #include <cuda_fp16.h>
 
@@ -226,13 +226,13 @@ __device__ __forceinline__ void multiply_half_barrier() { named_barrier_sync(2, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(512) __half upper[8][64][32];     // matmul_tle.py:89; 64-byte swizzle
-    alignas(512) __half lower[8][64][32];     // matmul_tle.py:90; 64-byte swizzle
-    alignas(1024) __half b_ring[8][4][32][64];  // matmul_tle.py:91; 128-byte swizzle
+    alignas(1024) __half upper[4][64][64];    // matmul_tle.py:89; 128-byte swizzle
+    alignas(1024) __half lower[4][64][64];    // matmul_tle.py:90; 128-byte swizzle
+    alignas(1024) __half b_ring[4][4][64][64];  // matmul_tle.py:91; 128-byte swizzle
     alignas(1024) __half upper_out[2][64][64];  // matmul_tle.py:92; 128-byte swizzle
     alignas(1024) __half lower_out[2][64][64];  // matmul_tle.py:93; 128-byte swizzle
-    alignas(8) Barrier tiles_full[8];         // matmul_tle.py:94
-    alignas(8) Barrier tiles_empty[8];        // matmul_tle.py:94
+    alignas(8) Barrier tiles_full[4];         // matmul_tle.py:94
+    alignas(8) Barrier tiles_empty[4];        // matmul_tle.py:94
 };
 static_assert(sizeof(Shared) <= 230400, "the launch contract gives the CTA this much shared memory");
 
@@ -247,7 +247,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
     const int warp = __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);  // known to be the same in all lanes
 
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < 8; ++stage) {
+        for (int stage = 0; stage < 4; ++stage) {
             mbarrier_init(&shared.tiles_full[stage], 1);
             mbarrier_init(&shared.tiles_empty[stage], 2);
         }
@@ -264,7 +264,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
             // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK ...  matmul_tle.py:97
             const int tiles_n_2 = (N + 255) / 256;
-            const int steps_2 = (K + 31) / 32;
+            const int steps_2 = (K + 63) / 64;
 
             // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_p ...  matmul_tle.py:55
             const int pid_x = blockIdx.x;
@@ -272,12 +272,12 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             int turn = 0;
             for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
                 // first = tile // (GROUP_M * tiles_n) * GROUP_M                    matmul_tle.py:24
-                const int first = tile / (16 * tiles_n_2) * 16;
+                const int first = tile / (8 * tiles_n_2) * 8;
                 // rows = min(tiles_m - first, GROUP_M)                             matmul_tle.py:25
-                const int rows = min(tiles_m_2 - first, 16);
+                const int rows = min(tiles_m_2 - first, 8);
                 // return first + tile % (GROUP_M * tiles_n) % rows, tile % (G ...  matmul_tle.py:26
-                const int m = first + tile % (16 * tiles_n_2) % rows;
-                const int n = tile % (16 * tiles_n_2) / rows;
+                const int m = first + tile % (8 * tiles_n_2) % rows;
+                const int n = tile % (8 * tiles_n_2) / rows;
 
                 // for step in range(steps):                                        matmul_tle.py:58
                 Vector<float, 2> acc[64];
@@ -288,16 +288,16 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                         acc[run][k] = 0.0f;
                 for (int step = 0; step < steps_2; ++step) {
                     // slot = reader.wait(turn + step).slot                         matmul_tle.py:59
-                    const int stage = (turn + step) & 7;
-                    const int lap = (turn + step) >> 3;
+                    const int stage = (turn + step) & 3;
+                    const int lap = (turn + step) >> 2;
                     mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
                     // acc = tle.gpu.wgmma(slot.lower, slot.b, acc)                 matmul_tle.py:61
-                    const Descriptor lower_first = wgmma_descriptor<64>(shared.lower[stage], 16, 512);  // rows along K
-                    const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 4096, 1024);  // rows along N
+                    const Descriptor lower_first = wgmma_descriptor<128>(shared.lower[stage], 16, 1024);  // rows along K
+                    const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
                     wgmma_fence();
                     #pragma unroll
-                    for (int step_2 = 0; step_2 < 2; ++step_2)
+                    for (int step_2 = 0; step_2 < 4; ++step_2)
                         wgmma_m64n256k16_f32_f16_b_along_n(acc, lower_first + 2 * step_2, b_first + 128 * step_2, true);
                     wgmma_commit();
 
@@ -306,7 +306,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                     // if step > 0:                                                 matmul_tle.py:65
                     if (step > 0) {
                         // reader.release(turn + step - 1)                          matmul_tle.py:66
-                        const int stage_2 = (turn + step - 1) & 7;
+                        const int stage_2 = (turn + step - 1) & 3;
                         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
                     }
                 }
@@ -316,7 +316,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 // turn += steps                                                    matmul_tle.py:68
                 turn += steps_2;
                 // reader.release(turn - 1)                                         matmul_tle.py:69
-                const int stage = (turn - 1) & 7;
+                const int stage = (turn - 1) & 3;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
                 // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                    matmul_tle.py:70
                 const int row = (2 * m + 1) * 64;
@@ -402,7 +402,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, B ...  matmul_tle.py:97
                 const int tiles_m_2 = (M + 127) / 128;
                 const int tiles_n_2 = (N + 255) / 256;
-                const int steps_2 = (K + 31) / 32;
+                const int steps_2 = (K + 63) / 64;
 
                 // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.n ...  matmul_tle.py:37
                 const int pid_x = blockIdx.x;
@@ -410,29 +410,29 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 int turn = 0;
                 for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
                     // first = tile // (GROUP_M * tiles_n) * GROUP_M                matmul_tle.py:24
-                    const int first = tile / (16 * tiles_n_2) * 16;
+                    const int first = tile / (8 * tiles_n_2) * 8;
                     // rows = min(tiles_m - first, GROUP_M)                         matmul_tle.py:25
-                    const int rows = min(tiles_m_2 - first, 16);
+                    const int rows = min(tiles_m_2 - first, 8);
                     // return first + tile % (GROUP_M * tiles_n) % rows, tile ...   matmul_tle.py:26
-                    const int m = first + tile % (16 * tiles_n_2) % rows;
-                    const int n = tile % (16 * tiles_n_2) / rows;
+                    const int m = first + tile % (8 * tiles_n_2) % rows;
+                    const int n = tile % (8 * tiles_n_2) / rows;
                     // for step in range(steps):                                    matmul_tle.py:39
                     for (int step = 0; step < steps_2; ++step) {
                         // slot = writer.acquire(turn + step)                       matmul_tle.py:40
-                        const int stage = (turn + step) & 7;
-                        const int lap = (turn + step) >> 3;
+                        const int stage = (turn + step) & 3;
+                        const int lap = (turn + step) >> 2;
                         mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
 
                         // tle.gpu.copy(a, slot.upper, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:41
-                        mbarrier_expect_bytes(&shared.tiles_full[stage], 24576);
-                        tma_load_2d(shared.upper[stage], &a_map, &shared.tiles_full[stage], step * 32, m * 128);
+                        mbarrier_expect_bytes(&shared.tiles_full[stage], 49152);
+                        tma_load_2d(shared.upper[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128);
                         // tle.gpu.copy(a, slot.lower, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:42
-                        tma_load_2d(shared.lower[stage], &a_map, &shared.tiles_full[stage], step * 32, m * 128 + 64);
+                        tma_load_2d(shared.lower[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128 + 64);
 
                         // tle.gpu.copy(b, slot.b, [BLOCK_K, BLOCK_N], [step * ...  matmul_tle.py:43
                         #pragma unroll
                         for (int panel = 0; panel < 4; ++panel)
-                            tma_load_2d(shared.b_ring[stage][panel], &b_map, &shared.tiles_full[stage], n * 256 + panel * 64, step * 32);
+                            tma_load_2d(shared.b_ring[stage][panel], &b_map, &shared.tiles_full[stage], n * 256 + panel * 64, step * 64);
                     }
 
                     // turn += steps                                                matmul_tle.py:45
@@ -448,7 +448,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
     // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl. ...  matmul_tle.py:97
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 255) / 256;
-    const int steps = (K + 31) / 32;
+    const int steps = (K + 63) / 64;
 
     // multiply_half: warps 0 to 3
     registers_increase<232>();
@@ -459,12 +459,12 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
     int turn = 0;
     for (int tile = pid_x; tile < tiles_m * tiles_n; tile += num_programs_x) {
         // first = tile // (GROUP_M * tiles_n) * GROUP_M                            matmul_tle.py:24
-        const int first = tile / (16 * tiles_n) * 16;
+        const int first = tile / (8 * tiles_n) * 8;
         // rows = min(tiles_m - first, GROUP_M)                                     matmul_tle.py:25
-        const int rows = min(tiles_m - first, 16);
+        const int rows = min(tiles_m - first, 8);
         // return first + tile % (GROUP_M * tiles_n) % rows, tile % (GROUP_M * ...  matmul_tle.py:26
-        const int m = first + tile % (16 * tiles_n) % rows;
-        const int n = tile % (16 * tiles_n) / rows;
+        const int m = first + tile % (8 * tiles_n) % rows;
+        const int n = tile % (8 * tiles_n) / rows;
 
         // for step in range(steps):                                                matmul_tle.py:58
         Vector<float, 2> acc[64];
@@ -475,16 +475,16 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 acc[run][k] = 0.0f;
         for (int step = 0; step < steps; ++step) {
             // slot = reader.wait(turn + step).slot                                 matmul_tle.py:59
-            const int stage = (turn + step) & 7;
-            const int lap = (turn + step) >> 3;
+            const int stage = (turn + step) & 3;
+            const int lap = (turn + step) >> 2;
             mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
             // acc = tle.gpu.wgmma(slot.upper, slot.b, acc)                         matmul_tle.py:63
-            const Descriptor upper_first = wgmma_descriptor<64>(shared.upper[stage], 16, 512);  // rows along K
-            const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 4096, 1024);  // rows along N
+            const Descriptor upper_first = wgmma_descriptor<128>(shared.upper[stage], 16, 1024);  // rows along K
+            const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
             wgmma_fence();
             #pragma unroll
-            for (int step_2 = 0; step_2 < 2; ++step_2)
+            for (int step_2 = 0; step_2 < 4; ++step_2)
                 wgmma_m64n256k16_f32_f16_b_along_n(acc, upper_first + 2 * step_2, b_first + 128 * step_2, true);
             wgmma_commit();
 
@@ -493,7 +493,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             // if step > 0:                                                         matmul_tle.py:65
             if (step > 0) {
                 // reader.release(turn + step - 1)                                  matmul_tle.py:66
-                const int stage_2 = (turn + step - 1) & 7;
+                const int stage_2 = (turn + step - 1) & 3;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
             }
         }
@@ -503,7 +503,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
         // turn += steps                                                            matmul_tle.py:68
         turn += steps;
         // reader.release(turn - 1)                                                 matmul_tle.py:69
-        const int stage = (turn - 1) & 7;
+        const int stage = (turn - 1) & 3;
         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
         // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                            matmul_tle.py:70
         const int row = 2 * m * 64;

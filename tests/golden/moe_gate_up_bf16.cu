@@ -180,7 +180,6 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     extern __shared__ __align__(1024) unsigned char shared_bytes[];
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
-    __builtin_assume(0 <= thread && thread < 128);  // compilers do not take it from the launch bounds
 
     // tiles_m = tl.load(num_post_pad) // BLOCK_M                                    fused_moe.py:74
     const int num_post_pad_value = *num_post_pad;

@@ -8,7 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tle2cuda
+from kernels import fused_moe as layer
 from kernels.fused_moe import Tile, Tiles, choose_tiles, fused_moe, fused_moe_reference
+from tests.golden import GOLDEN_TARGET, nvrtc_compile
 from tests.kernels.places import on
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -75,3 +78,20 @@ def test_wrong_shapes_are_refused() -> None:
         fused_moe(x, w_gate_up, w_down[:, :16], weights, ids, x)
     with pytest.raises(ValueError, match=r"must be \[4, K\]"):
         fused_moe(x, w_gate_up, w_down, weights[:2], ids[:2], x)
+
+
+@pytest.mark.parametrize("kernel", [layer.moe_gate_up, layer.moe_down], ids=lambda kernel: kernel.fn.__name__)
+@pytest.mark.parametrize(
+    "tiles", [layer.TILES_OF_FEW, *(tiles for _, tiles in layer.TILES)], ids=lambda tiles: str(tiles.block_m)
+)
+def test_products_of_all_tiles_stay_in_flight(kernel: Any, tiles: Tiles) -> None:
+    """No tile spills, and ptxas makes no product wait for the one before it (`nvrtc_compile` fails where it says so)."""
+    tile = tiles.gate_up if kernel is layer.moe_gate_up else tiles.down
+    n, k, group_m, warps, stages = tile
+    constants = {"TOP_K": 8, "BLOCK_M": tiles.block_m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": group_m}
+    arrays = dict.fromkeys(("x", "weights", "hidden", "partial", "out"), "*bf16:16") | {"topk_weights": "*fp32:16"}
+    arrays |= dict.fromkeys(("sorted_ids", "expert_ids", "num_post_pad"), "*i32:16")
+    signature = ", ".join(str(constants.get(name, arrays.get(name, "i32:16"))) for name in kernel.arg_names)
+    options = {"num_warps": warps, "num_stages": stages, "arch": GOLDEN_TARGET}
+    compiled = nvrtc_compile(tle2cuda.emit(kernel, signature=signature, **options).source, GOLDEN_TARGET)
+    assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)

@@ -234,8 +234,11 @@ def _divides_places(state: State) -> bool:
     """Whether places in tiles are split by powers of two, as in `column % 64`.
 
     The number of the thread and that of the register are bits of a place that lie apart. Compilers that know it compute a
-    remainder of their sum once for all registers, others once for each, and keep them all.
+    remainder of their sum once for all registers, others once for each, and keep them all. Where warpgroups multiply it is
+    left unsaid: it moves instructions between products in flight, which then wait for each other (ptxas, C7515).
     """
+    if any(_is_by_warpgroups(op) for op in walk(state.kernel.body)):
+        return False
     return any(
         op.name in _SPLITS
         and op.result in state.lazy
@@ -245,6 +248,10 @@ def _divides_places(state: State) -> bool:
         and _is_power_of_two(state, op.operands[1])
         for op in walk(state.kernel.body)
     )
+
+
+def _is_by_warpgroups(op: Op) -> bool:
+    return op.name == "wgmma" or (op.name == "dot" and "instruction" in op.attrs and instruction_of(op).is_wgmma)
 
 
 def _is_power_of_two(state: State, value: Value) -> bool:

@@ -67,35 +67,45 @@ def run(kernel: Kernel, dump: str | Collection[str] | None = None) -> tuple[Kern
     _keep(kernel, TRACE, wanted, dumps)
     legal: set[Op] = set()
     _verified(kernel, "front end", legal)
-    todo, prefix = list(PASSES), kernel
+    todo = list(PASSES)
+    whole: Kernel | None = None  # as it came to the pipeliner, with stores of whole tiles
+    is_halved = False
     while todo:
         each = todo.pop(0)
-        if each.name == "pipeliner":
-            prefix = kernel
+        if each.name == "pipeliner" and whole is None:
+            whole = kernel
         try:
             kernel = _run_one(each.name, kernel)
         except OutOfResources:
-            if (fewer := _with_less_shared_memory(prefix, kernel)) is None:
+            if whole is None or (smaller := _with_less_shared_memory(whole, kernel, is_halved)) is None:
                 raise
-            kernel, todo = fewer, [p for p in PASSES if p.name not in _names_before("pipeliner")]
+            kernel, is_halved = smaller
+            todo = [p for p in PASSES if p.name not in _names_before("pipeliner")]
             continue
         _keep(kernel, each.name, wanted, dumps)
         _verified(kernel, f"pass {each.name}", legal)
     return kernel, dumps
 
 
-def _with_less_shared_memory(before: Kernel, kernel: Kernel) -> Kernel | None:
-    """The kernel before its loops got rings of stages, which are to get one less; None when they have none.
+def _with_less_shared_memory(whole: Kernel, kernel: Kernel, is_halved: bool) -> tuple[Kernel, bool] | None:
+    """What to try next where a kernel with rings of stages does not fit, and whether it stores halves; None without rings.
 
-    Stores that take less memory are tried first.
+    As many stages with stores that take less memory come first, then one stage less with the stores as they were.
+
+    Args:
+        whole: The kernel as it came to the pipeliner.
+        kernel: What became of it.
+        is_halved: Whether that stores large products in halves.
     """
     from tle2cuda.passes.pipeliner import stages_of
     from tle2cuda.passes.store_parts import with_halved_stores
 
     stages = stages_of(kernel)
-    if stages > 1 and (halved := with_halved_stores(before)) is not None:
-        return halved
-    return replace(before, most_stages=stages - 1) if stages > 1 else None
+    if stages <= 1:
+        return None
+    if not is_halved and (halved := with_halved_stores(replace(whole, most_stages=stages))) is not None:
+        return halved, True
+    return replace(whole, most_stages=stages - 1), False
 
 
 def _names_before(name: str) -> set[str]:

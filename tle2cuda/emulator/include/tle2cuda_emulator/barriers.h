@@ -49,4 +49,3 @@ TLE2CUDA_INLINE void* __cvta_shared_to_generic(size_t address)
 }
 
 TLE2CUDA_INLINE long long clock64() { return static_cast<long long>(tle2cuda_emulator::tle2cuda_clock()); }
-#define __builtin_assume(condition) ((void)0)
