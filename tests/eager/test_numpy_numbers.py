@@ -21,7 +21,7 @@ class Settings:
 
 
 @tle2cuda.jit
-def scaled(x, factor=tl.constexpr(np.int64(3))):
+def scaled(x, factor=tl.constexpr(np.int64(3))):  # noqa: B008
     return factor * x
 
 
@@ -33,7 +33,7 @@ def arithmetic(x, out, n, S: tl.constexpr):
     tl.store(out + 8 + i, S - v)
     tl.store(out + 16 + i, S * v)
     tl.store(out + 24 + i, S / v)
-    tl.store(out + 32 + i, (S < v) + 2 * (S <= v) + 4 * (S > v) + 8 * (S >= v) + 16 * (S == v) + 32 * (S != v))
+    tl.store(out + 32 + i, (S < v) + 2 * (S <= v) + 4 * (S > v) + 8 * (S >= v) + 16 * (S == v) + 32 * (S != v))  # noqa: SIM300
     tl.store(out + 40 + i, v - S)
     tl.store(out + 48 + i, tl.maximum(S, v) + tl.where(v > 2, S, v))
     tl.store(out + 56 + i, S * n + S)
