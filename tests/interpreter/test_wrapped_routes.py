@@ -88,8 +88,8 @@ def add_once(a, b):
 def by_dot(x, out, n):
     i = tl.arange(0, 32)
     a = tl.full((32, 32), 64, tl.int8)  # a product of two is 131072
-    sums = tl.dot(a, a, acc=tl.full((32, 32), n * 32768 - 131072, tl.int32))
-    tl.store(out + i, tl.load(x + tl.max(sums // 131072 - 1, axis=0)))
+    sums = tl.dot(a, a, acc=tl.full((32, 32), n * n - 131072, tl.int32))
+    tl.store(out + i, tl.load(x + tl.max(sums, axis=0)))
 
 
 @tle2cuda.jit
@@ -136,7 +136,7 @@ def by_shapes(x, out, n):
 def by_interleave_and_sort(x, out, n):
     i = tl.arange(0, 16)
     mixed = tl.sort(tl.interleave(i * 0, i * 0 + n * n))
-    tl.store(out + i, tl.load(x + tl.sum(mixed, axis=0) // 16 + i))
+    tl.store(out + i, tl.load(x + tl.sum(mixed, axis=0) + i))
 
 
 @tle2cuda.jit
@@ -203,13 +203,13 @@ def by_narrow(x, out, n):
 @tle2cuda.jit
 def by_packing(x, out, n):
     i = tl.arange(0, 16)
-    tl.store(out + i, tl.load(x + (n * n // 2 >> 1) + i))
+    tl.store(out + i, tl.load(x + (n * n << 1 | i)))
 
 
 @tle2cuda.jit
 def by_bits(x, out, n):
     i = tl.arange(0, 16)
-    tl.store(out + i, tl.load(x + (tl.abs(n * n) | 1 ^ 1) + i))
+    tl.store(out + i, tl.load(x + (n * n | 1) + i))
 
 
 @tle2cuda.jit
@@ -327,7 +327,7 @@ def by_shared_index(x, out, n):
 
 @tle2cuda.jit
 def by_atomic(x, out, n):
-    tl.atomic_add(out + n * n // 2, tl.load(x + 1))
+    tl.atomic_add(out + n * n, tl.load(x + 1))
 
 
 @tle2cuda.jit
@@ -410,6 +410,12 @@ def deliberate(x, out, n):
         state = state * 1103515245 + 12345
     mixed = (word ^ (word >> 15)) * 0x846CA68B
     total = tl.load(x + (word >> 28)) + tl.load(x + (mixed & 15)) + tl.load(x + tl.abs(state % 16))
+    h = state
+    h ^= h << 13
+    h ^= h >> 17
+    h ^= h << 5
+    total += tl.load(x + tl.abs(h) // 268435456) + tl.load(x + (h >> 28) + 8) + tl.load(x + 8 - h // 268435456)
+    total += tl.load(x + ((h << 7 | h >> 25) >> 28) + 8) + tl.load(x + (~h >> 28) + 8)
     total += tl.load(x + tl.umulhi(mixed, 16)) + tl.load(x + (word // 0x10000000).to(tl.int32))
     total += tl.load(x + (state & 15)) + tl.load(x + tl.randint(n, i) % 16) + tl.rand(n, i)
     total += tl.load(x + tl.where(state > 0, i, 15 - i)) + tl.load(x + n * n + i, mask=n < 0, other=0.0)

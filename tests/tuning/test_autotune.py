@@ -143,6 +143,22 @@ def test_without_a_clock_the_first_that_works_is_taken(capsys: Any, monkeypatch:
     assert "(the first that works: kernels run on the CPU, which has no clock for them)" in capsys.readouterr().err
 
 
+def fill(x, n, BLOCK: tl.constexpr):
+    tl.store(x + tl.arange(0, BLOCK) + n, 1.0)
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager", "emulator"])
+def test_a_configuration_that_shows_a_fault_of_the_kernel_is_an_error(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    kernel = tuned(fill, blocks(8, 4))
+    with pytest.raises((errors.OutOfBounds, errors.EmulationError)) as caught:
+        kernel[(1,)](np.zeros(4, np.float32), 0)
+    text = str(caught.value)
+    assert "tl.store(x + tl.arange(0, BLOCK) + n, 1.0)" in text and "\n  configuration: BLOCK: 8, " in text
+    kernel[(1,)](np.zeros(8, np.float32), 0)
+    assert kernel.best_config.kwargs == {"BLOCK": 8}, "what failed was not remembered"
+
+
 def test_reset_and_restore() -> None:
     x, out = arrays()
     for option in ("reset_to_zero", "restore_value"):

@@ -7,8 +7,8 @@ all fit costs nothing.
 
 A wrapped number is followed through arithmetic, minima and maxima, reductions and scans, products of matrices, through
 whatever moves elements about, and through control flow. It is not followed through what hashes and random numbers are made
-of, and what takes a part of a number: remainders, ``&``, comparisons, quotients and right shifts of unsigned numbers, the
-upper half of a product, conversions to fewer bits and to floats, bit casts. Neither is it through memory.
+of, and what takes a part of a number: quotients, remainders, right shifts, ``&``, ``^``, ``~``, magnitudes, comparisons,
+the upper half of a product, conversions to fewer bits and to floats, bit casts. Neither is it through memory.
 """
 
 from __future__ import annotations
@@ -34,10 +34,8 @@ TENSOR_COPIES = frozenset(("tma_load", "tma_store"))
 WATCHED_BITS = 64
 """Arithmetic of fewer bits is watched."""
 
-ARITHMETIC = frozenset(("add", "sub", "mul", "shl", "or", "xor", "min", "max", "idiv", "shr", "math"))
-"""Elementwise operations of numbers that a wrapped one is followed through."""
-SIGNED_ARITHMETIC = frozenset(("idiv", "shr"))
-"""Those of signed numbers alone: of unsigned ones they take the upper bits of a hash."""
+ARITHMETIC = frozenset(("add", "sub", "mul", "shl", "or", "min", "max"))
+"""Elementwise operations of numbers that a wrapped one is followed through; the others take a part of it, as hashes do."""
 MOVING = frozenset(
     ("splat", "broadcast", "expand_dims", "reshape", "trans", "hint", "convert_layout", "tile_to_scalar")
     + ("extract", "flip", "sort", "concat", "extract_at", "insert", "gather")
@@ -177,9 +175,7 @@ def _followed_operands(op: Op) -> Sequence[Value]:
     """Operands whose wrapping makes the results of an operation wrong."""
     name = op.name
     if name in ARITHMETIC:
-        if name in SIGNED_ARITHMETIC and not _is_signed(op.results[0]):
-            return ()
-        return () if name == "math" and op.attrs["fn"] != "abs" else op.operands
+        return op.operands
     if name in MOVING:
         return op.operands[: _MOVED.get(name, len(op.operands))]
     if name == "cast":
@@ -209,11 +205,6 @@ def is_followed(value: Value) -> bool:
 
 def _is_pointer(value: Value) -> bool:
     return isinstance(element_of(value.type), PointerType)
-
-
-def _is_signed(value: Value) -> bool:
-    element = element_of(value.type)
-    return isinstance(element, DType) and element.is_int_signed()
 
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------
@@ -257,16 +248,6 @@ def _shifted(op: Op, known: Sequence[Range]) -> Range | None:
     return min(ends), max(ends)
 
 
-def _quotient(op: Op, known: Sequence[Range]) -> Range | None:
-    """Of all quotients, only that of the least number by -1 leaves the range."""
-    (low, _), (least, most) = known
-    return (low, -low) if least <= -1 <= most and _is_signed(op.results[0]) else None
-
-
-def _magnitude(op: Op, known: Sequence[Range]) -> Range | None:
-    return (known[0][0], -known[0][0]) if op.attrs["fn"] == "abs" and _is_signed(op.results[0]) else None
-
-
 def _folded(op: Op, known: Sequence[Range]) -> Range | None:
     """Sums and products along an axis, those of prefixes among them."""
     type_, kind = op.operands[0].type, op.attrs.get("kind", "sum")
@@ -298,8 +279,6 @@ _WITHOUT_WIDTH: Mapping[str, Callable[[Op, Sequence[Range]], Range | None]] = {
     "sub": lambda op, known: (known[0][0] - known[1][1], known[0][1] - known[1][0]),
     "mul": lambda op, known: _products(*known),
     "shl": _shifted,
-    "idiv": _quotient,
-    "math": _magnitude,
     "reduce": _folded,
     "scan": _folded,
     "exclusive_sum": _folded,

@@ -33,7 +33,6 @@ from tle2cuda.eager.values import (
     number_as,
     numeric,
     to_tile,
-    watched,
     without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
@@ -286,9 +285,7 @@ def abs(x: Any) -> Tile:
     value = numeric(x, "tl.abs")
     if value.dtype.is_int_unsigned():
         return value
-    if not value.dtype.is_int() or (value.dtype.bits == 64 and value.exact is None):
-        return Tile(np.abs(value.data), value.dtype)
-    return watched(np.abs(value.data), value.dtype, np.abs(without_width(value)))
+    return Tile(np.abs(value.data), value.dtype)
 
 
 Tile.operators["abs"] = abs

@@ -404,11 +404,7 @@ def floor_divide(a: Any, b: Any) -> Any:
     common_shape("`//`", x, y)
     if dtype is BOOL:
         return Tile(np.broadcast_to(x.data, np.broadcast_shapes(x.shape, y.shape)), BOOL)
-    result = _truncated_quotient(x.data, y.data)
-    if dtype.kind == "uint" or (dtype is I64 and x.exact is None and y.exact is None):
-        return Tile(result, dtype)  # of unsigned numbers it takes the upper part, as hashes do
-    wide, by = without_width(x), without_width(y)
-    return watched(result, dtype, np.where(by == 0, result, _truncated_quotient(wide, by)))
+    return Tile(_truncated_quotient(x.data, y.data), dtype)  # a part of a number, so that one that wrapped is not followed
 
 
 @_operator("mod")
@@ -484,11 +480,11 @@ def _bitwise(name: str, symbol: str, function: Callable[..., Any]) -> None:
     def apply(a: Any, b: Any) -> Any:
         x, y, dtype = _integers(a, b, symbol)
         data = function(x.data, y.data)
-        return Tile(data, dtype) if name == "and" else follow(function, data, dtype, x, y)
+        return follow(function, data, dtype, x, y) if name == "or" else Tile(data, dtype)
 
 
 _bitwise("and", "&", np.bitwise_and)  # takes a part of a number, so that one that wrapped is not followed
-_bitwise("or", "|", np.bitwise_or)
+_bitwise("or", "|", np.bitwise_or)  # puts numbers together, as sums do
 _bitwise("xor", "^", np.bitwise_xor)
 
 
@@ -526,9 +522,7 @@ def shift_right(a: Any, b: Any) -> Any:
     if own.kind == "int":
         signed = x.data.view(f"i{x.data.dtype.itemsize}")
         shifted = np.right_shift(signed, np.where(inside, amount, dtype.bits - 1).astype(signed.dtype))
-        result = np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape)
-        by = np.where((amount >= 0) & (amount < 64), amount, 63)
-        return follow(lambda wide: np.right_shift(wide, by), result, dtype, x)
+        return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
     unsigned = x.data.view(f"u{x.data.dtype.itemsize}")
     shifted = np.where(inside, np.right_shift(unsigned, amount.astype(unsigned.dtype)), np.zeros_like(unsigned))
     return Tile(np.ascontiguousarray(shifted).view(x.data.dtype).reshape(shifted.shape), dtype)
@@ -540,10 +534,7 @@ def invert(a: Any) -> Any:
     x = numeric(a, "`~`")
     if not x.dtype.is_int():
         raise DTypeMismatch(f"`~` takes integers or bool, got {describe(x)}")
-    ones = -1 if x.dtype.kind == "int" else (1 << x.dtype.bits) - 1
-    if x.dtype.bits == 64:
-        ones = -1
-    return follow(lambda wide: wide ^ ones, np.invert(x.data), x.dtype, x)
+    return Tile(np.invert(x.data), x.dtype)
 
 
 # -- comparison ---------------------------------------------------------------------------------------

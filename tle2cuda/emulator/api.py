@@ -228,7 +228,7 @@ class Program:
         """One run."""
         self.build()
         if 0 in ctas:
-            outputs = {name: array.copy() for name, (array, _, _) in bound.arrays.items()}
+            outputs = launch.outputs_of(bound, [buffer.data for buffer in bound.buffers])
             return EmulationRun(options.schedule, options.seed, outputs)
         parts = spread.ranges(self.source, self.contract, ctas, bound, options)
         execution = launch.Execution(self.runner, self.library, self.contract, ctas, bound, self.locator, options)

@@ -382,25 +382,45 @@ def result(execution: Execution, outcome: Outcome, contents: Sequence[bytes]) ->
 
 
 def outputs_of(bound: Bound, contents: Sequence[bytes]) -> dict[str, NDArray[Any]]:
-    """The array arguments, as these contents of the buffers give them."""
-    return {name: _array_in(contents[number], array, at) for name, (array, number, at) in bound.arrays.items()}
+    """The array arguments, as these contents of the buffers give them: those that overlap do so here too."""
+    memories = [bytearray(content) for content in contents]
+    return {name: _array_in(memories[number], array, at) for name, (array, number, at) in bound.arrays.items()}
 
 
 def write_back(bound: Bound, outputs: Mapping[str, Any]) -> None:
-    """Put a run's results into the caller's arrays.
+    """Put a run's results into the caller's memory: what the kernel wrote between the elements of a view among them.
+
+    Args:
+        bound: The arguments.
+        outputs: The arrays that `outputs_of` made for the run.
 
     Raises:
         ArgumentError: The kernel wrote to an array that is read-only.
     """
-    for name, (array, _, _) in bound.arrays.items():
-        if array.flags.writeable:
-            array[...] = outputs[name]
-        elif array.tobytes() != outputs[name].tobytes():
+    writeable = {name for name, (array, _, _) in bound.arrays.items() if array.flags.writeable}
+    for name in sorted(bound.arrays, key=lambda name: name not in writeable):  # these first: read-only ones may overlap
+        array, number, _ = bound.arrays[name]
+        buffer, (low, high) = bound.buffers[number], extent_of(array)
+        if low == high or buffer.address is None:
+            continue
+        first, last = extent_of(outputs[name])
+        after = ctypes.string_at(first, last - first)
+        if name in writeable:
+            _put_changes(low, buffer.data[low - buffer.address : high - buffer.address], after)
+        elif ctypes.string_at(low, high - low) != after:
             raise ArgumentError(f"the kernel writes to argument {name}, which is a read-only array")
 
 
-def _array_in(content: bytes, like: NDArray[Any], offset: int) -> NDArray[Any]:
-    memory = bytearray(content)
+def _put_changes(address: int, before: bytes, after: bytes) -> None:
+    """Write the bytes at an address that changed; others, between the elements of a view, may be somebody else's."""
+    if before == after:
+        return
+    old, new = np.frombuffer(before, np.uint8), np.frombuffer(after, np.uint8)
+    memory = np.ctypeslib.as_array((ctypes.c_uint8 * len(after)).from_address(address))
+    np.copyto(memory, new, where=old != new)
+
+
+def _array_in(memory: bytearray, like: NDArray[Any], offset: int) -> NDArray[Any]:
     if like.size == 0:
         return np.empty_like(like)
     array: NDArray[Any] = np.ndarray(like.shape, like.dtype, buffer=memory, offset=offset, strides=like.strides)

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _ASSERTION = "tl.device_assert failed"
 _HELP = {"out_of_bounds": "mask the access: an element is never touched where the mask is False"}
+_IN_NO_ARGUMENT = "which belongs to no argument"
+_HELP_FOR_ADDRESSES = (
+    "mask the access; where its address comes out of a table of pointers, which lead nowhere in the emulator, set "
+    "TLE2CUDA_DEVICE=interpreter: an array that is reached through the table must be an argument of the kernel as well"
+)
 _MOST_TOLD = 10  # findings that one error names
 
 
@@ -111,6 +116,8 @@ class Finding:
             facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
         span = self.location.span if self.location else None
         help = _HELP.get(self.kind, "") if self.other is None else ""
+        if help and _IN_NO_ARGUMENT in self.message:
+            help = _HELP_FOR_ADDRESSES
         if self.message.startswith(_ASSERTION):
             return DeviceAssertFailed(self.message, span, facts)
         return EmulationError(self.message, span, facts, help, kind=self.kind)

@@ -118,7 +118,7 @@ def _arithmetic(at: Shadowed) -> Step:
     element = element_of(at.op.results[0].type)
     assert isinstance(element, DType)
     function = _EXACT[at.op.name]
-    wraps = at.op.name not in ("or", "xor", "min", "max", "shr") and element.bits < WATCHED_BITS
+    wraps = at.op.name not in ("or", "min", "max") and element.bits < WATCHED_BITS
     if element.bits == WATCHED_BITS and not element.is_int_signed() and at.op.name in ("min", "max"):
         return at.forget  # beyond what 64 bits with a sign hold
 
@@ -126,7 +126,7 @@ def _arithmetic(at: Shadowed) -> Step:
         if not wraps and not at.differs(frame):
             at.forget(frame)
             return
-        at.keep(frame, function(at.exact(frame, 0), at.exact(frame, len(at.ins) - 1), frame[at.results[0]]))
+        at.keep(frame, function(at.exact(frame, 0), at.exact(frame, 1)))
 
     return arithmetic
 
@@ -323,39 +323,21 @@ _STEPS: Mapping[str, Callable[[Shadowed], Step]] = {
 # ---- arithmetic without a width -------------------------------------------------------------------------------------
 
 
-def _shifted(a: Any, b: Any, result: Any) -> Any:
+def _shifted(a: Any, b: Any) -> Any:
     inside = (b >= 0) & (b < WATCHED_BITS)
     return np.where(inside, np.left_shift(a, np.where(inside, b, 0)), 0)
 
 
-def _shifted_right(a: Any, b: Any, result: Any) -> Any:
-    return np.right_shift(a, np.where((b >= 0) & (b < WATCHED_BITS), b, WATCHED_BITS - 1))
-
-
-def _quotient(a: Any, b: Any, result: Any) -> Any:
-    """Truncating; for a divisor of 0, what was computed."""
-    magnitude = np.abs(a) // np.where(b == 0, 1, np.abs(b))
-    return np.where(b == 0, plain(result), np.where((a < 0) == (b < 0), magnitude, -magnitude))
-
-
-def _of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
-    return lambda a, b, result: function(a, b)
-
-
-_EXACT: Mapping[str, Callable[[Any, Any, Any], Any]] = {
-    "add": _of_two(np.add),
-    "sub": _of_two(np.subtract),
-    "mul": _of_two(np.multiply),
-    "or": _of_two(np.bitwise_or),
-    "xor": _of_two(np.bitwise_xor),
-    "min": _of_two(np.minimum),
-    "max": _of_two(np.maximum),
+_EXACT: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "or": np.bitwise_or,
+    "min": np.minimum,
+    "max": np.maximum,
     "shl": _shifted,
-    "shr": _shifted_right,
-    "idiv": _quotient,
-    "math": lambda a, b, result: np.abs(a),
 }
-"""Of the first and the last operand, exact, and the result that was computed."""
+"""Of both operands, exact."""
 
 _FOLDS: Mapping[str, np.ufunc] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 

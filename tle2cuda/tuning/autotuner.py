@@ -2,7 +2,8 @@
 
 Configurations are compiled in parallel, each by NVRTC in a process of its own, and then measured one after the
 other. One that does not compile, takes too long or fails is left out with its reason. Where kernels run on the CPU
-there is no clock that means anything: the first configuration that works is taken.
+there is no clock that means anything: the first configuration that works is taken. What running it there finds wrong with
+the kernel, such as an access out of bounds, is an error: no other configuration hides it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tle2cuda.errors import InvalidArgument, KernelError
+from tle2cuda.errors import EmulationError, InterpreterError, InvalidArgument, KernelError
 from tle2cuda.jit_function import KernelInterface
 from tle2cuda.tuning.compiling import Compilations, compile_all, first_line
 from tle2cuda.tuning.config import Config
@@ -130,6 +131,8 @@ class Autotuner(KernelInterface[Any]):
 
         Raises:
             AutotunerError: No configuration works.
+            InterpreterError: Where kernels run on the CPU, a configuration shows that the kernel is wrong.
+            EmulationError: The same.
         """
         if warmup:
             return self.warmup(*args, grid=grid, **kwargs)
@@ -283,7 +286,12 @@ class Autotuner(KernelInterface[Any]):
     def _bench(
         self, measurer: Measurer, config: Config, args: tuple[Any, ...], grid: Any, kwargs: dict[str, Any]
     ) -> tuple[Any, str]:
-        """Milliseconds of one configuration and an empty text, or None and why it failed."""
+        """Milliseconds of one configuration and an empty text, or None and why it failed.
+
+        Raises:
+            InterpreterError: The kernel is at fault, on the CPU: it accesses what it must not, waits forever, or the like.
+            EmulationError: The same.
+        """
         chosen = config.all_kwargs()
         named = {**(self.nargs or {}), **kwargs, **chosen}
 
@@ -303,6 +311,9 @@ class Autotuner(KernelInterface[Any]):
         try:
             return measurer.measure(call, _QUANTILES), ""
         except (KeyboardInterrupt, SystemExit):
+            raise
+        except (InterpreterError, EmulationError) as error:
+            error.facts = (*error.facts, f"configuration: {config}")
             raise
         except Exception as error:
             measurer.check_device(error, self._name, config)
