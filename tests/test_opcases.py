@@ -32,7 +32,9 @@ def test_interpreter_against_numpy(group: str) -> None:
 @pytest.mark.parametrize("group", NAMES)
 def test_emitted_text_compiles_without_warnings_and_local_memory(group: str) -> None:
     problems = []
-    for position, case in enumerate(GROUPS[group]):
+    # Of kernels with many cases a third: the others differ in dtypes and sizes, and are compiled where there is a GPU.
+    wanted = GROUPS[group][:: 3 if len(GROUPS[group]) > 6 else 1]
+    for position, case in enumerate(wanted):
         # The toolkit's headers take long to compile, and are used in the same way by all cases of a kernel.
         spellings = ("minimal", "toolkit") if position == 0 else ("minimal",)
         for text in dict.fromkeys(case.emit(headers=headers).source for headers in spellings):

@@ -191,3 +191,116 @@ def test_constructs(
         values = found["eager"]
         assert values is not None
         assert values[: len(expected)] == np.array(expected, np.float32).tolist()
+
+
+# ---- what the front end is asked about ------------------------------------------------------------------------------
+
+ASKED = {
+    "sides_in_a_loop": """
+@tle2cuda.jit
+def k(x, n):
+    for i in range(n):
+        if i > 0:
+            z = 1
+        else:
+            z = 0.5
+        tl.store(x + i, z)
+""",
+    "sides_by_program": """
+@tle2cuda.jit
+def k(x, n):
+    if tl.program_id(0) == 0:
+        z = 1
+    else:
+        z = 0.5
+    tl.store(x, z)
+""",
+    "conditional_expression": """
+@tle2cuda.jit
+def k(x, n):
+    for i in range(n):
+        tl.store(x + i, 1 if i > 0 else 0.5)
+""",
+    "results": """
+@tle2cuda.jit
+def chosen(i):
+    if i > 0:
+        return 1
+    return 0.5
+
+
+@tle2cuda.jit
+def k(x, n):
+    for i in range(n):
+        tl.store(x + i, chosen(i))
+""",
+    "results_of_elements": """
+@tle2cuda.jit
+def chosen(i):
+    if i > 0:
+        return 1
+    return 2.0
+
+
+@tle2cuda.jit
+def k(x, n):
+    i = tl.arange(0, 8)
+    tl.store(x + i, tl.map_elementwise(chosen, i))
+""",
+    "map_makes_a_tile": """
+@tle2cuda.jit
+def summed(a):
+    return tl.sum(tl.arange(0, 4)) + a
+
+
+@tle2cuda.jit
+def k(x, n):
+    i = tl.arange(0, 8)
+    tl.store(x + i, tl.map_elementwise(summed, i))
+""",
+    "map_of_a_lambda": """
+more = lambda a: a + 1
+
+
+@tle2cuda.jit
+def k(x, n):
+    i = tl.arange(0, 8)
+    tl.store(x + i, tl.map_elementwise(more, i))
+""",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_both_sides_and_functions_of_elements_give(name: str, tmp_path: pathlib.Path) -> None:
+    kernel = load(ASKED[name], tmp_path).k
+    want = _raised(lambda: tle2cuda.emit(kernel, "*fp32, i32"))
+    got = _raised(lambda: kernel.eager[(2,)](np.zeros(8, np.float32), 3))
+    assert isinstance(got, CompilationError)
+    assert isinstance(want, CompilationError)
+    assert (type(got), got.message, got.help, got.span) == (type(want), want.message, want.help, want.span)
+
+
+def test_sides_that_differ_by_the_copy_of_a_loop_or_call(tmp_path: pathlib.Path) -> None:
+    source = """
+@tle2cuda.jit
+def negated(v, i):
+    if i > 0:
+        w = -v
+    else:
+        w = v
+    return w
+
+
+@tle2cuda.jit
+def k(x, n):
+    for i in tl.static_range(4):
+        if n > i:
+            z = 1 if i < 2 else 1.5
+        else:
+            z = 2 if i < 2 else 0.5
+        tl.store(x + i, z)
+    tl.store(x + 4, negated(n, n) + negated(0.5, n - 3))
+"""
+    out = np.zeros(8, np.float32)
+    load(source, tmp_path).k.eager[(1,)](out, 3)
+    assert out.tolist() == [1, 1, 1.5, 0.5, -2.5, 0, 0, 0]

@@ -322,6 +322,21 @@ CASES = {
         TypeError,
         "tl.histogram takes integers, got tile fp32[4]",
     ),
+    "histogram_bins": (
+        lambda t: tl.histogram(t.symbol(I32, (8,)), 7),
+        ValueError,
+        "tl.histogram: num_bins: extent 0 of [7] is 7, not a power of two",
+    ),
+    "rand_seed": (
+        lambda t: tl.rand(0.5, t.symbol(I32, (8,))),
+        TypeError,
+        "tl.philox: the seed must be an integer, got scalar fp32",
+    ),
+    "philox_counters": (
+        lambda t: tl.philox(1, t.symbol(tl.int16, (8,)), 0, 0, 0),
+        TypeError,
+        "tl.philox: counters have 32 or 64 bits, got tile i16[8]",
+    ),
     "histogram_mask": (
         lambda t: tl.histogram(t.symbol(I32, (4,)), 4, mask=t.symbol(I1, (8,))),
         ValueError,

@@ -12,7 +12,8 @@ from tle2cuda.eager import debugger
 from tle2cuda.eager.aggregates import AggregateMaker
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import code_of, helpers
-from tle2cuda.eager.values import Tile, decay_result
+from tle2cuda.eager.scopes import compare_results
+from tle2cuda.eager.values import Tile, decay_result, python_number
 from tle2cuda.errors import CompilationError, InvalidArgument, InvalidType, UnsupportedSyntax
 from tle2cuda.frontend.aggregates import aggregate_class
 from tle2cuda.frontend.names import check_global, device_function, translate
@@ -58,6 +59,7 @@ class DeviceFunction:
         try:
             # By 3.9 what is constant stays so; the function itself knows which of its results is (`scopes.result`).
             found = function(*args, **kwargs)
+            compare_results(self.fn, found)
             return found if session.newer else decay_result(found)
         except TypeError:
             self._check_arguments(args, kwargs)
@@ -161,7 +163,7 @@ class Session:
 
     def exchange(self, thing: Any) -> Any:
         """What stands for an object inside kernels."""
-        thing = translate(thing)
+        thing = python_number(translate(thing))
         if isinstance(thing, types.FunctionType) and thing.__module__ == "pdb" and thing.__name__ == "set_trace":
             return debugger.set_trace
         if isinstance(thing, constexpr):

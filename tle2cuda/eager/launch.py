@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -57,6 +58,7 @@ def run(
         Deadlock: Programs wait for each other without end.
     """
     __tracebackhide__ = True  # debuggers that know of it pass over these frames
+    asked = functools.cache(refusals) if refusals is not None else tuple
     session = Session(language == "3.9", allows_plain_globals())
     known = {name: session.exchange(value) for name, value in specialization.constants}
     cluster = _cluster(session, fn, known, cluster_dims)
@@ -80,7 +82,7 @@ def run(
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
-    launch = Launch(extents, cluster, memory, num_warps, language, checks_overflow)
+    launch = Launch(extents, cluster, memory, num_warps, language, checks_overflow, asked)
     function = session.function(fn)
 
     def run_program(program: Program) -> None:
@@ -94,7 +96,7 @@ def run(
                     f"{fn.__name__}: a kernel returns nothing, got {describe(returned)}", help="store the result to memory"
                 )
         except Exception as error:
-            known = in_words(error, session, refusals)
+            known = in_words(error, session, asked)
             _explain(known, program)
             if known is error:
                 raise

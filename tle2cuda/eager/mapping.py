@@ -24,12 +24,27 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: Any = 1) -> Any:
     elements = int(np.prod(shape))
     if width < 1 or width & (width - 1) or width > elements:
         raise InvalidArgument(f"{_WHAT}: pack must be a power of two of at most {elements}, got {width}")
+    check_function(scalar_fn)
     program = current()
     outer, program.only_computes = program.only_computes, True
     try:
         return by_elements(scalar_fn, tiles, shape, width)
     finally:
         program.only_computes = outer
+
+
+def check_function(function: Any) -> None:
+    """Refuses functions of elements that only the front end sees to be wrong: their text, or that they make tiles.
+
+    Raises:
+        CompilationError: It is wrong, in the front end's words.
+    """
+    words = [f"{_WHAT}: the function "]
+    if getattr(function, "__name__", "") == "<lambda>":
+        words.append("<lambda> is a lambda")
+    for refusal in current().launch.refusals():
+        if refusal.message.startswith(tuple(words)):
+            raise refusal
 
 
 def by_elements(function: Any, tiles: Sequence[Tile], shape: tuple[int, ...], width: int = 1) -> Any:

@@ -48,7 +48,8 @@ def in_words(error: Exception, session: Session, refusals: Refusals | None = Non
     span = span_of(error.__traceback__, session.codes)
     found = _of_kernel(error, session)
     if isinstance(found, CompilationError) and refusals is not None:
-        found = _said_by_front_end(found, span, refusals())
+        said = refusals()
+        found = found if any(found is one for one in said) else _said_by_front_end(found, span, said)
     if isinstance(found, KernelError) and found.span is None:
         found.span = span
     return found

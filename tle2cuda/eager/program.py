@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tle2cuda.errors import Deadlock, LaunchError, NotSupported
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tle2cuda.eager.memory import Memory
     from tle2cuda.eager.partitions import Partitions
     from tle2cuda.eager.values import Tile
+    from tle2cuda.errors import CompilationError
 
 _Result = TypeVar("_Result")
 
@@ -106,6 +107,11 @@ class Launch:
         memory: The arguments.
         num_warps: Warps of a CTA.
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
+        checks_overflow: Integer arithmetic of fewer than 64 bits that overflows is an error.
+        refusals: What the front end says is wrong with the kernel, asked at most once.
+
+    Attributes:
+        seen: The last value of either side, of every branch and function that more than one way leads through.
     """
 
     def __init__(
@@ -116,7 +122,10 @@ class Launch:
         num_warps: int = 4,
         language: str = DEFAULT_LEVEL,
         checks_overflow: bool = False,
+        refusals: Callable[[], Sequence[CompilationError]] = tuple,
     ) -> None:
+        self.refusals = refusals
+        self.seen: dict[Any, dict[int, Any]] = {}
         self.checks_overflow = checks_overflow
         self.num_warps = num_warps
         self.language = language

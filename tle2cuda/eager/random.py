@@ -10,7 +10,7 @@ import numpy as np
 from tle2cuda.eager.elementwise import FUNCTIONS, maximum, multiply_high
 from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import cast, mul_operator
-from tle2cuda.eager.values import Tile, describe, method, static_int, to_tile
+from tle2cuda.eager.values import Tile, describe, method, numeric, static_int, to_tile
 from tle2cuda.errors import DTypeMismatch
 from tle2cuda.ir.types import F32, I32, I64, U32, U64
 
@@ -51,8 +51,13 @@ def philox_impl(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n_rounds: 
 
 def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: Any = _ROUNDS) -> tuple[Tile, ...]:
     """`tl.philox`."""
-    key = cast(to_tile(seed, "tl.philox"), U64)
+    given = numeric(seed, "tl.philox")
+    if not given.dtype.is_int():
+        raise DTypeMismatch(f"tl.philox: the seed must be an integer, got {describe(given)}")
+    key = cast(given, U64)
     counters = [to_tile(x, "tl.philox") for x in (c0, c1, c2, c3)]
+    if counters[0].dtype.bits not in (32, 64):
+        raise DTypeMismatch(f"tl.philox: counters have 32 or 64 bits, got {describe(counters[0])}")
     if any(not tile.dtype.is_int() for tile in counters):
         raise DTypeMismatch(f"tl.philox takes integers, got {', '.join(describe(tile) for tile in counters)}")
     if counters[0].dtype.bits == 64:

@@ -25,6 +25,7 @@ from tle2cuda.eager.values import (
     numeric,
     static_axis,
     static_int,
+    static_shape,
     to_tile,
     watched,
     without_width,
@@ -457,7 +458,7 @@ def gather(src: Any, index: Any, axis: Any) -> Tile:
 def histogram(input: Any, num_bins: Any, mask: Any = None) -> Tile:
     """`tl.histogram`; values outside ``[0, num_bins)`` count nowhere."""
     x = _tile(input, "tl.histogram")
-    bins = static_int(num_bins, "tl.histogram: num_bins")
+    (bins,) = static_shape((num_bins,), "tl.histogram: num_bins")
     if not x.dtype.is_int() or len(x.shape) != 1:
         raise DTypeMismatch(f"tl.histogram takes a rank-1 tile of integers, got {describe(x)}")
     counted = (x.data >= 0) & (x.data < bins)

@@ -42,6 +42,7 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self, function: ast.FunctionDef, own: Set[str], newer: bool) -> None:
         self.own = own
         self.newer = newer
+        self.name = function.name
         self.live = analyse(function)
         self.temporaries = 0
         self.comprehensions = 0
@@ -78,6 +79,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def _refuse(self, refusal: Refusal, node: ast.AST) -> ast.Call:
         return self._call("refuse", node, self._value(refusal[0], node), self._value(refusal[1], node))
+
+    def _site(self, node: ast.expr | ast.stmt) -> tuple[str, int, int]:
+        """Tells branches apart."""
+        return self.name, node.lineno, node.col_offset
 
     def _forget(self, name: str, node: ast.AST) -> list[ast.stmt]:
         """A name without a value, whether it has one or not."""
@@ -178,8 +183,11 @@ class _Rewriter(ast.NodeTransformer):
         name = self._temporary()
         stored = ast.copy_location(ast.Name(name, ast.Store()), node.test)
         node.test = ast.copy_location(ast.NamedExpr(stored, node.test), node.test)
-        node.body = self._call("side", node.body, self._load(name, node.body), node.body, *others[0])
-        node.orelse = self._call("side", node.orelse, self._load(name, node.orelse), node.orelse, *others[1])
+        site = self._site(node)
+        for arm, part in enumerate(("body", "orelse")):
+            taken = getattr(node, part)
+            facts = (self._value(site, taken), self._value(arm, taken))
+            setattr(node, part, self._call("side", taken, self._load(name, taken), taken, *facts, *others[arm]))
         return node
 
     def _known_side(self, node: ast.expr) -> list[ast.expr]:
@@ -273,9 +281,11 @@ class _Rewriter(ast.NodeTransformer):
         node.orelse = self._statements(node.orelse)
         if not merges:
             return [node]
-        for arm, own, others, other in ((node.body, here, there, literals[1]), (node.orelse, there, here, literals[0])):
+        sides = ((node.body, here, there, literals[1]), (node.orelse, there, here, literals[0]))
+        for number, (arm, own, others, other) in enumerate(sides):
             place = arm[-1] if arm else node.test
-            arm += self._merge(test, before, own, others, alike, other, place)
+            which = (self._value(self._site(node), place), self._value(number, place))
+            arm += self._merge(test, before, own, others, alike, other, which, place)
         # A copy: `locals` gives one dict, which its next call brings up to date.
         return [self._store(before, self._call("copied", node, self._locals(node)), node), node]
 
@@ -287,9 +297,13 @@ class _Rewriter(ast.NodeTransformer):
         others: Sequence[str],
         alike: Set[str],
         literals: Mapping[str, Any],
+        which: tuple[ast.expr, ast.expr],
         place: ast.AST,
     ) -> list[ast.stmt]:
-        """The end of an arm: the names that go on from here. `literals`: those to which the other one assigns constants."""
+        """The end of an arm: the names that go on from here.
+
+        `literals` are those to which the other one assigns constants; `which` says of which `if` and which arm it is.
+        """
         names = dict.fromkeys(own, "here") | dict.fromkeys(others, "there")
         names |= {n: "alike" if n in alike else "both" for n in own if n in others}
         keys: list[ast.expr | None] = [self._value(n, place) for n in names]
@@ -299,7 +313,7 @@ class _Rewriter(ast.NodeTransformer):
         known: list[ast.expr | None] = [self._value(n, place) for n in literals]
         constants = ast.Dict(known, [self._value(value, place) for value in literals.values()])
         facts = (self._load(before, place), self._locals(place), table, ast.copy_location(constants, place))
-        call = self._call("merged", place, self._load(test, place), *facts)
+        call = self._call("merged", place, self._load(test, place), *facts, *which)
         choices: list[ast.stmt] = []
         for n in names:
             holds = ast.Compare(self._value(n, place), [ast.In()], [self._load(found, place)])

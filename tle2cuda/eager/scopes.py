@@ -7,11 +7,11 @@ unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tle2cuda.eager.aggregates import Aggregate
-from tle2cuda.eager.program import reads_3_9
+from tle2cuda.eager.program import current, reads_3_9
 from tle2cuda.eager.values import Tile, decay, describe, is_number, number_dtype, static_int
 from tle2cuda.errors import CompilationError, DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch, UnsupportedSyntax
 from tle2cuda.ir.types import BOOL, DType
@@ -35,8 +35,15 @@ class Counted:
         self.bounds = (start, stop, step)
         self._values = values
 
-    def __iter__(self) -> Iterator[Tile]:
+    def values(self) -> Iterator[Tile]:
+        """The variable's values, for a loop."""
         return self._values(*self.bounds)
+
+    def __iter__(self) -> Iterator[Tile]:
+        raise InvalidType(
+            "Python's functions cannot take a range: in a kernel only loops and comprehensions go over it",
+            help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
+        )
 
     def constants(self) -> range:
         """The values of a range that is known at compile time.
@@ -161,7 +168,7 @@ class For(Loop):
         self.iterable = iterable
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.iterable)
+        return self.iterable.values() if isinstance(self.iterable, Counted) else iter(self.iterable)
 
 
 class While(Loop):
@@ -246,7 +253,13 @@ def arms(test: Any, message: str, help: str) -> Any:
 
 
 def merged(
-    test: Any, before: Names, now: Names, names: Mapping[str, str], literals: Mapping[str, Any]
+    test: Any,
+    before: Names,
+    now: Names,
+    names: Mapping[str, str],
+    literals: Mapping[str, Any],
+    site: tuple[Hashable, ...],
+    arm: int,
 ) -> dict[str, Any] | None:
     """The names behind an `if`, of those that its arms assign and what follows reads.
 
@@ -256,6 +269,8 @@ def merged(
         now: Those at the end of the arm that was taken.
         names: For each name where it is assigned: ``here``, ``there``, ``both``, or ``alike`` for both and equally.
         literals: The constants that the other arm is seen to assign.
+        site: Which `if` it is.
+        arm: Which of its arms was taken: 0 or 1.
 
     Returns:
         The values; names that are left out have none. None when the condition is a constant.
@@ -275,18 +290,59 @@ def merged(
         if name in literals:
             _check_sides(f"`{name}`", value, literals[name])
         if where == "here":
-            problem = _problem(name, value, before[name], _SIDES)
+            problem = _problem(f"`{name}`", value, before[name], _SIDES)
             if problem is not None:
                 raise problem
             if not (is_number(value) and is_number(before[name]) and value == before[name]):
                 value = _as_run_time(value)
         elif where == "there" or where == "both":  # the other arm may give it another value
             value = _as_run_time(value)
+            if where == "both":
+                _compare_sides(f"`{name}` is ", (*site, name), arm, value)
         values[name] = value
     return values
 
 
-_SIDES = "`{}` is {} on one side of this `if` and {} on the other"
+_SIDES = "{} is {} on one side of this `if` and {} on the other"
+
+
+def _compare_sides(words: str, site: Hashable, arm: int, value: Any) -> None:
+    """Refuses types that differ by the side of a branch, once a launch has taken both sides.
+
+    Unrolled loops and calls of one function with several types come by here as well, so only what the front end
+    refuses is refused.
+
+    Args:
+        words: How the front end's error begins.
+        site: Which branch it is.
+        arm: Which side was taken.
+        value: What it gives.
+
+    Raises:
+        CompilationError: The front end refuses it, in its words.
+    """
+    launch = current().launch
+    seen = launch.seen.setdefault(site, {})
+    if 1 - arm in seen and _problem("", value, seen[1 - arm], _SIDES) is not None:
+        for refusal in launch.refusals():
+            if refusal.message.startswith(words) and "on one side of this `if`" in refusal.message:
+                raise refusal
+    seen[arm] = value
+
+
+def compare_results(function: Callable[..., Any], value: Any) -> None:
+    """Refuses a function that returns another type than before, where the front end refuses that.
+
+    Raises:
+        CompilationError: It does.
+    """
+    launch = current().launch
+    seen = launch.seen.setdefault(function, {})
+    if 0 in seen and _problem("", value, seen[0], _SIDES) is not None:
+        for refusal in launch.refusals():
+            if refusal.message.startswith(("the returned value is ", "the function returns a value on one side")):
+                raise refusal
+    seen[0] = value
 
 
 def _check_sides(what: str, value: Any, other: Any) -> None:
@@ -310,19 +366,23 @@ def _as_run_time(value: Any) -> Any:
     return decay(value)
 
 
-def side(test: Any, value: Any, *other: Callable[[], Any]) -> Any:
+def side(test: Any, value: Any, site: tuple[Hashable, ...], arm: int, *other: Callable[[], Any]) -> Any:
     """One side of a conditional expression, which is no constant where the run time decides.
 
     Args:
         test: The condition.
         value: The side that was taken.
+        site: Which expression it is.
+        arm: Which of its sides was taken: 0 or 1.
         *other: Gives the other one, where it is a constant or something from outside.
     """
     if not isinstance(test, Tile):
         return value
     if other:
         _check_sides("the result", value, other[0]())
-    return _as_run_time(value)
+    value = _as_run_time(value)
+    _compare_sides("the result is ", site, arm, value)
+    return value
 
 
 def result(value: Any, *tests: Any) -> Any:

@@ -38,6 +38,8 @@ class Tile:
 
     __slots__ = ("data", "dtype", "exact", "region")
 
+    __array_priority__ = 1000.0  # operators with NumPy's scalars on the left are this class's, not NumPy's
+
     methods: ClassVar[dict[str, Callable[..., Any]]] = {}
     operators: ClassVar[dict[str, Callable[..., Any]]] = {}
 
@@ -184,10 +186,10 @@ def watched(data: Any, dtype: DType | pointer_type, exact: Any, region: Any = No
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def forward(self: Tile, other: Any) -> Any:
-        return Tile.operators[name](self, other)
+        return Tile.operators[name](self, python_number(other))
 
     def backward(self: Tile, other: Any) -> Any:
-        return Tile.operators[name](other, self)
+        return Tile.operators[name](python_number(other), self)
 
     return forward, backward
 
@@ -215,6 +217,11 @@ def method(function: _Function) -> _Function:
 
 
 # -- Python numbers next to values -------------------------------------------------------------------
+
+
+def python_number(x: Any) -> Any:
+    """Python's number for a scalar of NumPy's, as constants are; anything else unchanged."""
+    return x.item() if isinstance(x, np.generic) else x
 
 
 def is_number(x: Any) -> bool:
@@ -261,8 +268,7 @@ def to_tile(x: Any, what: str = "operand") -> Tile:
     """
     if isinstance(x, Tile):
         return x
-    if isinstance(x, np.generic):
-        x = x.item()
+    x = python_number(x)
     if is_number(x):
         return number_as(x, number_dtype(x))
     raise InvalidType(f"{what}: expected a tile, a scalar or a number, got {describe(x)}")
@@ -278,6 +284,7 @@ def numeric(x: Any, what: str) -> Tile:
 
 def decay(x: Any) -> Any:
     """Numbers become run-time scalars, as plain assignment makes them."""
+    x = python_number(x)
     if isinstance(x, (bool, int, float)):
         return number_as(x, number_dtype(x))
     return x

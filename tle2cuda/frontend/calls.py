@@ -21,7 +21,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.frontend.aggregates import AggregateClass, BoundMethod, aggregate_class, construct
 from tle2cuda.frontend.expressions import Expressions
-from tle2cuda.frontend.iterators import range_of
+from tle2cuda.frontend.iterators import CountedLoop, range_of
 from tle2cuda.frontend.liveness import constexpr_names
 from tle2cuda.frontend.names import close_name, device_function, host_function, translate
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
@@ -29,6 +29,7 @@ from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyError
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.span import Span
+from tle2cuda.ops import loops
 from tle2cuda.ops.arithmetic import maximum, minimum
 from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
 from tle2cuda.ops.debug import device_print
@@ -347,6 +348,12 @@ class Calls(Expressions):
                     span,
                     self.operand_facts(self._operands(node, args, kwargs)),
                     help=_instead_of_host(function),
+                )
+            if any(isinstance(arg, (CountedLoop, loops.range, loops.static_range)) for arg in map(unwrap, args)):
+                raise InvalidType(
+                    f"`{name}` cannot take a range: in a kernel only loops and comprehensions go over it",
+                    span,
+                    help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
                 )
             plain_args = [unwrap(arg) for arg in args]
             plain_kwargs = {key: unwrap(value) for key, value in kwargs.items()}

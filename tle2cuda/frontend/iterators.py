@@ -8,9 +8,14 @@ from typing import Any
 
 from tle2cuda.errors import InvalidType
 from tle2cuda.ops import loops
-from tle2cuda.ops.core import describe, static_int, unwrap
+from tle2cuda.ops.core import describe, static_int, tensor, unwrap
 
 MAX_UNROLLED = 1 << 14
+
+
+def _is(bound: Any, number: int) -> bool:
+    """Whether a bound is this constant."""
+    return not isinstance(bound, tensor) and bool(unwrap(bound) == number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,18 @@ class CountedLoop:
     end: Any
     step: Any
     hints: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        bounds = (self.end,) if _is(self.start, 0) and _is(self.step, 1) else (self.start, self.end, self.step)
+        return f"range({', '.join('...' if isinstance(b, tensor) else repr(unwrap(b)) for b in bounds)})"
+
+    def _refuse(self, *_: Any) -> Any:
+        raise InvalidType(
+            "in a kernel only loops and comprehensions go over a range: it has no elements to take or to look for",
+            help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
+        )
+
+    __getitem__ = __contains__ = __iter__ = _refuse
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,11 +112,16 @@ def is_number(value: Any) -> bool:
     return isinstance(unwrap(value), (bool, int, float))
 
 
+def _is_of_numpy(value: Any) -> bool:
+    """Whether it is one of NumPy's scalars or arrays, or of a library that adds dtypes to it, such as ml_dtypes."""
+    return any(base.__module__ == "numpy" for base in type(value).__mro__)
+
+
 def wrap(value: Any) -> Any:
     """A Python object as names hold it."""
     if isinstance(value, constexpr):
         value = unwrap(value)
-    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "shape", None) == ():
+    if _is_of_numpy(value) and hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a NumPy scalar would take over the operators of tensors
     if value is None or isinstance(value, (bool, int, float, complex, str)):
         return constexpr(value)

@@ -104,6 +104,9 @@ class HostLaunch:
         kernel: The jit object.
         bound: The arguments it is specialised for.
         settings: The launch options.
+
+    Attributes:
+        accepted: The front end has found nothing wrong with the kernel.
     """
 
     def __init__(self, kernel: JitFunction, bound: BoundArguments, settings: LaunchOptions) -> None:
@@ -111,6 +114,7 @@ class HostLaunch:
         self.bound = bound
         self.settings = settings
         self.pick = picker(bound.runtime_indices)
+        self.accepted = False
         self.traced: Any = None
         self.emulation: Any = None
         self.device = bound.device
@@ -272,6 +276,8 @@ class HostLaunch:
 
     def refusals(self) -> Sequence[CompilationError]:
         """What the front end says is wrong with the kernel: nothing when it is right."""
+        if self.accepted:
+            return ()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -280,6 +286,7 @@ class HostLaunch:
             return error.errors
         except CompilationError as error:
             return (error,)
+        self.accepted = True
         return ()
 
     def fast_path(self) -> HostLaunch | None:
