@@ -45,12 +45,40 @@ __global__ void silent_turns(int* out)
     }
 }
 
+// Two warps of four meet at a barrier of their own in each round; all meet by __syncthreads() between each two accesses.
+__global__ void reported_rounds(int* out)
+{
+    __shared__ int data[4];
+    for (int k = 0; k < 3; ++k) {
+        if (threadIdx.x < 64) barrier_sync(1, 64);
+        if (threadIdx.x % 32 == 0) data[threadIdx.x / 32] = threadIdx.x + k;
+        __syncthreads();
+        out[threadIdx.x] = data[threadIdx.x % 4];
+        __syncthreads();
+    }
+}
+
+// The same, but the two warps meet once, in front of the rounds: silent.
+__global__ void silent_rounds(int* out)
+{
+    __shared__ int data[4];
+    if (threadIdx.x < 64) barrier_sync(1, 64);
+    for (int k = 0; k < 3; ++k) {
+        if (threadIdx.x % 32 == 0) data[threadIdx.x / 32] = threadIdx.x + k;
+        __syncthreads();
+        out[threadIdx.x] = data[threadIdx.x % 4];
+        __syncthreads();
+    }
+}
+
 int main()
 {
     int* out;
     cudaMalloc(&out, 256 * sizeof(int));
     reported_turns<<<1, 256>>>(out);
     silent_turns<<<1, 256>>>(out);
+    reported_rounds<<<1, 128>>>(out);
+    silent_rounds<<<1, 128>>>(out);
     std::puts(cudaGetErrorString(cudaDeviceSynchronize()));
     return 0;
 }
