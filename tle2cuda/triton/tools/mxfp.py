@@ -6,6 +6,7 @@ e8m0 (a power of two from 2^-127 on, 255 for NaN).
 
 from __future__ import annotations
 
+import abc
 import math
 from typing import Any
 
@@ -21,7 +22,24 @@ def _torch() -> Any:
     return torch
 
 
-class MXFP4Tensor:
+class _Codes(abc.ABC):
+    """Codes of floats, one in each byte: those of `data`, or as many as `size` says, which `random` fills."""
+
+    def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
+        if data is None and size is None:
+            raise ValueError(f"{type(self).__name__} needs `data` or `size`")
+        self.device = data.device if data is not None else device
+        self.data: Any = None if data is None else self._from_float(data)
+        if size is None:
+            size = data.shape
+        self.size = tuple(size) if not isinstance(size, int) else (size,)
+
+    @abc.abstractmethod
+    def _from_float(self, values: Any) -> Any:
+        """The codes of floats, uint8."""
+
+
+class MXFP4Tensor(_Codes):
     """Numbers of 4 bits, one in each byte.
 
     Args:
@@ -32,15 +50,6 @@ class MXFP4Tensor:
     Attributes:
         data: The codes, uint8.
     """
-
-    def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
-        if data is None and size is None:
-            raise ValueError("MXFP4Tensor needs `data` or `size`")
-        self.device = data.device if data is not None else device
-        self.data: Any = None if data is None else self._from_float(data)
-        if size is None:
-            size = data.shape
-        self.size = tuple(size) if not isinstance(size, int) else (size,)
 
     def random(self) -> MXFP4Tensor:
         """Fills it with any of the 16 codes."""
@@ -87,7 +96,7 @@ class MXFP4Tensor:
         return codes[..., : original_shape[axis]].movedim(-1, axis).contiguous()
 
 
-class MXScaleTensor:
+class MXScaleTensor(_Codes):
     """Scales of 8 bits: powers of two.
 
     Args:
@@ -98,15 +107,6 @@ class MXScaleTensor:
     Attributes:
         data: The codes, uint8.
     """
-
-    def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
-        if data is None and size is None:
-            raise ValueError("MXScaleTensor needs `data` or `size`")
-        self.device = data.device if data is not None else device
-        self.data: Any = None if data is None else self._from_float(data)
-        if size is None:
-            size = data.shape
-        self.size = tuple(size) if not isinstance(size, int) else (size,)
 
     def random(self, low: float | None = None, high: float | None = None) -> MXScaleTensor:
         """Fills it with powers of two from `low` to `high`; without them with any but NaN."""
