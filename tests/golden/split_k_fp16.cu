@@ -298,6 +298,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int step = 0; step < 8; ++step)
             wgmma_m64n16k16_f32_f16(acc, weight_tile_first + step / 4 * 512 + step % 4 * 2, x_tile_first + step / 4 * 128 + step % 4 * 2, true);
         wgmma_commit();
+        wgmma_wait<1>();
 
         // left = end_k - first                                                  decode_matmul.py:41
         const int left_2 = end_k - (first + 256);
@@ -316,13 +317,13 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
             cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && flag ? 16 : 0);
         }
         cp_async_commit();
-        wgmma_wait<0>();
 
         // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         x_ptrs_offset_ahead += 128ll;
         weight_ptrs_offset_ahead += 128ll;
         iteration += 1;
     }
+    wgmma_wait<0>();
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
 
     // tile = pid_m * tl.num_programs(0) + pid_n                                decode_matmul.py:100

@@ -60,7 +60,7 @@ def test_products_of_warpgroups_overlap() -> None:
 
 
 def test_a_warpgroup_fills_what_it_waited_for() -> None:
-    """Its wait says that no warp reads the stage of the product before: no barrier, and no stage more than was asked for."""
+    """Its wait says that no warp reads the stage of the product before: no barrier, and no stage more."""
     loop = main_loop(product("128,128,64", arch="sm_90a"))
     assert "step % 3;" in loop and "(step + 2) % 3;" in loop and loop.count("__syncthreads()") == 1
     assert loop.index("wgmma_commit();") < loop.index("wgmma_wait<1>();") < loop.index("cp_async_zero_fill")

@@ -365,7 +365,7 @@ class _Finder:
         return all(self._lies_as_taken(product.operands[side], side, loads) for side in (0, 1))
 
     def _lies_as_taken(self, operand: Value, side: int, loads: Sequence[Staged]) -> bool:
-        """Whether an operand of `wgmma` lies in the ring as the instruction takes it: in rows along K, if not of 16 bits."""
+        """Whether an operand of `wgmma` lies in the ring as the instruction takes it: along K, if not of 16 bits."""
         op, k_axis = self.definitions[operand], 1 - side
         while op.name == "trans":
             op, k_axis = self.definitions[op.operands[0]], op.attrs["perm"][k_axis]

@@ -11,6 +11,7 @@ from .blocked import blocked, coalesced, scan_layout, sort_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
 from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
+from .exchanges import Exchange, Trade, trade, with_vectors
 from .expressions import (
     IndexExpression,
     Term,
@@ -72,6 +73,7 @@ __all__ = [
     "Conversion",
     "CoordMap",
     "DescriptorForm",
+    "Exchange",
     "IndexExpression",
     "Layout",
     "LayoutError",
@@ -84,6 +86,7 @@ __all__ = [
     "ShuffleRound",
     "Term",
     "ThreadMap",
+    "Trade",
     "access_fields",
     "access_offsets",
     "access_phases",
@@ -118,6 +121,7 @@ __all__ = [
     "sort_layout",
     "swizzle_address",
     "tensor_block",
+    "trade",
     "unflatten",
     "vector_groups",
     "wgmma_accumulator",
@@ -125,4 +129,5 @@ __all__ = [
     "wgmma_operand_a",
     "whole_sums",
     "widest_vector",
+    "with_vectors",
 ]
