@@ -34,13 +34,15 @@ def spreads(info: AxisInfo, pointer: Value, layout: Layout, is_store: bool = Fal
 def with_traded_registers(info: AxisInfo, pointer: Value, preferred: Layout, best: Layout) -> Layout | None:
     """The layout of a store as wide as the best one that the lanes of each warp get to by trading registers.
 
-    None where that would spread, or costs no less than to get to the best one.
+    None where a warp would write less than whole sectors, or that costs no less than to get to the best one.
     """
     axis, width = best.vector()
     traded = with_vectors(preferred, axis, width)
-    if traded is None or spreads(info, pointer, traded, is_store=True):
-        return None
     size = pointer.type.element.element.bytes  # type: ignore[union-attr]
+    if traded is None or contiguous_run(traded, axis, width) * size < SECTOR_BYTES:
+        return None
+    if spreads(info, pointer, traded, is_store=True):
+        return None
     plan = trade(preferred, traded, size)
     return traded if plan is not None and plan.cost(size) < conversion(preferred, best).cost(size) else None
 
