@@ -18,12 +18,37 @@ import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import element_strides, new_array, power_of_two
 
+FETCHED_ELEMENTS = tl.constexpr(32)  # of the 64 bytes that the L2 cache fetches at once
+FETCHES = tl.constexpr(16)  # of each row of weights, ahead
+
 
 @tle2cuda.jit
 def follow_grid():
     """Go on behind the grid before this one, whose results it reads, and let the next one get ready meanwhile."""
     tl.extra.cuda.gdc_wait()
     tl.extra.cuda.gdc_launch_dependents()
+
+
+@tle2cuda.jit
+def prefetch_weights(
+    weights, expert_ids, num_post_pad, num_experts, N, K, stride_we, stride_wn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr,
+):  # fmt: skip
+    """Bring the first weights of a program to the L2 cache, which wait for nobody's results, while the grid before works.
+
+    MoE Align had ended when that grid began. Its results are used as a hint alone: what counts is read again behind it.
+    """
+    tiles_m = tl.load(num_post_pad) // BLOCK_M
+    pid_m, pid_n = block_and_columns(tiles_m, N, BLOCK_N, GROUP_M)
+    if pid_m < tiles_m:
+        expert = tl.load(expert_ids + pid_m)
+        expert = tl.where((expert >= 0) & (expert < num_experts), expert, 0).to(tl.int64)
+        rows = tl.minimum(pid_n * BLOCK_N + tl.arange(0, BLOCK_N), N - 1)
+        cols = tl.minimum(tl.arange(0, FETCHES) * FETCHED_ELEMENTS, K - 1)
+        places = weights + expert * stride_we + rows.to(tl.int64)[:, None] * stride_wn + cols[None, :]
+        tl.inline_asm_elementwise(
+            "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [places], dtype=tl.int32, is_pure=False, pack=1
+        )
 
 
 @tle2cuda.jit
@@ -111,6 +136,7 @@ def moe_down(
     expert_ids,
     num_post_pad,
     num_slots,
+    num_experts,
     N,
     K,
     stride_hm,
@@ -124,6 +150,10 @@ def moe_down(
     EARLY: tl.constexpr,
 ):
     """partial[slot] = topk_weights[slot] * (weights[expert] @ hidden[slot])."""
+    if EARLY and BLOCK_M < 64:
+        prefetch_weights(
+            weights, expert_ids, num_post_pad, num_experts, N, K, stride_we, stride_wn, BLOCK_M, BLOCK_N, GROUP_M
+        )  # fmt: skip
     if EARLY:
         follow_grid()
     tiles_m = tl.load(num_post_pad) // BLOCK_M
@@ -293,7 +323,7 @@ def fused_moe(
     )  # fmt: skip
     n, k, group_m, warps, stages = tiles.down
     moe_down[(blocks * -(-size // n),)](
-        hidden, w_down, topk_weights, partial, *aligned, slots, size, inner, element_strides(hidden)[0],
+        hidden, w_down, topk_weights, partial, *aligned, slots, experts, size, inner, element_strides(hidden)[0],
         *element_strides(w_down)[:2], element_strides(partial)[0], BLOCK_M=tiles.block_m, BLOCK_N=n, BLOCK_K=k,
         GROUP_M=group_m, EARLY=early, num_warps=warps, num_stages=stages, launch_pdl=early,
     )  # fmt: skip

@@ -37,10 +37,6 @@ __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
-// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
-// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -50,11 +46,48 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// An empty asm: to the compiler these sums change here. Else it may move copies of some in between products in flight, of which
+// each would then wait for the one before (ptxas, C7514, C7515 and C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
 }
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
@@ -63,13 +96,6 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
 {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
-{
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -151,10 +177,7 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    union {  // never alive at the same time
-        alignas(1024) __half a_tile[4][128][32];  // 4 stages of matmul.py:50, 64-byte swizzle
-        alignas(16) __half exchange[16384];       // scratch of matmul.py:59
-    };
+    alignas(1024) __half a_tile[4][128][32];  // 4 stages of matmul.py:50, 64-byte swizzle
     alignas(1024) __half b_tile[4][2][32][64];  // 4 stages of matmul.py:51, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
@@ -241,6 +264,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    keep_sums(acc);
     for (int step = 0; step < (K + 31) / 32; ++step) {
         const int stage = step % 4;
         cp_async_wait<2>();
@@ -280,6 +304,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         b_ptrs_offset_ahead += value;
     }
     wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> acc_2[64];
 
@@ -290,33 +315,25 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
-    __syncthreads();  // orders the stores to the ring `a_tile` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__half, 8> packed;
-        #pragma unroll
-        for (int k = 0; k < 8; ++k) packed[k] = acc_2[2 * run + k / 4 * 32 + k / 2 % 2][k % 2];
-        store_vector(&shared.exchange[(thread ^ (run % 8)) * 8 + run % 8 * 2048 + run / 8 * 1024], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> acc_converted[16];
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[thread % 8 * 2048 + thread / 8 % 2 * 1024 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + run / 4 * 256]);
         #pragma unroll
         for (int k = 0; k < 8; ++k)
-            acc_converted[run / 4 * 2 + k / 4 * 8 + k / 2 % 2][run % 4 * 2 + k % 2] = unpacked[k];
+            acc_converted[run][k] = acc_2[run / 2 * 8 + run % 2 + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(acc_converted[run]);
+        exchange_words<2, 2>(acc_converted[run]);
     }
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
-    const int cols_3 = pid_n * 128 + thread % 16 * 8;
-    // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
+    // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run / 8 * 64 + run % 2 * 8, column = thread % 4 * 8 + run / 2 % 4 * 32 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
-        const int rows = pid_m * 128 + thread / 16 + 8 * run;
+        const int rows = pid_m * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 8 * 64 + run % 2 * 8;
+        // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                         matmul.py:44
+        const int cols_3 = pid_n * 128 + thread % 4 * 8 + run / 2 % 4 * 32;
         // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }

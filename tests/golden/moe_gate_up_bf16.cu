@@ -46,10 +46,6 @@ __device__ __forceinline__ float divide_approx(float a, float b)
     return quotient;
 }
 
-// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
-// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -59,11 +55,48 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// An empty asm: to the compiler these sums change here. Else it may move copies of some in between products in flight, of which
+// each would then wait for the one before (ptxas, C7514, C7515 and C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
 }
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
@@ -72,13 +105,6 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
 {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
-{
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -161,10 +187,7 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // Shared memory of one CTA.
 struct Shared {
     alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:48, 128-byte swizzle
-    union {  // never alive at the same time
-        alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:49, 128-byte swizzle
-        alignas(16) __nv_bfloat16 exchange[4096];  // scratch of fused_moe.py:101
-    };
+    alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:49, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 73728, "the launch contract gives the CTA this much shared memory");
 
@@ -201,7 +224,6 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     // expert = tl.load(expert_ids + pid_m).to(tl.int64)                             fused_moe.py:89
     const int expert_ids_value = expert_ids[pid_m];
     const long long expert = static_cast<long long>(expert_ids_value);
-    int slots[4];
     bool is_real[4];
     long long value[4];
 
@@ -210,11 +232,11 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     for (int run = 0; run < 4; ++run) {
         // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:88
         const int k_ = thread / 8 + 16 * run;
-        slots[run] = *(sorted_ids + pid_m * 64 + k_);
+        const int slots = *(sorted_ids + pid_m * 64 + k_);
         // is_real = slots < num_slots                                               fused_moe.py:90
-        is_real[run] = slots[run] < num_slots;
+        is_real[run] = slots < num_slots;
         // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[ ...  fused_moe.py:94
-        value[run] = static_cast<long long>(slots[run] / 8);
+        value[run] = static_cast<long long>(slots / 8);
     }
     long long product[4];
 
@@ -283,6 +305,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    keep_sums(acc);
     for (int first = 0; first < K; first += 64) {
         const int stage = first / 64 % 3;
         cp_async_wait<1>();
@@ -325,8 +348,9 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         weight_ptrs_offset_ahead += 64ll;
     }
     wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
-    Vector<float, 2> result[16];
+    Vector<__nv_bfloat16, 2> result[16];
 
     // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
     #pragma unroll
@@ -335,52 +359,55 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         for (int k = 0; k < 2; ++k) {
             // result = gate * tl.sigmoid(gate) * up                                 fused_moe.py:98
             const float product_2 = acc[run][k] * divide_approx(1.0f, 1.0f + __expf(0.0f - acc[run][k]));
-            result[run][k] = product_2 * acc[run + 16][k];
+            const float result_2 = product_2 * acc[run + 16][k];
+            // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask= ...  fused_moe.py:101
+            result[run][k] = __float2bfloat16(result_2);
         }
     }
-    long long slots_wide[4];
+    int slots[2];
+    long long slots_wide[2];
+
+    // tile [64]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
+    for (int run = 0; run < 2; ++run) {
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:88
+        const int k_4 = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
+        slots[run] = *(sorted_ids + pid_m * 64 + k_4);
         // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + co ...  fused_moe.py:100
         slots_wide[run] = static_cast<long long>(slots[run]);
     }
-    long long product_2[4];
+    long long product_2[2];
+
+    // tile [64, 1]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = 0;  run < 2
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
+    for (int run = 0; run < 2; ++run) {
         product_2[run] = slots_wide[run] * static_cast<long long>(stride_hm);
     }
-    Vector<__nv_bfloat16, 2> result_2[16];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_r ...  fused_moe.py:101
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) result_2[run][k] = __float2bfloat16(result[run][k]);
-    }
-    __syncthreads();  // orders the stores to the ring `weight_tile` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[ ...  fused_moe.py:101
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__nv_bfloat16, 2> packed;
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) packed[k] = result_2[run][k];
-        store_vector(&shared.exchange[thread / 32 * 1024 + thread / 4 % 8 * 64 + ((thread % 32) ^ (run / 2 * 4)) * 2 + run % 2 * 512], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
     Vector<__nv_bfloat16, 8> result_converted[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        const Vector<__nv_bfloat16, 8> unpacked = load_vector<8>(&shared.exchange[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run]);
         #pragma unroll
-        for (int k = 0; k < 8; ++k) result_converted[run][k] = unpacked[k];
+        for (int k = 0; k < 8; ++k)
+            result_converted[run][k] = result[run / 2 * 8 + run % 2 + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(result_converted[run]);
+        exchange_words<2, 2>(result_converted[run]);
     }
-
-    // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                                fused_moe.py:99
-    const int cols = pid_n * 64 + k_;
-    // tile [64, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 4, k < 8
+    bool is_real_2[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // is_real = slots < num_slots                                               fused_moe.py:90
+        is_real_2[run] = slots[run] < num_slots;
+    }
+    // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 8 + run / 2 * 32 + k;  run < 4, k < 8
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:88
+        const int k_4 = thread % 4 * 8 + run / 2 * 32;
+        // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                            fused_moe.py:99
+        const int cols = pid_n * 64 + k_4;
         // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_r ...  fused_moe.py:101
-        store_vector_if<uint4>(is_real[run] && cols < N, hidden + product_2[run] + cols, result_converted[run]);
+        store_vector_if<uint4>(is_real_2[run % 2] && cols < N, hidden + product_2[run % 2] + cols, result_converted[run]);
     }
 }

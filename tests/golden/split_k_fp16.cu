@@ -55,6 +55,27 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
+// An empty asm: to the compiler these sums change here. Else it may move copies of some in between products in flight, of which
+// each would then wait for the one before (ptxas, C7514, C7515 and C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // The machine word that moves BYTES bytes at once: Word<16>::Type is uint4.
 template <int BYTES>
 struct Word;
@@ -281,6 +302,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
     int iteration = 0;
+    keep_sums(acc);
     for (int first = first_k; first < end_k; first += 128) {
         const int stage = iteration % 3;
         cp_async_wait<1>();
@@ -324,6 +346,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         iteration += 1;
     }
     wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
 
     // tile = pid_m * tl.num_programs(0) + pid_n                                decode_matmul.py:100

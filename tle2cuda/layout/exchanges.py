@@ -1,7 +1,7 @@
 """Conversions by which the lanes of a warp trade registers: a bit of the lane becomes one of the register, and vice versa.
 
-What a product leaves lies in pairs of elements, with the next pair in the next lane: accesses of 4 or 8 bytes. Four lanes that
-trade pairs hold whole rows of 16 bytes each, and no other warp is asked for anything.
+What a product leaves lies in pairs of elements, with the next pair in the next lane: accesses of 4 or 8 bytes. Four lanes
+that trade pairs hold 16 bytes of a row each, and no other warp is asked for anything.
 """
 
 from __future__ import annotations
