@@ -96,7 +96,7 @@ class Pipelined:
     Attributes:
         loop: The loop.
         stages: Iterations whose loads are in flight or in use.
-        capacity: Stages of the ring: one more where a product is in flight beside the next one.
+        capacity: Stages of the ring: one more where a product is in flight beside the next one and memory allows it.
         overlapped: That product.
         chained: Two products, one of which is in flight beside the other one of the next iteration.
         holder: A product that may issue the copies while it multiplies.
