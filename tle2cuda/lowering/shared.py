@@ -247,7 +247,7 @@ def bare(text: str) -> str:
 
 
 def _is_in_fields_of_partitions(state: State, view: Value) -> bool:
-    """Whether fields of a pipe between partitions are made of a view: workers' code stands where no name for it is known."""
+    """Whether fields of a pipe between partitions are made of a view, whose name the code of workers would not know."""
     kernel = state.kernel
     if not kernel.specialisations:
         return False
