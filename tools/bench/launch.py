@@ -27,7 +27,7 @@ SIGNATURE = "*fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32, i3
 
 
 def python_us(launches: dict[str, Callable[[], Any]], synchronize: Callable[[], None]) -> dict[str, float]:
-    """Microseconds of wall-clock time per call, of each; batches alternate, so that all have their share of slow moments."""
+    """Microseconds of wall-clock time per call, of each; batches alternate, so that slow moments are everyone's."""
     times: dict[str, list[float]] = {name: [] for name in launches}
     for _ in range(BATCHES):
         for name, launch in launches.items():
