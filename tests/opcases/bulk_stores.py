@@ -166,7 +166,8 @@ def _register() -> None:
         return {"x": x, "sums": np.zeros(128, np.float32), "tickets": np.zeros(1, np.int32), "out": poison(128, np.float32)}
 
     def read(inputs: Inputs) -> Mapping[str, Array]:
-        return {"out": inputs["x"].reshape(4, 128).sum(axis=0), "tickets": np.array([4], np.int32)}
+        sums = inputs["x"].reshape(4, 128).sum(axis=0)
+        return {"out": sums, "sums": sums, "tickets": np.array([4], np.int32)}
 
     _case("last_reads", last_reads, 4, make_tickets, read, {"B": 128})
 
