@@ -118,8 +118,12 @@ class ChangedMaps:
 
     def _tensor_name(self, changed: Changed) -> str:
         """The argument that a tensor is a part of; of one by a loaded address, the name of the pointer to it."""
-        is_part = any(root in self._arguments for root in self._views.roots.of(changed.base))
-        return changed.argument if is_part or not changed.base.name else changed.base.name
+        if any(root in self._arguments for root in self._views.roots.of(changed.base)):
+            return changed.argument
+        base = changed.base
+        while not base.name and (made := self._definitions.get(base)) is not None and made.name == "hint":
+            base = made.operands[0]
+        return base.name or changed.argument
 
     def first_used_in(self, op: Op) -> list[Changed]:
         """The maps that are made in front of an operation."""
