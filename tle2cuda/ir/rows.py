@@ -248,8 +248,8 @@ _row(
 )
 _row(
     "tensor_product",
-    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier [, scales of a, of b, columns for "
-    "them] ->",
+    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier "
+    "[, scales of a, of b, columns for them] ->",
     (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
     rules.check_tensor_product,
     variadic=BUFFER,

@@ -281,7 +281,9 @@ def mma_operand(
     return layout if whole_fragments else layout.drop_replicated_registers()
 
 
-def repeated_fragment(fragment: Fragment, shape: tuple[int, ...], warps: Sequence[Coordinate], order: Sequence[int]) -> Layout:
+def repeated_fragment(
+    fragment: Fragment, shape: tuple[int, ...], warps: Sequence[Coordinate], order: Sequence[int]
+) -> Layout:
     """Return a fragment repeated over a tile: what is left goes to high registers, the axes in `order`, then batches."""
     rank = len(shape)
     batch = (0,) * (rank - 2)

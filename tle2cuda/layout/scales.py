@@ -54,7 +54,8 @@ def scale_offsets(shape: Sequence[int]) -> SharedLayout:
     """
     rows, groups = shape
     blocks = rows // TENSOR_ROWS_OF_SCALES
-    of_groups = [1 << bit if 1 << bit < SCALES_OF_WORD else (BYTES_OF_BLOCK // SCALES_OF_WORD) * blocks << bit for bit in _bits(groups)]
+    of_words = BYTES_OF_BLOCK * blocks // SCALES_OF_WORD  # from one scale of a word to that of the next word
+    of_groups = [1 << bit if 1 << bit < SCALES_OF_WORD else of_words << bit for bit in _bits(groups)]
     of_rows = [_row_offset(1 << bit) for bit in _bits(rows)]
     return SharedLayout.from_flat(shape, (*of_groups, *of_rows), 1)
 

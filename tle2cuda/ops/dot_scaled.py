@@ -107,10 +107,11 @@ def dot_scaled(
         _scale(rhs_scale, (*y_dims[:-2], y_dims[-1], y_dims[-2]), "rhs", what),
     )
     kind = _hardware_kind(formats, packs, scales)
-    if kind is not None and _suits_hardware((a, b), formats, kind):
-        operands = tuple(_as_multiplied(x, f, p, i, kind) for i, (x, f, p) in enumerate(zip((a, b), formats, packs)))
-        factors = tuple(_as_factor(s, (x_dims[-2], y_dims[-1])[i], x_dims[-1], kind) for i, s in enumerate(scales))
-        start = accumulator(acc, F32, (x_dims[-2], y_dims[-1]), what)
+    if kind is not None and _suits_hardware(a, formats, kind):
+        shape, depth = (x_dims[-2], y_dims[-1]), x_dims[-1]
+        operands = [_as_multiplied(x, formats[side], packs[side], side, kind) for side, x in enumerate((a, b))]
+        factors = [_as_factor(scale, shape[side], depth, kind) for side, scale in enumerate(scales)]
+        start = accumulator(acc, F32, shape, what)
         attrs = {"input_precision": "tf32", "formats": kind, "is_fast": fast}
         return emit_value("dot", (*operands, start, *factors), F32, start.dims, attrs)
     dtype = F16 if "fp16" in formats else BF16
@@ -120,7 +121,7 @@ def dot_scaled(
 
 
 def by_plain_product(kernel: Kernel, op: Op) -> list[Op]:
-    """The operations that do what a `dot` with scales does, for tasks whose tensor cores do not; the last one makes its result."""
+    """The operations that do what a `dot` with scales does where tensor cores do not; the last one makes its result."""
     made_by = builder.Builder(kernel.num_warps, kernel.target)
     packed = {MX_E2M1: "e2m1", NV_E2M1: "e2m1"}.get(op.attrs["formats"])
     with made_by.active(), made_by.region() as made, made_by.at(op.span):
@@ -144,9 +145,8 @@ def _hardware_kind(formats: list[str], packs: list[bool], scales: tuple[tensor |
     return None if has_fine_scales else f"mx_{wide[0]}_{wide[1]}"
 
 
-def _suits_hardware(operands: tuple[tensor, tensor], formats: list[str], kind: str) -> bool:
-    """Whether the target multiplies such tiles; what a task has besides, the pass `products` knows."""
-    a, b = operands
+def _suits_hardware(a: tensor, formats: list[str], kind: str) -> bool:
+    """Whether the target multiplies tiles like this left one; what a task has besides, the pass `products` knows."""
     target = parse_target(builder.current().target)
     if len(a.dims) != 2 or not (target.has("mma_scaled") or target.has("tcgen05")):
         return False

@@ -321,7 +321,8 @@ class _Rewrite(Rewriter):
             self.bind(op.result, self.loaded(chain, (), self[start], op))
 
     def product(self, op: Op, chain: Chain, adds: Value) -> None:
-        operands = (self[op.operands[0]], self[op.operands[1]], self.buffers[chain], adds, self.barriers[op])
+        first, second = (self[v] for v in op.operands[:2])
+        operands: tuple[Value, ...] = (first, second, self.buffers[chain], adds, self.barriers[op])
         if scales := op.operands[3:]:
             operands = (*operands, *(self[scale] for scale in scales), self.scale_buffers[chain.task])
         kept: dict[str, object] = {
