@@ -36,8 +36,8 @@ _SCALED = "op_dot_scaled_square_mxfp4@sm_100a"
         ),
         (
             "first << 4 | first << 29",
-            "first << 29",
-            "tcgen05.mma: scales of a begin with number 2, those of b with number 0, in units of 2",
+            "first << 4 | 1u << 29",
+            "tcgen05.mma: scales of a begin with number 1, those of b with number 0, in units of 2",
         ),
         ("1u << 23", "0u << 23", "tcgen05.mma: scales of the type e4m3 are not those of its kind here"),
         ("128u / 16 << 24", "64u / 16 << 24", "tcgen05.mma with scales: there is none of M = 64 and N = 64"),
