@@ -1,4 +1,4 @@
-"""What a wait for products of a warpgroup says: all of them are done, whichever warp asks, and nothing of other warpgroups."""
+"""What a wait for products of a warpgroup covers: all of its warps' parts, whichever warp asks, and no other warpgroup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ BODY = f"""    __shared__ alignas(256) __half a[blockDim.x / 2][16];
         fence_async_proxy();
         __syncthreads();
         wgmma_fence();
-        wgmma_m64n8k16_f32_f16(acc, wgmma_descriptor<32>(a[64 * group], 16, 256), wgmma_descriptor<32>(b, 16, 256), turn > 0);
+        const Descriptor left = wgmma_descriptor<32>(a[64 * group], 16, 256), right = wgmma_descriptor<32>(b, 16, 256);
+        wgmma_m64n8k16_f32_f16(acc, left, right, turn > 0);
         wgmma_commit();
         wgmma_wait<0>();
     }}
