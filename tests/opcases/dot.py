@@ -96,7 +96,7 @@ def matmul(
     k = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + first * stride_am + (rows[:, None] * stride_am + k[None, :] * stride_ak)
     b_ptrs = b_ptr + (k[:, None] * stride_bk + cols[None, :] * stride_bn)
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=out.dtype.element_ty)
     for start in range(tl.cdiv(K, BLOCK_K)):
         a = tl.load(a_ptrs, mask=(rows[:, None] < M) & (k[None, :] < K - start * BLOCK_K), other=0.0)
         b = tl.load(b_ptrs, mask=(k[:, None] < K - start * BLOCK_K) & (cols[None, :] < N), other=0.0)
@@ -366,6 +366,7 @@ def _register_matmul() -> None:
         ("f16", (50, 33, 64), (32, 32, 32), True, 4),
         ("f32", (65, 40, 100), (64, 32, 32), False, 8),
         ("bf16", (3, 130, 48), (16, 64, 16), False, 2),
+        ("f64", (70, 17, 39), (64, 64, 32), True, 2),  # threads that hold whole rows, which are stored under a swizzle
     ):
         dtype = _DTYPES[name]
 
@@ -373,13 +374,13 @@ def _register_matmul() -> None:
             b = _operand(rng, (n, k) if transposed else (k, n), dtype)
             strides = {"stride_bk": 1, "stride_bn": k} if transposed else {"stride_bk": n, "stride_bn": 1}
             return {
-                "a_ptr": _operand(rng, (m, k), dtype), "b_ptr": b, "out": poison((m, n), np.float32),
+                "a_ptr": _operand(rng, (m, k), dtype), "b_ptr": b, "out": poison((m, n), _result(dtype)),
                 "M": m, "N": n, "K": k, "first": 0, "stride_am": k, "stride_ak": 1, **strides,
             }  # fmt: skip
 
         def expect(inputs: Inputs, transposed=transposed) -> Mapping[str, Array]:
             b = inputs["b_ptr"].T if transposed else inputs["b_ptr"]
-            return {"out": (_wide(inputs["a_ptr"]) @ _wide(b)).astype(np.float32)}
+            return {"out": (_wide(inputs["a_ptr"]) @ _wide(b)).astype(_result(inputs["a_ptr"].dtype))}
 
         bm, bn, bk = tiles
         _case(
@@ -389,7 +390,7 @@ def _register_matmul() -> None:
             expect,
             {"BLOCK_M": bm, "BLOCK_N": bn, "BLOCK_K": bk, "PRECISION": "ieee" if name == "f32" else "tf32"},
             warps,
-            _tolerance(np.dtype(np.float32), k),
+            _tolerance(_result(dtype), k),
             (-(-m // bm), -(-n // bn)),
         )
 

@@ -22,6 +22,7 @@ from tle2cuda.lowering.mbarriers import arrival_units, arrive, barrier_address
 from tle2cuda.lowering.multicast import ctas, member
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.shared import bare
 from tle2cuda.lowering.state import BufferRef, State, affine
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, barrier_remark
@@ -269,7 +270,8 @@ def _emit_rows(state: State, op: Op, copy: TensorCopy, call: Callable[[str, str,
     rows = math.prod(op.attrs["block"]) // row_elems
     steps = (Steps(0, rows, 1, row_elems),) if rows > 1 else ()
     names = [state.names.fresh("row") for _ in steps]
-    place = _place(state, ref, Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps), [C(name) for name in names])
+    row = Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps)
+    place = bare(_place(state, ref, row, [C(name) for name in names]))
     source = scalar_text(state, copy.base)
     if names:
         source = binary("+", ADD, source, binary("*", MUL, C(names[0]), scalar_text(state, copy.strides[0])))
