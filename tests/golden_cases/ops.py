@@ -82,6 +82,7 @@ SHOWN = (
     "tensor_turn_and_store_f16",
     "tensor_ring_3_10",
     "tensor_segments",
+    "bulk_stores_combine_i64",
     "bulk_stores_rows_bf16",
     "made_maps_pipe",
     "made_maps_stages",

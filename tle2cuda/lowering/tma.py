@@ -12,7 +12,7 @@ from tle2cuda.ir.multicast import Sharing, sharing
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
-from tle2cuda.ir.types import DType, PipeType, TensorMapType
+from tle2cuda.ir.types import BF16, I64, U32, U64, DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
@@ -356,9 +356,23 @@ def emit_store(state: State, op: Op) -> None:
         if has_map(op):
             _emit_boxes(state, op, copy, lambda place, at: f"{function}({_map(state, copy)}, {place}, {at})")
         else:
-            bulk = state.helper("bulk_store")
+            bulk = state.helper(_bulk_name(kind, copy.buffer_type.element))
             _emit_rows(state, op, copy, lambda place, target, size: f"{bulk}({target}, {place}, {size})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
+
+
+def _bulk_name(kind: str, element: DType) -> str:
+    """The helper that stores rows or combines them with memory."""
+    if kind == "store":
+        return "bulk_store"
+    letter = "su"[element in (U32, U64)]
+    if element.is_floating():
+        letter = "bf" if element is BF16 else "f"
+    elif kind in ("and", "or", "xor"):
+        letter = "b"
+    elif kind == "add" and element is I64:
+        letter = "u"  # the sum is the same
+    return f"bulk_reduce_{kind}_{letter}{element.bits}"
 
 
 @contextlib.contextmanager
