@@ -304,7 +304,7 @@ class _Finder:
     def _feeding(self, loop: Op) -> set[Op]:
         """The loads whose values reach an operand of a product through changes of shape and type alone."""
         found: set[Op] = set()
-        todo = [v for op in walk(loop.regions[0]) if op.name == "dot" for v in op.operands[:2]]
+        todo = [v for op in walk(loop.regions[0]) if op.name == "dot" for v in (*op.operands[:2], *op.operands[3:])]
         seen = set(todo)
         while todo:
             op = self.definitions.get(todo.pop())
@@ -328,8 +328,8 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(_BY_DESCRIPTORS, product):
-            return None
+        if not self._is_by(_BY_DESCRIPTORS, product) or product.attrs.get("formats"):
+            return None  # scales in tensor memory are overwritten when the product is through
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
             return None
