@@ -21,6 +21,7 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError, KernelWarning
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
+from tle2cuda.runtime.frames import warn_user
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
 _DESCRIPTOR = re.compile(r"tensordesc<(?P<dtype>[a-z]\w*)\[(?P<shape>\d+(, *\d+)*)\](?:, *(?P<padding>nan|zero))?>")
@@ -187,8 +188,8 @@ def parameters_of(
     """
     found = inspect.signature(fn).parameters
     names = list(found)
-    plain = _resolve_names(do_not_specialize, names, "do_not_specialize")
-    unaligned = _resolve_names(do_not_specialize_on_alignment, names, "do_not_specialize_on_alignment")
+    plain = _resolve_names(do_not_specialize, names, "do_not_specialize", fn)
+    unaligned = _resolve_names(do_not_specialize_on_alignment, names, "do_not_specialize_on_alignment", fn)
     result = []
     for name, parameter in found.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -219,23 +220,26 @@ def parameters_of(
     return tuple(result)
 
 
-def _warn(message: str) -> None:
-    """Warns of what Triton ignores; kernels of packages have such leftovers."""
-    warnings.warn(message, KernelWarning, stacklevel=2)
+def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str, fn: Callable[..., Any]) -> frozenset[str]:
+    """The parameters that an option names; a warning for what is none, which Triton ignores and packages have."""
 
+    def warn(message: str) -> None:
+        code = getattr(fn, "__code__", None)
+        if code is None:
+            warn_user(message, KernelWarning)
+        else:
+            warnings.warn_explicit(message, KernelWarning, code.co_filename, code.co_firstlineno)
 
-def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str) -> frozenset[str]:
-    """The parameters that an option names; a warning for what is none."""
     resolved = set()
     for item in wanted:
         if isinstance(item, str):
             if item not in names:
                 hint = f"; {guess}" if (guess := _nearest(item, names)) else ""
-                _warn(f"{option} names {item!r}, which is not a parameter{hint}")
+                warn(f"{option} names {item!r}, which is not a parameter{hint}")
                 continue
             resolved.add(item)
         elif not -len(names) <= item < len(names):
-            _warn(f"{option} has index {item}; the kernel has {len(names)} parameters")
+            warn(f"{option} has index {item}; the kernel has {len(names)} parameters")
         else:
             resolved.add(names[item])
     return frozenset(resolved)
