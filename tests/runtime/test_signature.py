@@ -201,6 +201,7 @@ def test_annotated_dtype_must_agree() -> None:
     with pytest.raises(ArgumentError) as info:
         parse_signature(parameters, "i32", kernel="k")
     assert str(info.value) == "k: `n` is annotated i64, but the signature says i32"
+    assert parse_signature((Parameter("n", dtype="i32", python_type=True),), "i64").args[0].dtype == "i64"
 
 
 def test_split_keeps_brackets_and_quotes() -> None:
@@ -222,7 +223,7 @@ def test_parameters_of_a_function() -> None:
     found = parameters_of(kernel, do_not_specialize=["n"], do_not_specialize_on_alignment=[3])
     assert found == (
         Parameter("x"),
-        Parameter("n", specialize=False, specialize_alignment=False),
+        Parameter("n", dtype="i32", specialize=False, specialize_alignment=False, python_type=True),
         Parameter("m", dtype="i64"),
         Parameter("k", specialize_alignment=False),
         Parameter("BLOCK", is_constexpr=True, has_default=True, default=4),
