@@ -60,5 +60,5 @@ def test_the_text_that_was_compiled_is_kept(ptxas, tmp_path: Path) -> None:
     sample, cache = replace(samples.ADD, source=SOURCE), KernelCache(tmp_path)
     for from_cache in (False, True):
         artifact = build_artifact(sample, cache=cache)
-        assert (artifact.from_cache, artifact.source, artifact.path.read_text()) == (from_cache, FREE, FREE)
+        assert (artifact.from_cache, artifact.source, artifact.source_path.read_text()) == (from_cache, FREE, FREE)
     assert len(asked) == 2

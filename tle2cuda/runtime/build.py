@@ -90,11 +90,12 @@ def build_artifact(
     nvrtc.validate_options(options)
     check_resources(contract, span)
     key = cache_key(source, contract, options)
-    blobs = cache.get(key)
-    if blobs is not None and "source" in blobs:
-        source = blobs["source"].decode()
     path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
+    blobs = cache.get(key)
     if blobs is not None:
+        if "source" in blobs:
+            source = blobs["source"].decode()
+            path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
         resources = Resources.from_dict(json.loads(blobs["resources"]))
         cubin, ptx = blobs["cubin"], blobs["ptx"].decode()
     else:
