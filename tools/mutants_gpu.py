@@ -3,9 +3,14 @@
     python tools/mutants_gpu.py [--json FILE] [--log FILE] [--only PART ...] [--limit-s 200]
     python tools/mutants_gpu.py --dry-run              without a GPU: compiles everything and prints the plan
 
+    python tools/mutants_gpu.py --prepare FILE         in three steps, of which the second alone needs a GPU: compiles,
+    python tools/mutants_gpu.py --launch FILE          launches, and writes what the tools say to FILE.told,
+    python tools/mutants_gpu.py --judge FILE           emulates, and compares with FILE.told
+
 Every faulty kernel, and every unchanged one as a control, is launched once under memcheck, racecheck, synccheck and
 initcheck. Several processes work through a list of kernels each; one that hangs or loses its context is started again
-behind the kernel it was at. Exits with 1 when the two disagree about a kernel, with 3 when the machine lacks something.
+behind the kernel it was at. Waits at mbarriers that come to no end are given up there: the launch counts as one that hangs,
+and its process goes on. Exits with 1 when the two disagree about a kernel, with 3 when the machine lacks something.
 """
 
 from __future__ import annotations
@@ -45,10 +50,12 @@ from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_
 
 START_S = 60.0  # silence in which a worker may start: imports and a CUDA context under a tool
 HANG_S = 12.0  # silence behind the start of a launch that means it hangs
-LISTS_PER_TOOL = 3
+GIVE_UP_S = 0.5  # a wait at an mbarrier that takes so long is one without end
+LISTS_PER_TOOL = 4
 POISON_BYTES = (0xA5, 0x7B)  # what arrays hold that a kernel must write before it reads
 _LOST = 3  # exit code of a worker whose CUDA context is gone
 _MARK = "@@@"
+HANGS = "hangs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +130,21 @@ def candidates(*only: str) -> list[Candidate]:
 
 def _renamed(emitted: EmittedKernel, kernel: str) -> EmittedKernel:
     name = emitted.contract.kernel_name
-    source = re.sub(rf"(?<!def )\b{name}(?=\()", kernel, emitted.source)
+    source = giving_up(re.sub(rf"(?<!def )\b{name}(?=\()", kernel, emitted.source))
     return EmittedKernel(source, dataclasses.replace(emitted.contract, kernel_name=kernel), ())
+
+
+def giving_up(source: str) -> str:
+    """Waits of `mbarrier_wait` end their thread when they have taken `GIVE_UP_S`."""
+    began = (".reg .pred late;", ".reg .u64 began, now;", "mov.u64 began, %%globaltimer;")
+    late = ("mov.u64 now, %%globaltimer;", "sub.u64 now, now, began;", f"setp.gt.u64 late, now, {int(GIVE_UP_S * 1e9)};")
+    source = source.replace(_ptx("WAIT:"), _ptx(*began, "WAIT:"))
+    return source.replace(_ptx("bra WAIT;"), _ptx(*late, "@late exit;", "bra WAIT;"))
+
+
+def _ptx(*instructions: str) -> str:
+    """Instructions as they stand in inline assembly."""
+    return "\n        ".join(f'"{instruction}\\n"' for instruction in instructions)
 
 
 def _poisoned(args: Mapping[str, Any]) -> tuple[str, ...]:
@@ -171,18 +191,19 @@ def work(payload: pathlib.Path, names: Sequence[str]) -> int:
         print(f"{_MARK} start {name}", flush=True)
         problem = ""
         try:
-            _launch(cupy.cuda.runtime, *launches[name])
+            if _launch(cupy.cuda.runtime, *launches[name]) >= GIVE_UP_S:
+                problem = HANGS
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        lost = bool(problem) and not _is_alive(cupy)
+        lost = problem not in ("", HANGS) and not _is_alive(cupy)
         print(f"{_MARK} done {name} {problem}", flush=True)
         if lost:
             os._exit(_LOST)  # destructors would only raise again
     return 0
 
 
-def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping[str, Any], unset: Sequence[str]) -> None:
-    """One launch. Each array is an allocation of its own, so that what lies beside it belongs to nobody."""
+def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping[str, Any], unset: Sequence[str]) -> float:
+    """One launch; gives the seconds it took. Each array is an allocation of its own, what lies beside it is nobody's."""
     from tle2cuda.runtime.launcher import Launcher
 
     pointers, values = [], []
@@ -197,8 +218,12 @@ def _launch(runtime: Any, contract: Any, cubin: bytes, ctas: Dim3, args: Mapping
                     runtime.memcpy(pointers[-1], raw.ctypes.data, raw.size, runtime.memcpyHostToDevice)
                 value = encoded(value, spec.dtype, pointers[-1]) if spec.kind == "tensor_map" else pointers[-1]
             values.append(value)
-        Launcher(contract, cubin).launch(ctas, values, 0)
+        launcher = Launcher(contract, cubin)
         runtime.deviceSynchronize()
+        began = time.monotonic()
+        launcher.launch(ctas, values, 0)
+        runtime.deviceSynchronize()
+        return time.monotonic() - began
     finally:
         for pointer in pointers:
             runtime.free(pointer)
@@ -264,12 +289,13 @@ class Session:
             errors="replace",
             start_new_session=True,
         )
-        current, done = "", 0
+        current, done, hangs = "", 0, False
         self.patience_s = START_S
         for line in self._lines_of(process):
             if line is None:
+                hangs = True
                 if current:
-                    self.trouble[current] = "hangs"
+                    self.trouble[current] = HANGS
                 break
             self.lines.append(line)
             words = line.split(maxsplit=3)
@@ -283,7 +309,7 @@ class Session:
             current = ""
             if len(words) > 3:
                 self.trouble[words[2]] = words[3].strip()
-        _end(process)
+        _end(process, hangs)
         if current:
             self.trouble.setdefault(current, f"ended its process with code {process.returncode}")
             done += 1
@@ -312,10 +338,10 @@ class Session:
             yield line.rstrip("\n")
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """Ends a process with all it started."""
+def _end(process: subprocess.Popen[str], hangs: bool) -> None:
+    """Ends a process with all it started: at once when it hangs."""
     try:
-        process.wait(timeout=5)
+        process.wait(timeout=0 if hangs else 5)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -342,7 +368,7 @@ def theirs_of(finished: Sequence[Session], kernels: Sequence[str]) -> dict[str, 
             if kernel in result:
                 result[kernel].trouble[session.tool] = trouble
         for record in _attributed(session):
-            if record.kernel in result:
+            if record.kernel in result and session.trouble.get(record.kernel) != HANGS:  # what follows a wait without end
                 result[record.kernel].found.setdefault(session.tool, collections.Counter())[record.what] += 1
     return result
 
@@ -391,28 +417,27 @@ def plan(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]) -> It
         yield f"REFUSED {title}: {text}"
 
 
-def run(
-    chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str], ours: Mapping[str, Ours], options: Any
-) -> dict[str, Theirs]:
-    """Launches everything under all tools, what may hang behind all else, as each of these takes its time."""
+def launches_of(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]) -> dict[str, tuple[Any, ...]]:
+    """What a worker needs of each kernel that has compiled."""
+    by_name = {one.kernel: one for one in chosen if one.for_gpu is not None}
+    launches = {}
+    for name, code in compiled.items():
+        if isinstance(code, bytes):
+            one = by_name[name]
+            assert one.for_gpu is not None
+            launches[name] = (one.for_gpu.contract, code, one.ctas, dict(one.args), one.uninitialized)
+    return launches
+
+
+def run(launches: Mapping[str, tuple[Any, ...]], options: Any) -> dict[str, Theirs]:
+    """Launches everything under all tools."""
     sanitizer = find_sanitizer()
     assert sanitizer is not None
-    by_name = {one.kernel: one for one in chosen}
-    launches = {
-        name: (
-            by_name[name].for_gpu.contract,
-            code,
-            by_name[name].ctas,
-            dict(by_name[name].args),
-            by_name[name].uninitialized,
-        )  # type: ignore[union-attr]
-        for name, code in sorted(compiled.items(), key=lambda item: ours[item[0]].may_hang)
-        if isinstance(code, bytes)
-    }
+    deadline = time.monotonic() + options.limit_s
     with tempfile.TemporaryDirectory(prefix="tle2cuda-mutants-") as folder:
         payload = pathlib.Path(folder) / "launches.pickle"
-        payload.write_bytes(pickle.dumps(launches))
-        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), options.deadline, options.hang_s)
+        payload.write_bytes(pickle.dumps(dict(launches)))
+        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), deadline, options.hang_s)
         with ThreadPoolExecutor(options.processes) as pool:
             finished = list(pool.map(Session.run, todo))
     if options.log:
@@ -443,6 +468,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=(), metavar="PART", help="mutants whose name contains one of these")
+    parser.add_argument("--skip", nargs="*", default=(), metavar="NAME", help="mutants and kernels to leave out")
+    parser.add_argument("--prepare", type=pathlib.Path, metavar="FILE", help="compile for --launch")
+    parser.add_argument("--launch", type=pathlib.Path, metavar="FILE", help="launch what --prepare has compiled")
+    parser.add_argument("--judge", type=pathlib.Path, metavar="FILE", help="compare what --launch has found")
     parser.add_argument("--dry-run", action="store_true", help="compile, print the plan, launch nothing")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the table there")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="keep everything that the tools print")
@@ -453,20 +482,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.worker:
         return work(pathlib.Path(options.worker[0]), options.worker[1:])
+    if options.launch:
+        return launch_prepared(options)
     began = time.monotonic()
     device: dict[str, Any] = {}
-    if not options.dry_run:
+    if options.judge:
+        only, titles, compiled, _ = pickle.loads(options.judge.read_bytes())
+        chosen = [one for one in candidates(*only) if one.title in titles]
+        device, theirs = pickle.loads(_told(options.judge).read_bytes())
+        return conclude(chosen, compiled, emulate_all(chosen), theirs, device, options)
+    if not (options.dry_run or options.prepare):
         why, device = _machine()
         if why:
             print(f"mutants_gpu.py: {why}; --dry-run needs neither GPU nor tool", file=sys.stderr)
             return EXIT_MACHINE
     chosen = candidates(*options.only)
+    chosen = [one for one in chosen if one.title not in options.skip]
     if not chosen:
         parser.error(f"no mutant's name contains {options.only!r}")
-    if options.dry_run:
+    if options.dry_run or options.prepare:
         compiled = compile_all(chosen)
         lines = list(plan(chosen, compiled))
         print("\n".join(lines))
+        if options.prepare:
+            titles = {one.title for one in chosen}
+            options.prepare.write_bytes(pickle.dumps((options.only, titles, compiled, launches_of(chosen, compiled))))
         return int(any(line.startswith("REFUSED") for line in lines))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         emulated = pool.submit(emulate_all, chosen)
@@ -475,8 +515,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
         ours = emulated.result()
         print(f"emulated in {time.monotonic() - began:.0f} s", flush=True)
-        options.deadline = time.monotonic() + options.limit_s
-        theirs = run(chosen, compiled, ours, options)
+        # What may hang stands behind all else, as each of these takes its time.
+        launches = sorted(launches_of(chosen, compiled).items(), key=lambda item: ours[item[0]].may_hang)
+        theirs = run(dict(launches), options)
+    code = conclude(chosen, compiled, ours, theirs, device, options)
+    print(f"{time.monotonic() - began:.0f} s in all")
+    return code
+
+
+def launch_prepared(options: Any) -> int:
+    """Launches what `--prepare` has compiled."""
+    why, device = _machine()
+    if why:
+        print(f"mutants_gpu.py: {why}", file=sys.stderr)
+        return EXIT_MACHINE
+    *_, launches = pickle.loads(options.launch.read_bytes())
+    theirs = run(launches, options)
+    _told(options.launch).write_bytes(pickle.dumps((device, theirs)))
+    silent = sum(not one.found and not one.trouble for one in theirs.values())
+    print(f"{len(theirs)} kernels launched: the tools say something about {len(theirs) - silent}")
+    return 0
+
+
+def conclude(
+    chosen: Sequence[Candidate],
+    compiled: Mapping[str, bytes | str],
+    ours: Mapping[str, Ours],
+    theirs: Mapping[str, Theirs],
+    device: Mapping[str, Any],
+    options: Any,
+) -> int:
+    """Compares, prints, and writes the table; 1 when something needs a look."""
     verdicts = []
     for one in chosen:
         told = theirs.get(one.kernel)
@@ -488,11 +557,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             judge(one.title, ours[one.kernel], found, trouble, one.is_control, refused if isinstance(refused, str) else "")
         )
     print("\n".join(report(verdicts)))
-    print(f"{time.monotonic() - began:.0f} s in all")
     if options.json:
         content = {"device": device, "records": [dataclasses.asdict(one) for one in verdicts]}
         options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return int(any(one.is_bad for one in verdicts))
+
+
+def _told(prepared: pathlib.Path) -> pathlib.Path:
+    return prepared.with_name(f"{prepared.name}.told")
 
 
 def _machine() -> tuple[str, dict[str, Any]]:

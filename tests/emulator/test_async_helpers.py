@@ -11,6 +11,7 @@ import pytest
 
 from tests.emulator.asynchronous import kernel, with_helpers
 from tests.golden import nvrtc_compile
+from tests.opcases.case import BF16
 from tle2cuda.compiler import EmittedKernel
 from tle2cuda.emulator import TensorMap, emulate, tensor_map
 from tle2cuda.lowering.helpers import all_helpers
@@ -127,8 +128,9 @@ def bulk_reductions(operation: str) -> Case:
     """One operation on arrays of each type that has it."""
     function, names = REDUCTIONS[operation]
     body, args, want = "", {}, {}
+    reductions, helpers = "", [f"bulk_reduce_{operation}_{name}" for name in names.split()]
     for i, name in enumerate(names.split()):
-        dtype, type_ = TYPES[name]
+        dtype, type_ = REDUCED[name]
         x, out = (np.random.default_rng(seed).integers(0, 1000, 64).astype(dtype) for seed in (1, 2))
         args |= {f"x{i}": x, f"out{i}": out}
         want[f"out{i}"] = function(x, out)
@@ -136,7 +138,7 @@ def bulk_reductions(operation: str) -> Case:
     tile{i}[threadIdx.x] = x{i}[threadIdx.x];
     tile{i}[threadIdx.x + 32] = x{i}[threadIdx.x + 32];
 """
-    reductions = "".join(f"        bulk_reduce_{operation}(out{i}, tile{i}, sizeof tile{i});\n" for i in range(len(want)))
+        reductions += f"        {helpers[i]}(out{i}, tile{i}, sizeof tile{i});\n"
     return Case(
         f"""{body}    fence_async_proxy();
     __syncwarp();
@@ -144,28 +146,32 @@ def bulk_reductions(operation: str) -> Case:
 {reductions}        tma_store_commit();
         tma_store_wait();
     }}""",
-        f"bulk_reduce_{operation} fence_async_proxy tma_store_commit tma_store_wait",
+        " ".join((*helpers, "fence_async_proxy", "tma_store_commit", "tma_store_wait")),
         args,
         want,
-        options={"shared": sum(array.nbytes for array in want.values())},
+        options={"shared": sum(array.nbytes for array in want.values()), "includes": "cuda_fp16.h cuda_bf16.h"},
     )
 
 
 REDUCTIONS = {
-    "add": (np.add, "int unsigned u64 float double"),
-    "min": (np.minimum, "int unsigned i64 u64"),
-    "max": (np.maximum, "int unsigned i64 u64"),
-    "and": (np.bitwise_and, "unsigned u64"),
-    "or": (np.bitwise_or, "unsigned u64"),
-    "xor": (np.bitwise_xor, "unsigned u64"),
+    "add": (np.add, "s32 u32 u64 f32 f64 f16 bf16"),
+    "min": (np.minimum, "s32 u32 s64 u64"),
+    "max": (np.maximum, "s32 u32 s64 u64"),
+    "and": (np.bitwise_and, "b32 b64"),
+    "or": (np.bitwise_or, "b32 b64"),
+    "xor": (np.bitwise_xor, "b32 b64"),
 }
-TYPES = {
-    "int": (np.int32, "int"),
-    "unsigned": (np.uint32, "unsigned"),
-    "i64": (np.int64, "long long"),
+REDUCED = {
+    "s32": (np.int32, "int"),
+    "u32": (np.uint32, "unsigned"),
+    "b32": (np.uint32, "unsigned"),
+    "s64": (np.int64, "long long"),
     "u64": (np.uint64, "unsigned long long"),
-    "float": (np.float32, "float"),
-    "double": (np.float64, "double"),
+    "b64": (np.uint64, "unsigned long long"),
+    "f32": (np.float32, "float"),
+    "f64": (np.float64, "double"),
+    "f16": (np.float16, "__half"),
+    "bf16": (BF16, "__nv_bfloat16"),
 }
 CLUSTER = {"cluster": (4, 1, 1), "includes": "cooperative_groups.h"}
 SYNC_CLUSTER = "    cooperative_groups::this_cluster().sync();\n"

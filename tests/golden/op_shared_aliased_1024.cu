@@ -64,7 +64,7 @@ aliased(const int* __restrict__ x, short* out)
     const int thread = threadIdx.x;
 
     // high = tle.gpu.alloc(                                                           shared.py:105
-    short* const high = reinterpret_cast<short*>(reinterpret_cast<unsigned char*>(&shared.words[0]) + 2048);
+    short* const high = reinterpret_cast<short*>(shared.words) + 1024;
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {

@@ -71,7 +71,7 @@ buffer_views(const int* x, int* out)
     }
 
     // flat = ring.reshape([4 * N])                                                     shared.py:79
-    int* const flat = &shared.ring[0][0];
+    int* const flat = shared.ring[0];
     __syncthreads();  // orders the stores to `ring` before the loads of it
 
     // h = tl.arange(0, N // 2)                                                         shared.py:76

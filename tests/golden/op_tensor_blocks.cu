@@ -95,7 +95,7 @@ copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, 
     const long long axis4_left = E_wide - 4ll;
 
     // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
-    short* const view = &shared.tile[0][0][0][0];
+    short* const view = shared.tile[0][0][0];
 
     // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
     Vector<short, 2> x_value;

@@ -109,7 +109,7 @@ copy_blocks(const __grid_constant__ TensorMap x_map, const __grid_constant__ Ten
     mbarrier_wait(&shared.tile_landed, 0);
 
     // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
-    short* const view = &shared.tile[0][0][0][0];
+    short* const view = shared.tile[0][0][0];
     if (thread == 0) {
         tma_store_3d(&out_map, view, 0, 0, 3);
         tma_store_commit();

@@ -346,7 +346,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view = &shared.ring[place_stage][0][0];
+        __half* const view = shared.ring[place_stage][0];
         Vector<__half, 8> arrived[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -386,7 +386,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_2 = &shared.ring[chosen][0][0];
+        __half* const view_2 = shared.ring[chosen][0];
         Vector<__half, 8> arrived_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -426,7 +426,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_2], sum_4 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_3 = &shared.ring[chosen_2][0][0];
+        __half* const view_3 = shared.ring[chosen_2][0];
         Vector<__half, 8> arrived_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -466,7 +466,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_3], sum_7 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_4 = &shared.ring[chosen_3][0][0];
+        __half* const view_4 = shared.ring[chosen_3][0];
         Vector<__half, 8> arrived_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -506,7 +506,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_4], sum_10 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_5 = &shared.ring[chosen_4][0][0];
+        __half* const view_5 = shared.ring[chosen_4][0];
         Vector<__half, 8> arrived_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -546,7 +546,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_5], sum_13 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_6 = &shared.ring[chosen_5][0][0];
+        __half* const view_6 = shared.ring[chosen_5][0];
         Vector<__half, 8> arrived_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -586,7 +586,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_6], sum_16 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_7 = &shared.ring[chosen_6][0][0];
+        __half* const view_7 = shared.ring[chosen_6][0];
         Vector<__half, 8> arrived_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -626,7 +626,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_full[chosen_7], sum_19 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_8 = &shared.ring[chosen_7][0][0];
+        __half* const view_8 = shared.ring[chosen_7][0];
         Vector<__half, 8> arrived_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {

@@ -313,7 +313,7 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         // value = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_rms_norm.py:54
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view = &shared.ring[place_stage][0][0];
+        __half* const view = shared.ring[place_stage][0];
         Vector<float, 8> value[2];
 
         // tile [4096]: element = 8 * thread + 2048 * run + k;  run < 2, k < 8

@@ -320,7 +320,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view = &shared.ring[place_stage][0][0];
+        __half* const view = shared.ring[place_stage][0];
         Vector<__half, 8> arrived[2];
 
         // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8
@@ -395,7 +395,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_2 = &shared.ring[chosen][0][0];
+        __half* const view_2 = shared.ring[chosen][0];
         Vector<__half, 8> arrived_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -467,7 +467,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_2], sum_3 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_3 = &shared.ring[chosen_2][0][0];
+        __half* const view_3 = shared.ring[chosen_2][0];
         Vector<__half, 8> arrived_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -539,7 +539,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_3], sum_5 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_4 = &shared.ring[chosen_3][0][0];
+        __half* const view_4 = shared.ring[chosen_3][0];
         Vector<__half, 8> arrived_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -611,7 +611,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_4], sum_7 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_5 = &shared.ring[chosen_4][0][0];
+        __half* const view_5 = shared.ring[chosen_4][0];
         Vector<__half, 8> arrived_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -683,7 +683,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_5], sum_9 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_6 = &shared.ring[chosen_5][0][0];
+        __half* const view_6 = shared.ring[chosen_5][0];
         Vector<__half, 8> arrived_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -755,7 +755,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_6], sum_11 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_7 = &shared.ring[chosen_6][0][0];
+        __half* const view_7 = shared.ring[chosen_6][0];
         Vector<__half, 8> arrived_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -827,7 +827,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         mbarrier_wait(&shared.claimed_full[chosen_7], sum_13 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_8 = &shared.ring[chosen_7][0][0];
+        __half* const view_8 = shared.ring[chosen_7][0];
         Vector<__half, 8> arrived_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {

@@ -293,7 +293,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         // logits = load_part(reader.wait(place).slot, PART).to(tl.flo ...  persistent_softmax.py:57
         mbarrier_wait(&shared.claimed_full[place_stage], place_lap & 1);
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view = &shared.ring[place_stage][0][0];
+        __half* const view = shared.ring[place_stage][0];
         Vector<float, 8> logits[2];
 
         // tile [2048]: element = 8 * thread + 1024 * run + k;  run < 2, k < 8

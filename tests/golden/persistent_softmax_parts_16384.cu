@@ -250,7 +250,7 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
             // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:139
             mbarrier_wait(&shared.parts_full[ahead_stage], ahead_lap & 1);
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
-            __half* const view = &shared.ring[ahead_stage][0][0];
+            __half* const view = shared.ring[ahead_stage][0];
             // ahead = ahead.advance()                                     persistent_softmax.py:141
             ahead_lap += static_cast<int>(ahead_stage + 1 == 4);
             // tile [8192]: element = 8 * thread + 4096 * run + k;  run < 2, k < 8
@@ -295,7 +295,7 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
             // logits = load_part(reader.wait(ahead).slot, PART).to(t ...  persistent_softmax.py:147
             mbarrier_wait(&shared.parts_full[ahead_stage_2], ahead_lap_2 & 1);
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
-            __half* const view = &shared.ring[ahead_stage_2][0][0];
+            __half* const view = shared.ring[ahead_stage_2][0];
 
             // ahead = ahead.advance()                                     persistent_softmax.py:149
             ahead_lap_2 += static_cast<int>(ahead_stage_2 + 1 == 4);
@@ -336,7 +336,7 @@ softmax_of_parts(__half* out, const int rows, const int cols, const int out_stri
             mbarrier_wait(&shared.parts_full[place_stage_2], place_lap_2 & 1);
 
             // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))   persistent_rows.py:121
-            __half* const view = &shared.ring[place_stage_2][0][0];
+            __half* const view = shared.ring[place_stage_2][0];
             Vector<float, 8> logits[2];
             #pragma unroll
             for (int run = 0; run < 2; ++run) {

@@ -76,7 +76,7 @@ def test_who_meets_where() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "pipe_ring_3_9_2",
+        "pipe_ring_7_9_2",
         "pipe_row_sums_float16_496_2",
         "pipe_closed_7_2",
         "pipe_two_readers_2",

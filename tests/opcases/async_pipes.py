@@ -315,6 +315,39 @@ def tiles(x, out, n, M: tl.constexpr, N: tl.constexpr, CAPACITY: tl.constexpr):
     tle.gpu.warp_specialize([(take_turned, (p.reader(), out, n, M, N)), (put_tiles, (p.writer(), x, n, M, N))], [2], [24])
 
 
+@tle2cuda.jit
+def put_halves(w, x, n, B: tl.constexpr):
+    """One field by a store, one by a copy."""
+    i = tl.arange(0, B)
+    for k in range(n):
+        slot = w.acquire(k)
+        tl.store(tle.gpu.local_ptr(slot.low), tl.load(x + k * 2 * B + i))
+        tle.gpu.copy(x + k * 2 * B + B + i, slot.high, [B])
+        w.commit(k)
+
+
+@tle2cuda.jit
+def take_differences(r, out, n, B: tl.constexpr):
+    """Both fields, one of them turned around."""
+    i = tl.arange(0, B)
+    for k in range(n):
+        slot = r.wait(k).slot
+        value = slot.low.load() - tl.load(tle.gpu.local_ptr(slot.high, (B - 1 - i,)))
+        r.release(k)
+        tl.store(out + k * B + i, value)
+
+
+@tle2cuda.jit
+def fields_are_views(x, out, n, B: tl.constexpr, CAPACITY: tl.constexpr):
+    """Fields are parts of one buffer: a slot of it in another shape, and its beginning under another name and type."""
+    whole = tle.gpu.alloc([CAPACITY * 2 * B], dtype=tl.float32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+    words = tle.gpu.alloc([2 * CAPACITY, B], dtype=tl.int32, alias=whole, nv_mma_shared_layout=False)
+    low = words.reshape([2, CAPACITY, B]).slot(1)
+    high = words.subslice(0, CAPACITY, dim=0)
+    p = tle.pipe(capacity=CAPACITY, low=low, high=high)
+    tle.gpu.warp_specialize([(take_differences, (p.reader(), out, n, B)), (put_halves, (p.writer(), x, n, B))], [2], [24])
+
+
 # ---- what they compute ----------------------------------------------------------------------------------------------
 
 
@@ -354,7 +387,7 @@ def with_n(make: Any, n: int) -> Any:
     return lambda rng: {**make(rng), "n": n}
 
 
-for capacity, n, workers in ((1, 5, 4), (2, 0, 4), (2, 9, 4), (3, 9, 2), (8, 9, 8)):
+for capacity, n, workers in ((1, 5, 4), (2, 0, 4), (2, 9, 4), (7, 9, 2), (8, 9, 8)):
     add_case(
         OpCase(
             f"pipe_ring_{capacity}_{n}_{workers}",
@@ -373,9 +406,9 @@ for dtype, columns, capacity, workers in (
     (np.float16, 512, 4, 4),
     (np.float16, 496, 2, 4),
     (np.float16, 508, 2, 4),
-    (np.float16, 505, 2, 4),
+    (np.float16, 505, 6, 4),
     (np.int8, 500, 2, 1),
-    (np.float64, 120, 3, 4),
+    (np.float64, 120, 5, 4),
 ):
     size = 1 << (columns - 1).bit_length()
     add_case(
@@ -544,3 +577,17 @@ for dtype, rows, columns in ((np.float32, 16, 32), (np.int16, 32, 16), (np.int8,
             {"M": rows, "N": columns, "CAPACITY": 2},
         )
     )
+
+add_case(
+    OpCase(
+        "pipe_fields_are_views_2",
+        "async_pipes",
+        fields_are_views,
+        (1,),
+        lambda rng: {"x": numbers(rng, ROWS * 128, np.int32) // 4, "out": poison(ROWS * 64, np.int32), "n": ROWS},
+        lambda inputs: {
+            "out": (inputs["x"].reshape(ROWS, 2, 64)[:, 0] - inputs["x"].reshape(ROWS, 2, 64)[:, 1, ::-1]).reshape(-1)
+        },
+        {"B": 64, "CAPACITY": 2},
+    )
+)

@@ -82,8 +82,13 @@ def run(
     for name, value in known.items():
         arguments[name] = _assembled(value, leaves)
     arguments |= leaves
-    launch = Launch(extents, cluster, memory, num_warps, language, checks_overflow, asked)
     function = session.function(fn)
+
+    @functools.cache
+    def asked_early() -> Sequence[CompilationError]:
+        return () if session.calls_host(fn, known) else asked()
+
+    launch = Launch(extents, cluster, memory, num_warps, language, checks_overflow, asked, asked_early)
 
     def run_program(program: Program) -> None:
         __tracebackhide__ = True

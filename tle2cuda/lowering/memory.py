@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tle2cuda.analysis.axis_domain import SWIZZLE_UNIT_BYTES
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
@@ -109,6 +110,8 @@ class VectorPlan:
             return None
         if info.divisibility[self.axis] % min(MAX_ACCESS_BYTES, self.vec * size):
             return None
+        if self.vec * size > SWIZZLE_UNIT_BYTES and self._is_swizzled(pointer):
+            return None  # units of a row lie in another order, and further panels elsewhere
         if mask is None:
             return Guard((), ())
         conditions: list[Value] = []
@@ -122,6 +125,13 @@ class VectorPlan:
             else:
                 return None
         return Guard(tuple(conditions), tuple(bounds))
+
+    def _is_swizzled(self, pointer: Value) -> bool:
+        """Whether a pointer leads into a buffer whose rows are stored under a swizzle."""
+        op = self.state.definitions.get(pointer)
+        while op is not None and op.name != "local_ptr":
+            op = self.state.definitions.get(op.operands[0]) if op.operands else None
+        return op is not None and bool(self.state.buffers[op.operands[0]].swizzle_bytes)
 
     def _adds_vectors(self, op: Op) -> bool:
         """Whether an atomic may take whole vectors."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import Op, Value, walk
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import Affine, C, Expr
@@ -189,8 +189,11 @@ def slot_of(state: State, source: BufferRef, stage: Value) -> BufferRef:
     index = affine(_index(state, stage)).plus(affine(source.starts[0]))
     text = index.to_c(state.index_names).text
     if source.flat:
-        step = Affine(0, ((C(text) if text.isidentifier() else C(f"({text})"), source.strides[0]),))
-        moved = f"({source.text} + {step.to_c(state.index_names).text})"
+        if index.constant is not None:
+            step = Affine(index.const * source.strides[0])
+        else:
+            step = Affine(0, ((C(text) if text.isidentifier() else C(f"({text})"), source.strides[0]),))
+        moved = _moved(source.text, step.to_c(state.index_names).text)
         return BufferRef(moved, source.shape[1:], source.starts[1:], True, source.strides[1:])
     shape, starts, strides = source.shape[1:], source.starts[1:], source.strides[1:]
     return replace(source, text=f"{source.text}[{text}]", shape=shape, starts=starts, strides=strides)
@@ -203,28 +206,58 @@ def _retyped(state: State, op: Op, source: BufferRef, type_: BufferType) -> Buff
     if source.flat:
         first = source.text
     else:
-        first = (
-            "&"
-            + source.text
-            + "".join(f"[{s.to_c(state.index_names).text if isinstance(s, Affine) else s.text}]" for s in source.starts)
+        *outer, last = (
+            start.to_c(state.index_names).text if isinstance(start, Affine) else start.text for start in source.starts
         )
-    offset = int(op.attrs.get("offset_bytes") or 0)
-    if original.element is type_.element and not offset:
-        text = first
-    else:
-        text = f"reinterpret_cast<{type_.element.cuda}*>(reinterpret_cast<unsigned char*>({first}) + {offset})"
-    if _is_field_of_partitions(state, op.result):
-        return BufferRef(text, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
+        row = source.text + "".join(f"[{start}]" for start in outer)
+        first = row if last == "0" else f"&{row}[{last}]"
+    offset_bytes, element_bytes = int(op.attrs.get("offset_bytes") or 0), type_.element.bytes
+    text = first
+    if original.element is not type_.element:
+        text = f"reinterpret_cast<{type_.element.cuda}*>({first})"
+    if offset_bytes % element_bytes:
+        first = f"reinterpret_cast<unsigned char*>({first}) + {offset_bytes}"
+        text = f"reinterpret_cast<{type_.element.cuda}*>({first})"
+    elif offset_bytes:
+        text = f"{text} + {offset_bytes // element_bytes}"
+    starts, strides = (Affine(),) * len(type_.shape), row_major_strides(type_.shape)
+    if _is_in_fields_of_partitions(state, op.result):
+        return BufferRef(f"({text})" if " + " in text or text[0] == "&" else text, type_.shape, starts, True, strides)
     name = state.names.fresh(op.result.name or "view")
     state.comment(op.span)
     statements.constant(state.block, f"{type_.element.cuda}*", name, text, op.span)
-    return BufferRef(name, type_.shape, (Affine(),) * len(type_.shape), True, row_major_strides(type_.shape))
+    return BufferRef(name, type_.shape, starts, True, strides)
 
 
-def _is_field_of_partitions(state: State, view: Value) -> bool:
-    """Whether a view is a field of a pipe between partitions: the code of workers stands where no name for it is known."""
+def _moved(pointer: str, step: str) -> str:
+    """A pointer in parentheses to what lies behind another one, which may be a sum in parentheses itself."""
+    return pointer if step == "0" else f"({bare(pointer)} + {step})"
+
+
+def bare(text: str) -> str:
+    """An expression without the parentheses around the whole of it."""
+    if text[:1] != "(":
+        return text
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[1:-1] if place == len(text) - 1 else text
+    return text
+
+
+def _is_in_fields_of_partitions(state: State, view: Value) -> bool:
+    """Whether fields of a pipe between partitions are made of a view, whose name the code of workers would not know."""
     kernel = state.kernel
-    return bool(kernel.specialisations) and any(op.name == "pipe" and view in op.operands for op in kernel.body.ops)
+    if not kernel.specialisations:
+        return False
+    within = {view}
+    for op in walk(kernel.body):
+        if op.name == "buffer_view" and op.operands[0] in within:
+            within.add(op.result)
+        if op.name == "pipe" and not within.isdisjoint(op.operands):
+            return True
+    return False
 
 
 def first_element(state: State, ref: BufferRef) -> str:
@@ -236,4 +269,4 @@ def first_element(state: State, ref: BufferRef) -> str:
     offset = Affine()
     for start, stride in zip(ref.starts, ref.strides, strict=True):
         offset = offset.plus(affine(start).times(stride))
-    return ref.text if offset.constant == 0 else f"{ref.text} + {offset.to_c(state.index_names).text}"
+    return bare(ref.text) if offset.constant == 0 else f"{bare(ref.text)} + {offset.to_c(state.index_names).text}"

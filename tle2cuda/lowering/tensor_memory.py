@@ -14,13 +14,18 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import dtype_of, shape_of
 from tle2cuda.layout import (
+    BYTES_OF_BLOCK,
+    COLUMNS_OF_BLOCK,
     MMA_INSTRUCTIONS,
+    SCALES_OF_WORD,
     TENSOR_LANES,
+    TENSOR_ROWS_OF_SCALES,
     SharedLayout,
     descriptor_form,
     f2,
     format_index,
     linear_terms,
+    scale_columns,
     tensor_block,
 )
 from tle2cuda.layout.operands import UNIT_BYTES
@@ -68,6 +73,7 @@ class ProductView:
         loops: (index, count) of the loops over matrices, blocks of rows and columns, and steps along K.
         multiply: One instruction.
         barrier: What it completes on.
+        scales: Copies of scales to tensor memory.
     """
 
     condition: str
@@ -75,6 +81,20 @@ class ProductView:
     loops: tuple[tuple[str, int], ...]
     multiply: str
     barrier: str
+    scales: tuple[ScalesView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalesView:
+    """A copy of an operand's scales, for `tensor_memory.cu.j2`.
+
+    Attributes:
+        loops: (index, count) of the loop over blocks.
+        copy: Copies one block.
+    """
+
+    loops: tuple[tuple[str, int], ...]
+    copy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +203,7 @@ class _Product:
 
     def __init__(self, state: State, op: Op, names: Sequence[str]) -> None:
         self.state, self.op, self.names = state, op, names
-        self.a, self.b, self.sums, self.adds, self.barrier = op.operands
+        self.a, self.b, self.sums, self.adds, self.barrier, *self.scales = op.operands
         self.instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
         *batches, self.m, self.n = shape_of(self.sums.type)
         self.matrices = math.prod(batches)
@@ -195,7 +215,8 @@ class _Product:
     def view(self) -> ProductView:
         first, second = self._left(), self._right()
         target, blocks = _address(self.state, self.sums), self._blocks()
-        arguments = (f"{target} + {blocks}" if blocks != "0" else target, first.text, second.text, self._adds())
+        factors = self._factors()
+        arguments = (f"{target} + {blocks}" if blocks != "0" else target, first.text, second.text, *factors, self._adds())
         helper = self.state.helper(self._helper(first, second))
         loops = (
             (self.batch, self.matrices),
@@ -209,7 +230,45 @@ class _Product:
             loops=real_loops(*loops),
             multiply=f"{helper}({', '.join(arguments)});",
             barrier=barrier_address(self.state, self.barrier),
+            scales=self._copies(),
         )
+
+    def _first_columns(self) -> list[int]:
+        """Where the scales of each operand begin, in columns behind those of the left one."""
+        return [0, scale_columns(shape_of(self.scales[0].type))]
+
+    def _copies(self) -> tuple[ScalesView, ...]:
+        """Scales are copied in blocks of 128 rows of one word."""
+        if not self.scales:
+            return ()
+        copy = self.state.helper("tcgen05_copy_scales")
+        views = []
+        for scale, first in zip(self.scales[:2], self._first_columns(), strict=True):
+            columns = scale_columns(shape_of(scale.type))
+            part = self.state.names.fresh("part")
+            loops = real_loops((part, columns // COLUMNS_OF_BLOCK))
+            moved = f" + {COLUMNS_OF_BLOCK} * {part}" if loops else ""
+            source = f"{buffer_start(self.state, scale)}{f' + {BYTES_OF_BLOCK} * {part}' if loops else ''}"
+            views.append(ScalesView(loops, f"{copy}({_address(self.state, self.scales[2], first)}{moved}, {source});"))
+        return tuple(views)
+
+    def _factors(self) -> tuple[str, ...]:
+        """Columns of both operands' scales for an instruction, and which of a word's scales it begins with."""
+        if not self.scales:
+            return ()
+        count = self.instruction.scales
+        texts = []
+        for side, first in enumerate(self._first_columns()):
+            blocks = shape_of(self.scales[side].type)[0] // TENSOR_ROWS_OF_SCALES
+            variable, extent, own = (
+                (self.row, self.m // self.rows, 1),
+                (self.column, self.n // self.columns, max(1, self.columns // TENSOR_ROWS_OF_SCALES)),
+            )[side]
+            along_k = [COLUMNS_OF_BLOCK * blocks * (g // SCALES_OF_WORD) for g in _powers(count, self.steps)]
+            moved = array_index((variable, _powers(COLUMNS_OF_BLOCK * own, extent)), (self.step, along_k))
+            address = _address(self.state, self.scales[2], first)
+            texts.append(f"{address} + {moved}" if moved != "0" else address)
+        return (*texts, array_index((self.step, [g % SCALES_OF_WORD for g in _powers(count, self.steps)])))
 
     def _left(self) -> _Operand:
         images = (
@@ -257,11 +316,20 @@ class _Product:
         )
 
     def _helper(self, first: _Operand, second: _Operand) -> str:
+        if self.scales:
+            return self._scaled_helper(first, second)
         types = self.instruction.name.removeprefix("tcgen05_").split("_")
         if types[1:] == types[1:2] * 2:
             types.pop()  # one type for both operands
         turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
         return f"tcgen05_m{self.rows}n{self.columns}k{self.instruction.k_extent}_{'_'.join(types)}{turns}"
+
+    def _scaled_helper(self, first: _Operand, second: _Operand) -> str:
+        """`tcgen05_m128n64k32_f32_mx_e4m3_e4m3`; two elements of e2m1 are one byte along K."""
+        formats = self.instruction.name.removeprefix("tcgen05_")
+        k = self.instruction.k_extent * (2 if formats.endswith("e2m1") else 1)
+        turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
+        return f"tcgen05_m{self.rows}n{self.columns}k{k}_{formats}{turns}"
 
     def _adds(self) -> str:
         """Whether an instruction adds to what lies there: in later steps always."""
@@ -283,12 +351,12 @@ def _operand_name(state: State, buffer: Value, side: int) -> str:
     return operand_name(state.definitions, fills[0].operands[0] if fills else buffer) or "ab"[side]
 
 
-def _address(state: State, sums: Value) -> str:
-    """Where sums begin: the first of the kernel's columns, or so many behind it."""
+def _address(state: State, sums: Value, behind: int = 0) -> str:
+    """Where sums or scales begin: the first of the kernel's columns, or so many behind it."""
     made = state.definitions[sums]
     while made.name == "buffer_view":
         made = state.definitions[made.operands[0]]
-    column = made.attrs["column"]
+    column = made.attrs["column"] + behind
     return f"{ADDRESS} + {column}" if column else ADDRESS
 
 

@@ -12,7 +12,7 @@ from tle2cuda.ir.multicast import Sharing, sharing
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.tma import TensorCopy, has_map, tensor_copy
-from tle2cuda.ir.types import DType, PipeType, TensorMapType
+from tle2cuda.ir.types import BF16, I64, U32, U64, DType, PipeType, TensorMapType
 from tle2cuda.layout.tensor_boxes import CHUNK_BYTES, Boxes, Steps, boxes, buffer_axes
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import ADD, MUL, Affine, C, binary
@@ -22,6 +22,7 @@ from tle2cuda.lowering.mbarriers import arrival_units, arrive, barrier_address
 from tle2cuda.lowering.multicast import ctas, member
 from tle2cuda.lowering.pipes import fills_of, pipe_ref
 from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.shared import bare
 from tle2cuda.lowering.state import BufferRef, State, affine
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block, barrier_remark
@@ -268,7 +269,8 @@ def _emit_rows(state: State, op: Op, copy: TensorCopy, call: Callable[[str, str,
     rows = math.prod(op.attrs["block"]) // row_elems
     steps = (Steps(0, rows, 1, row_elems),) if rows > 1 else ()
     names = [state.names.fresh("row") for _ in steps]
-    place = _place(state, ref, Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps), [C(name) for name in names])
+    row = Boxes((*(1 for _ in type_.shape[:-1]), row_elems), steps)
+    place = bare(_place(state, ref, row, [C(name) for name in names]))
     source = scalar_text(state, copy.base)
     if names:
         source = binary("+", ADD, source, binary("*", MUL, C(names[0]), scalar_text(state, copy.strides[0])))
@@ -353,9 +355,23 @@ def emit_store(state: State, op: Op) -> None:
         if has_map(op):
             _emit_boxes(state, op, copy, lambda place, at: f"{function}({_map(state, copy)}, {place}, {at})")
         else:
-            bulk = state.helper("bulk_store")
+            bulk = state.helper(_bulk_name(kind, copy.buffer_type.element))
             _emit_rows(state, op, copy, lambda place, target, size: f"{bulk}({target}, {place}, {size})")
         statements.evaluate(body, f"{state.helper('tma_store_commit')}()", op.span)
+
+
+def _bulk_name(kind: str, element: DType) -> str:
+    """The helper that stores rows or combines them with memory."""
+    if kind == "store":
+        return "bulk_store"
+    letter = "su"[element in (U32, U64)]
+    if element.is_floating():
+        letter = "bf" if element is BF16 else "f"
+    elif kind in ("and", "or", "xor"):
+        letter = "b"
+    elif kind == "add" and element is I64:
+        letter = "u"  # the sum is the same
+    return f"bulk_reduce_{kind}_{letter}{element.bits}"
 
 
 @contextlib.contextmanager

@@ -88,10 +88,10 @@ class BulkCopies:
         attrs = {"rank": len(block), "block": block, "padding": "zero", "eviction": "", "completion": "blocking"}
         return emit(make_op("tma_load", (*described, new(copy.buffer)), (), attrs, span=span))
 
-    def store(self, copy: BulkCopy, emit: Emit, new: Callable[[Value], Value], span: Span) -> Op:
-        """The same in the other direction; arguments as of `load`."""
+    def store(self, copy: BulkCopy, kind: str, emit: Emit, new: Callable[[Value], Value], span: Span) -> Op:
+        """The same in the other direction: `kind` is ``store`` or what combines elements; other arguments as of `load`."""
         described, block = self._described(copy, emit, new, span)
-        attrs = {"rank": len(block), "block": block, "kind": "store", "is_bulk": True}
+        attrs = {"rank": len(block), "block": block, "kind": kind, "is_bulk": True}
         return emit(make_op("tma_store", (new(copy.buffer), *described), (), attrs, span=span))
 
     def _described(

@@ -3,6 +3,9 @@
 `tle.gpu.copy(buffer, pointers, shape)` is a load of the buffer and a store (`is_copy`). Where the pointers lead to whole
 rows and nothing happens between the two, the engine reads the buffer itself, as for a copy to a tensor. In loops it does so
 where iterations surely go to different places: it would else have to wait for each of its stores before the next one.
+
+A relaxed atomic whose old values nobody wants, of all that a buffer holds, is a reduction of the engine in the same way.
+These need no order among each other.
 """
 
 from __future__ import annotations
@@ -16,15 +19,31 @@ from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import (
+    BF16,
     BOOL,
+    F16,
+    F32,
+    F64,
     GLOBAL,
+    I32,
+    I64,
+    U32,
+    U64,
     BufferType,
+    DType,
     PointerType,
     element_of,
     shape_of,
 )
 from tle2cuda.passes.bulk_copies import BulkCopies, BulkCopy
 from tle2cuda.passes.dead_code import remove_dead_code
+
+_INTEGERS = frozenset((I32, U32, I64, U64))
+_REDUCED: Mapping[str, frozenset[DType]] = {
+    "add": _INTEGERS | {F16, BF16, F32, F64},
+    **dict.fromkeys(("min", "max", "and", "or", "xor"), _INTEGERS),
+}
+"""Elements that a bulk reduction combines (PTX ISA, cp.reduce.async.bulk)."""
 
 
 def with_bulk_stores(kernel: Kernel) -> Kernel:
@@ -46,7 +65,8 @@ def _slow(kernel: Kernel, made: Mapping[Op, Op]) -> set[Op]:
     """Stores that each iteration of a loop would have to wait for, as the next one may go to the same places."""
     order = BoxOrder(kernel, axis_info(kernel))
     repeated = {inner for op in walk(kernel.body) if op.name in ("for", "while") for r in op.regions for inner in walk(r)}
-    return {old for new, old in made.items() if new in repeated and not order.are_apart(new, new, True)}
+    stores = {new: old for new, old in made.items() if new in repeated and new.attrs["kind"] == "store"}
+    return {old for new, old in stores.items() if not order.are_apart(new, new, True)}
 
 
 class _Finder:
@@ -60,11 +80,19 @@ class _Finder:
         if not self.bulk.is_possible:
             return
         for op in region.ops:
-            if op.name == "store" and op.attrs.get("is_copy") and (copy := self._copy(op, region)) is not None:
+            is_store = op.name == "store" and op.attrs.get("is_copy")
+            if (is_store or self._is_reduction(op)) and (copy := self._copy(op, region)) is not None:
                 yield op, copy
             for inner in op.regions:
                 if op.name != "fused":
                     yield from self.found(inner)
+
+    def _is_reduction(self, op: Op) -> bool:
+        """Whether an atomic asks for no more than the engine does: each element combined at some time, in any order."""
+        if op.name != "atomic_rmw" or op.attrs["has_mask"] or self.uses.get(op.results[0]):
+            return False
+        is_relaxed = op.attrs["sem"] == "relaxed" and op.attrs["scope"] != "sys"
+        return is_relaxed and element_of(op.results[0].type) in _REDUCED.get(op.attrs["kind"], ())
 
     def _copy(self, op: Op, region: Region) -> BulkCopy | None:
         pointers, value = op.operands[:2]
@@ -102,7 +130,8 @@ class _Convert(Rewriter):
         if copy is None:
             self.copy(op)
         else:
-            self.made[self.bulk.store(copy, self.emit, self.__getitem__, op.span)] = op
+            kind = "store" if op.name == "store" else op.attrs["kind"]
+            self.made[self.bulk.store(copy, kind, self.emit, self.__getitem__, op.span)] = op
 
 
 __all__ = ["with_bulk_stores"]

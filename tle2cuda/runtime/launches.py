@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from struct import error as StructError
@@ -279,7 +281,8 @@ class HostLaunch:
         if self.accepted:
             return ()
         try:
-            with warnings.catch_warnings():
+            # What it warns of and prints, the launch does, too.
+            with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")
                 trace_specialized(self.kernel, self.bound.specialization, **self._interpreted_options())
         except CompilationErrors as error:

@@ -4,7 +4,8 @@ python -m tools.bench.launch --json out.json
 
 The kernel takes ten arguments, five arrays and five numbers, and works on four elements, so the GPU is done before Python
 is; the table shows wall-clock time per call, the median of many batches. The driver's own launch, which is part of each,
-is timed by itself: what remains is Python's share.
+is timed by itself: what remains is Python's share. Below stand launches of an addition whose arrays are three pointers or
+three tensor maps (tools/bench/three_maps.py).
 """
 
 from __future__ import annotations
@@ -25,16 +26,18 @@ NUMBERS = (LENGTH, 0, 0, 0, 2.0)
 SIGNATURE = "*fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32, i32, fp32, 128"
 
 
-def python_us(launch: Callable[[], Any], synchronize: Callable[[], None]) -> float:
-    """Microseconds of wall-clock time per call."""
-    times = []
+def python_us(launches: dict[str, Callable[[], Any]], synchronize: Callable[[], None]) -> dict[str, float]:
+    """Microseconds of wall-clock time per call, of each; batches alternate, so that slow moments are everyone's."""
+    times: dict[str, list[float]] = {name: [] for name in launches}
     for _ in range(BATCHES):
-        synchronize()
-        start = time.perf_counter()
-        for _ in range(CALLS_PER_BATCH):
+        for name, launch in launches.items():
             launch()
-        times.append((time.perf_counter() - start) / CALLS_PER_BATCH * 1e6)
-    return statistics.median(times)
+            synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS_PER_BATCH):
+                launch()
+            times[name].append((time.perf_counter() - start) / CALLS_PER_BATCH * 1e6)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def driver_launch(compiled: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
@@ -79,6 +82,34 @@ def launches() -> dict[str, Callable[[], Any]]:
     if rivals.why_no_triton() is None:
         theirs = rivals.triton_module("tools.bench.ten_arguments").ten_arguments
         found["Triton kernel[grid]"] = lambda: theirs[grid](*tensors, *NUMBERS, BLOCK=BLOCK)
+    return found | map_launches(tensors)
+
+
+def map_launches(tensors: list[Any]) -> dict[str, Callable[[], Any]]:
+    """The addition by pointers and by maps, which ours keeps by address, shape and strides; both on torch tensors."""
+    from tle2cuda.triton.tools.tensor_descriptor import TensorDescriptor
+    from tools.bench import three_maps as ours
+
+    arrays = tensors[:3]
+    descriptors = [TensorDescriptor(array, [LENGTH], [1], [BLOCK]) for array in arrays]
+    grid = (1,)
+
+    def described_anew() -> Any:
+        return ours.add_by_copies[grid](*(TensorDescriptor(a, [LENGTH], [1], [BLOCK]) for a in arrays), BLOCK=BLOCK)
+
+    found: dict[str, Callable[[], Any]] = {
+        "three pointers": lambda: ours.add_by_pointers[grid](*arrays, LENGTH, BLOCK=BLOCK),
+        "three pointers that the kernel describes": lambda: ours.add_by_described[grid](*arrays, LENGTH, BLOCK=BLOCK),
+        "three descriptors": lambda: ours.add_by_copies[grid](*descriptors, BLOCK=BLOCK),
+        "three descriptors, made for each launch": described_anew,
+    }
+    if rivals.why_no_triton() is None:
+        from triton.tools.tensor_descriptor import TensorDescriptor as Theirs
+
+        theirs = rivals.triton_module("tools.bench.three_maps")
+        their_descriptors = [Theirs(array, [LENGTH], [1], [BLOCK]) for array in arrays]
+        found["Triton, three pointers"] = lambda: theirs.add_by_pointers[grid](*arrays, LENGTH, BLOCK=BLOCK)
+        found["Triton, three descriptors"] = lambda: theirs.add_by_descriptors[grid](*their_descriptors, BLOCK=BLOCK)
     return found
 
 
@@ -90,11 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     report = Report("Python cost of a launch", Bench().describe_device())
     rows = []
-    driver_us = 0.0
-    for name, launch in launches().items():
-        launch()
-        cost = python_us(launch, cupy.cuda.runtime.deviceSynchronize)
-        driver_us = cost if name == DRIVER else driver_us
+    costs = python_us(launches(), cupy.cuda.runtime.deviceSynchronize)
+    driver_us = costs[DRIVER]
+    for name, cost in costs.items():
         report.add(name=name, us=cost, python_us=cost - driver_us)
         rows.append((name, f"{cost:.2f}", f"{cost - driver_us:.2f}"))
     print(format_table(("launch", "us per call", "without the driver's, us"), rows))
