@@ -219,7 +219,7 @@ def test_parameters_of_a_function() -> None:
     found = parameters_of(kernel, do_not_specialize=["n"], do_not_specialize_on_alignment=[3])
     assert found == (
         Parameter("x"),
-        Parameter("n", specialize=False, specialize_alignment=False),
+        Parameter("n", dtype="i32", specialize=False, specialize_alignment=False, python_type=True),
         Parameter("m", dtype="i64"),
         Parameter("k", specialize_alignment=False),
         Parameter("BLOCK", is_constexpr=True, has_default=True, default=4),

@@ -27,13 +27,13 @@ from tle2cuda.eager.values import (
     without_width,
 )
 from tle2cuda.errors import (
-    InterpreterError,
     InvalidArgument,
     InvalidType,
     MemoryOperationFailed,
     MeshError,
     NotSupported,
     ShapeMismatch,
+    TileOutOfRange,
 )
 from tle2cuda.ir.types import I32, DType
 from tle2cuda.ops import mesh as meshes
@@ -338,7 +338,7 @@ def _tile_slices(shape: tuple[int, ...], part: tuple[int, ...], index: Any, what
     if problem:
         if not of_run_time:
             raise InvalidArgument(problem)
-        raise InterpreterError(problem, facts=current().facts(), help=NUMBER_HELP)
+        raise TileOutOfRange(problem, facts=current().facts(), help=NUMBER_HELP)
     coordinates = [int(i) for i in np.unravel_index(number, grid)]
     return tuple(slice(i * size, (i + 1) * size) for i, size in zip(coordinates, part, strict=True))
 
