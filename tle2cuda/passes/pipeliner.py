@@ -37,7 +37,7 @@ from tle2cuda.analysis.pipelining import Pipelined, pipelined_loops
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
-from tle2cuda.passes import canonicalise
+from tle2cuda.passes import canonicalise, shared_once
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
@@ -74,7 +74,8 @@ def run(kernel: Kernel) -> Kernel:
             if _are_lean(made, sites, left_out):
                 slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
                 if not slow:
-                    return canonicalise.run(_with_notes(made, _explained(left_out, plans)))
+                    noted = _with_notes(made, _explained(left_out, plans))
+                    return canonicalise.run(shared_once.run(noted))
                 notes = {tile: note for tile, note in notes.items() if tile not in slow}
     if plain is kernel and not left_out:
         return kernel
