@@ -178,6 +178,10 @@ class OutOfBounds(InterpreterError, IndexError):
     """An access outside an argument or a shared-memory buffer."""
 
 
+class TileOutOfRange(InterpreterError, IndexError):
+    """The number of a tile that only the run time knows lies outside of the grid of tiles."""
+
+
 class OffsetOverflow(InterpreterError, OverflowError):
     """An offset that wrapped in 32 bits before it reached a pointer that was accessed."""
 

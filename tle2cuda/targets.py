@@ -152,6 +152,8 @@ FEATURES: Mapping[str, Feature] = MappingProxyType(
         "mma_bf16": Feature((8, 0), "bf16, tf32 and fp64 matrix products"),
         # PTX ISA 8.7, mma.sync with .e4m3 and .e5m2: sm_89 or higher.
         "mma_fp8": Feature((8, 9), "fp8 matrix products"),
+        # PTX ISA 8.7, mma with .block_scale: sm_120a, sm_121a and their family. (tcgen05.mma has it wherever there is one.)
+        "mma_scaled": Feature((12, 0), "matrix products with scaled blocks", frozenset({(12, 0), (12, 1)})),
         # PTX ISA 8.7, cvt with .e4m3x2 and .e5m2x2: sm_89 or higher; cuda_fp8.h emulates it before.
         "fp8": Feature((8, 9), "fp8 conversions in hardware"),
         # PTX ISA 8.7, add with .bf16: sm_90 or higher; fma with .bf16: sm_80 or higher (cuda_bf16.h uses it).

@@ -38,6 +38,16 @@ from tle2cuda.emulator import emulate
         ("dot_turned_i8_tn", "sm_100a", "tcgen05_m64n32k32_s32_s8_a_along_m("),
         ("dot_wgmma_i8_64x32x32", "sm_103a", "mma_m16n8k32_s32_s8("),  # without .kind::i8
         ("dot_wgmma_f16_128x128x32", "sm_120", "mma_m16n8k16_f32_f16("),
+        ("dot_scaled_mxfp8", "sm_120a", "mma_m16n8k32_f32_mx_e4m3_e5m2("),
+        ("dot_scaled_mixed", "sm_120a", "mma_m16n8k32_f32_mx_e4m3_e4m3("),
+        ("dot_scaled_mxfp4", "sm_121a", "mma_m16n8k64_f32_mx_e2m1("),
+        ("dot_scaled_wide_nvfp4", "sm_120a", "mma_m16n8k64_f32_nv_e2m1("),
+        ("dot_scaled_mxfp8", "sm_120", "mma_m16n8k16_f32_bf16("),  # without the suffix a: scaled as bfloat16
+        ("dot_scaled_mxfp8", "sm_100a", "mma_m16n8k16_f32_bf16("),  # fewer than 128 rows
+        ("dot_scaled_wide_mxfp8", "sm_100a", "tcgen05_m128n64k32_f32_mx_e4m3_e5m2_b_along_n("),
+        ("dot_scaled_wide_mixed", "sm_103a", "tcgen05_m128n256k32_f32_mx_e4m3_e5m2_a_along_m_b_along_n("),
+        ("dot_scaled_square_mxfp4", "sm_100f", "tcgen05_m128n64k64_f32_mx_e2m1("),
+        ("dot_scaled_wide_nvfp4", "sm_110a", "tcgen05_m128n32k64_f32_nv_e2m1("),
     ],
 )
 def test_product(name: str, arch: str, spelling: str) -> None:
@@ -47,7 +57,9 @@ def test_product(name: str, arch: str, spelling: str) -> None:
     assert spelling in kernel and ("mma_" in kernel) == ("mma_" in spelling)
     assert ("tcgen05_alloc" in kernel) == ("tcgen05_dealloc" in kernel) == ("tcgen05" in spelling)
     is_wide = "tcgen05" in spelling
-    oldest = "sm_100" if is_wide else "sm_70" if spelling == "+= " else "sm_89" if "e4m3" in spelling else "sm_80"
+    narrow = "sm_89" if "e4m3" in spelling else "sm_80"
+    has_scales = "_mx_" in spelling or "_nv_" in spelling
+    oldest = "sm_100" if is_wide else "sm_120" if has_scales else "sm_70" if spelling == "+= " else narrow
     assert emitted.contract.min_arch == oldest
     inputs = case.inputs()
     args = {spec.name: inputs[spec.name] for spec in emitted.contract.args}

@@ -152,23 +152,6 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         const __half value_3 = bit_cast<__half>(static_cast<unsigned short>(shifted_4 | shifted_5));
         value_4[k] = __float2bfloat16(__half2float(value_3 * __float2half(16384.0f)));
     }
-    Vector<__nv_bfloat16, 4> value_6;
-    Vector<__nv_bfloat16, 4> value_8;
-    #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        const unsigned short y_wide = static_cast<unsigned short>(y[k]);
-
-        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:178
-        const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
-        const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
-        const __half value_5 = bit_cast<__half>(static_cast<unsigned short>(shifted_6 | shifted_7));
-        value_6[k] = __float2bfloat16(__half2float(value_5 * __float2half(16384.0f)));
-        const unsigned short shifted_8 = static_cast<unsigned short>(y_wide >> 4);
-        const unsigned short shifted_9 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_8 & 7) << 9);
-        const unsigned short shifted_10 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_8 & 8) << 12);
-        const __half value_7 = bit_cast<__half>(static_cast<unsigned short>(shifted_9 | shifted_10));
-        value_8[k] = __float2bfloat16(__half2float(value_7 * __float2half(16384.0f)));
-    }
 
     // x = tl.load(a + tl.arange(0, AM)[:, None] * AK + tl.arange(0, AK)[None, :])        dot.py:167
     const int rows_4 = thread / 4;
@@ -178,21 +161,37 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     const unsigned char xs = *(a_scale + rows_4 * 2 + groups_2);
 
     // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_PACK ...  dot.py:178
-    const unsigned short shifted_11 = static_cast<unsigned short>(static_cast<unsigned short>(xs) << 7);
-    const __nv_bfloat16 value_9 = bit_cast<__nv_bfloat16>(shifted_11);
+    const unsigned short shifted_6 = static_cast<unsigned short>(static_cast<unsigned short>(xs) << 7);
+    const __nv_bfloat16 value_5 = bit_cast<__nv_bfloat16>(shifted_6);
     Vector<__nv_bfloat16, 16> product;
     #pragma unroll
     for (int k = 0; k < 16; ++k) {
-        product[k] = (k % 2 == 0 ? value_2[k / 2] : value_4[k / 2]) * value_9;
+        product[k] = (k % 2 == 0 ? value_2[k / 2] : value_4[k / 2]) * value_5;
     }
     const bool flag = xs == 255;
     Vector<__nv_bfloat16, 16> chosen;
     #pragma unroll
     for (int k = 0; k < 16; ++k) chosen[k] = flag ? __float2bfloat16(quiet_nan()) : product[k];
+    Vector<__nv_bfloat16, 4> value_7;
+    Vector<__nv_bfloat16, 4> value_9;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const unsigned short y_wide = static_cast<unsigned short>(y[k]);
+
+        // product = tl.dot_scaled(x, xs, A_FORMAT, y, ys, B_FORMAT, start, FAST, A_ ...  dot.py:178
+        const unsigned short shifted_7 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 7) << 9);
+        const unsigned short shifted_8 = static_cast<unsigned short>(static_cast<unsigned short>(y_wide & 8) << 12);
+        const __half value_6 = bit_cast<__half>(static_cast<unsigned short>(shifted_7 | shifted_8));
+        value_7[k] = __float2bfloat16(__half2float(value_6 * __float2half(16384.0f)));
+        const unsigned short shifted_9 = static_cast<unsigned short>(y_wide >> 4);
+        const unsigned short shifted_10 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_9 & 7) << 9);
+        const unsigned short shifted_11 = static_cast<unsigned short>(static_cast<unsigned short>(shifted_9 & 8) << 12);
+        const __half value_8 = bit_cast<__half>(static_cast<unsigned short>(shifted_10 | shifted_11));
+        value_9[k] = __float2bfloat16(__half2float(value_8 * __float2half(16384.0f)));
+    }
     const unsigned short shifted_12 = static_cast<unsigned short>(static_cast<unsigned short>(ys) << 7);
     const __nv_bfloat16 value_10 = bit_cast<__nv_bfloat16>(shifted_12);
-    __nv_bfloat16 tile_source;
-    tile_source = value_10;
+    __nv_bfloat16 tile_source = value_10;
     Vector<__nv_bfloat16, 4> converted;
     converted[0] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64);
     converted[1] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 2);
@@ -205,12 +204,11 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     for (int run = 0; run < 4; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            product_2[run][k] = (k == 0 ? value_6[run] : value_8[run]) * converted[run];
+            product_2[run][k] = (k == 0 ? value_7[run] : value_9[run]) * converted[run];
         }
     }
     const bool flag_2 = ys == 255;
-    bool tile_source_2;
-    tile_source_2 = flag_2;
+    bool tile_source_2 = flag_2;
     Vector<bool, 4> converted_2;
     converted_2[0] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64);
     converted_2[1] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 2);

@@ -574,6 +574,18 @@ def test_threads_of_a_kernel_include_workers(warps: str, registers: str, target:
     assert k.default_threads == 32 * int(warps[1])
 
 
+def test_scales_of_a_product() -> None:
+    tiles = "%pairs = constant {value = 1} : u8[16, 32] %others = constant {value = 1} : u8[32, 32]"
+    start = "%start = constant {value = 0.0} : fp32[16, 32]"
+    scales = "%rows = constant {value = 127} : u8[16, 2] %cols = constant {value = 127} : u8[32, 2]"
+    text = f"{tiles} {start} {scales} %product = dot %pairs, %others, %start"
+    verify(kernel(f"{text}, %rows, %cols {{input_precision = 'tf32', formats = 'mx_e2m1'}} : fp32[16, 32]"))
+    with pytest.raises(IRError, match="do not fit 16 rows of 4 groups"):
+        verify(kernel(f"{text}, %rows, %cols {{input_precision = 'tf32', formats = 'nv_e2m1'}} : fp32[16, 32]"))
+    with pytest.raises(IRError, match="0 operands are scales"):
+        verify(kernel(f"{text} {{input_precision = 'tf32', formats = 'mx_e2m1'}} : fp32[16, 32]"))
+
+
 def test_the_body_ends_in_an_empty_yield() -> None:
     with pytest.raises(IRError, match="its body yields values"):
         verify(parse_kernel("kernel k(%n: i32) { yield %n }"))

@@ -8,6 +8,8 @@ import pytest
 
 import tle2cuda
 from kernels.matmul import matmul as tutorial
+from tests.golden import nvrtc_compile
+from tests.opcases import cases
 from tests.opcases.dot import matmul
 from tle2cuda.runtime import toolkit
 
@@ -63,3 +65,27 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
     signature = f"*fp16:16, *fp16:16, *fp16:16, {'i32:16, ' * 4}1, i32:16, 1, i32:16, 1, {sizes}, 8"
     compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=warps, arch=arch)
     return re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9]+)", compiled.asm["sass"])
+
+
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        ("dot_scaled_wide_mixed", "sm_100a"),  # a row of 256 sums in each thread
+        ("dot_scaled_square_mxfp4", "sm_100f"),
+        ("dot_scaled_wide_nvfp4", "sm_103a"),
+        ("dot_scaled_wide_mxfp8", "sm_120a"),
+        ("dot_scaled_nvfp4", "sm_121a"),
+    ],
+)
+def test_products_with_scales_compile(name: str, arch: str) -> None:
+    compiled = nvrtc_compile(cases()[name].emit(arch).source, arch)
+    assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+
+
+def test_rows_of_sums_are_loaded_from_tensor_memory_in_parts() -> None:
+    signature = "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,128,256,64,8"
+    compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=4, arch="sm_100a")
+    assert (compiled.report.spill_store_bytes, compiled.report.local_bytes) == (0, 0)
+    kernel = compiled.source[compiled.source.index('extern "C"') :]
+    assert kernel.count("tcgen05_wait_ld();") == 2
+    assert "Vector<float, 128> acc" in kernel

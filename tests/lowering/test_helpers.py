@@ -12,7 +12,7 @@ from tle2cuda.lowering.helpers import Helper, all_helpers, helper_texts
 from tle2cuda.runtime.nvrtc import CompileOptions, compile_source
 from tle2cuda.targets import parse_target
 
-ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120")
+ARCHES = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 
 # How a test calls a function by its signature: arguments by the type of the parameter, template arguments by their name.
 SIGNATURE = re.compile(
@@ -59,6 +59,7 @@ USES = {
     "shift_left": "i[0] = shift_left<int>(i[1], i[2]); c[0] = shift_left<unsigned char>(c[1], c[2]);",
     "shift_right": "i[0] = shift_right<int>(i[1], i[2]); c[0] = shift_right<unsigned char>(c[1], c[2]);",
     "split_tf32": "unsigned l, s; split_tf32(i[0], l, s); i[1] = l + s;",
+    "scale_word": "i[0] = scale_word(c);",
     "bit_cast": "i[0] = bit_cast<int>(f[0]);",
     "double_bits": "d[0] = bits_as_double(double_as_bits(d[1]) + 1);",
     "atomic_min_float": "f[0] = atomic_min_float(f + 1, f[2]);",
@@ -230,7 +231,8 @@ def _use(name: str) -> str:
     if name.startswith("mma_"):
         sums = MMA_TYPES[name.split("_")[2]]
         words = "double" if sums == "double" else "unsigned"
-        return f"Vector<{sums}, 2> s[2] = {{}}; {words} w[6] = {{}}; {name}(s, w, w + 4); memcpy(i, s, sizeof(s));"
+        scales = ", i[0], i[1]" if re.search("_(mx|nv)_", name) else ""
+        return f"Vector<{sums}, 2> s[2] = {{}}; {words} w[6] = {{}}; {name}(s, w, w + 4{scales}); memcpy(i, s, sizeof(s));"
     if name.startswith("ldmatrix_"):
         return f"__shared__ uint4 rows[32]; unsigned w[4] = {{}}; {name}(w, &rows[threadIdx.x]); memcpy(i, w, sizeof(w));"
     return _use_by_signature(name)

@@ -446,22 +446,24 @@ for capacity in (1, 2):
 
 
 def make_closed(count: int) -> Any:
+    rows = max(ROWS, count + 1)
+
     def make(rng: np.random.Generator) -> Inputs:
-        x = np.abs(numbers(rng, (ROWS, 64), np.float32))
+        x = np.abs(numbers(rng, (rows, 64), np.float32))
         x[count:] = -1
-        return {"x": x.reshape(-1), "out": poison((ROWS, 64), np.float32).reshape(-1)}
+        return {"x": x.reshape(-1), "out": poison((rows, 64), np.float32).reshape(-1)}
 
     return make
 
 
 def closed(inputs: Inputs) -> Mapping[str, Array]:
-    x, out = inputs["x"].reshape(ROWS, -1), inputs["out"].copy().reshape(ROWS, -1)
+    x, out = inputs["x"].reshape(-1, 64), inputs["out"].copy().reshape(-1, 64)
     count = int(np.argmax(x[:, 0] < 0))
     out[:count] = x[:count, ::-1]
     return {"out": out.reshape(-1)}
 
 
-for count, capacity in ((0, 2), (7, 2), (8, 3)):
+for count, capacity in ((0, 2), (7, 2), (8, 3), (43, 40)):  # stages that one word has no bits for
     name = f"pipe_closed_{count}_{capacity}"
     constants = {"B": 64, "CAPACITY": capacity}
     add_case(OpCase(name, "async_pipes", closed_ring, (1,), make_closed(count), closed, constants))

@@ -491,42 +491,46 @@ def _scale_values(scale: Array | None, k: int) -> Array | float:
 
 
 def _register_scaled() -> None:
-    for label, formats, packs, scales, as_bytes in (
-        ("mxfp8", ("e4m3", "e5m2"), (True, True), ("e8m0", "e8m0"), True),
-        ("mxfp4", ("e2m1", "e2m1"), (True, True), ("e8m0", "e8m0"), False),
-        ("mxfp4_unpacked", ("e2m1", "e2m1"), (False, False), ("e8m0", "e8m0"), False),
-        ("nvfp4", ("e2m1", "e2m1"), (True, True), ("e4m3", "e4m3"), False),
-        ("mixed", ("e4m3", "e2m1"), (True, True), ("e8m0", "nan"), False),
-        ("bf16", ("bf16", "e2m1"), (True, False), (None, "e8m0"), False),
-        ("fp16", ("fp16", "e5m2"), (True, True), (None, "e8m0"), True),
-        ("plain", ("e5m2", "bf16"), (True, True), (None, None), False),
+    small = (32, 16, 64)
+    for label, formats, packs, scales, as_bytes, (m, n, k) in (
+        ("mxfp8", ("e4m3", "e5m2"), (True, True), ("e8m0", "e8m0"), True, small),
+        ("mxfp4", ("e2m1", "e2m1"), (True, True), ("e8m0", "e8m0"), False, small),
+        ("mxfp4_unpacked", ("e2m1", "e2m1"), (False, False), ("e8m0", "e8m0"), False, small),
+        ("nvfp4", ("e2m1", "e2m1"), (True, True), ("e4m3", "e4m3"), False, small),
+        ("mixed", ("e4m3", "e2m1"), (True, True), ("e8m0", "nan"), False, small),
+        ("bf16", ("bf16", "e2m1"), (True, False), (None, "e8m0"), False, small),
+        ("fp16", ("fp16", "e5m2"), (True, True), (None, "e8m0"), True, small),
+        ("plain", ("e5m2", "bf16"), (True, True), (None, None), False, small),
+        ("wide_mxfp8", ("e4m3", "e5m2"), (True, True), (None, "e8m0"), False, (128, 64, 256)),
+        ("square_mxfp4", ("e2m1", "e2m1"), (True, True), ("e8m0", "e8m0"), False, (128, 64, 64)),
+        ("wide_nvfp4", ("e2m1", "e2m1"), (True, True), ("e4m3", "e4m3"), False, (128, 32, 128)),
+        ("wide_mixed", ("e2m1", "e5m2"), (False, True), ("nan", "e8m0"), True, (128, 256, 32)),
     ):
-        m, n, k = 32, 16, 64
         a_shape = (m, k) if formats[0] != "e2m1" else (m, k // 2) if packs[0] else (m // 2, k)
         b_shape = (k, n) if formats[1] != "e2m1" else (k // 2, n) if packs[1] else (k, n // 2)
         groups = k // (16 if "e4m3" in scales else 32)
 
         def make(
             rng: np.random.Generator, a_shape=a_shape, b_shape=b_shape, formats=formats, scales=scales,
-            as_bytes=as_bytes, groups=groups,
+            as_bytes=as_bytes, groups=groups, m=m, n=n,
         ) -> Inputs:  # fmt: skip
             def scale(rows: int, kind: str | None) -> Any:
                 if kind == "e4m3":
                     return rng.uniform(0.5, 4, (rows, groups)).astype(F8E4NV)
                 values = rng.integers(120, 132, (rows, groups), np.uint8)
                 if kind == "nan":
-                    values[1, 0], values[3, 1] = 255, 0
+                    values[1, 0], values[3, -1] = 255, 0
                 return None if kind is None else values
 
             return {
-                "a": _scaled_operand(rng, a_shape, formats[0], as_bytes), "a_scale": scale(32, scales[0]),
-                "b": _scaled_operand(rng, b_shape, formats[1], as_bytes), "b_scale": scale(16, scales[1]),
-                "out": poison((32, 16), np.float32),
+                "a": _scaled_operand(rng, a_shape, formats[0], as_bytes), "a_scale": scale(m, scales[0]),
+                "b": _scaled_operand(rng, b_shape, formats[1], as_bytes), "b_scale": scale(n, scales[1]),
+                "out": poison((m, n), np.float32),
             }  # fmt: skip
 
-        def expect(inputs: Inputs, formats=formats, packs=packs) -> Mapping[str, Array]:
-            x = _scaled_values(inputs["a"], formats[0], 1 if packs[0] else 0) * _scale_values(inputs["a_scale"], 64)
-            y = _scaled_values(inputs["b"], formats[1], 0 if packs[1] else 1).T * _scale_values(inputs["b_scale"], 64)
+        def expect(inputs: Inputs, formats=formats, packs=packs, k=k) -> Mapping[str, Array]:
+            x = _scaled_values(inputs["a"], formats[0], 1 if packs[0] else 0) * _scale_values(inputs["a_scale"], k)
+            y = _scaled_values(inputs["b"], formats[1], 0 if packs[1] else 1).T * _scale_values(inputs["b_scale"], k)
             return {"out": (1 + x @ y.T).astype(np.float32)}
 
         _case(

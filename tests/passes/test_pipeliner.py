@@ -228,13 +228,15 @@ def undivided(x, out, n, SIDE: tl.constexpr, WAY: tl.constexpr):
     rows = tl.make_tensor_descriptor(x, [n, SIDE], [SIDE, 1], [SIDE, SIDE])
     acc = tl.zeros((SIDE, SIDE), tl.float32)
     first = 0
+    if WAY == "stored":
+        tl.store(x + i, i.to(tl.float16))
     for step in tl.range(0, n, SIDE, num_stages=3, warp_specialize=True):
         if WAY == "pointers":
             value = tl.load(x + (step + i[:, None]) * SIDE + i[None, :])
         else:
             value = rows.load([first, 0])
         acc = tl.dot(value, value, acc)
-        first = step if WAY == "boxes" else first + tl.sum(value.to(tl.int32))
+        first = step if WAY in ("boxes", "stored") else first + tl.sum(value.to(tl.int32))
     tl.store(out + i[:, None] * SIDE + i[None, :], acc)
 
 
@@ -244,6 +246,7 @@ def undivided(x, out, n, SIDE: tl.constexpr, WAY: tl.constexpr):
         ("pointers", "the copy engine brings none of what it loads"),
         ("sums", "the copy engine brings none of what it loads"),
         ("boxes", ""),
+        ("stored", "the kernel may store to what it loads"),
     ],
 )
 def test_loops_that_stay_undivided_say_so(way: str, reason: str) -> None:
@@ -251,6 +254,7 @@ def test_loops_that_stay_undivided_say_so(way: str, reason: str) -> None:
     notes = report._notes(source)
     assert len(notes) == bool(reason) and all(note.endswith(reason) for note in notes)
     assert ("load on warp" in source) is not bool(reason)
+    assert way != "stored" or "tma_load_2d(" in source, "the engine fills the ring of the loop as it is"
 
 
 @tle2cuda.jit

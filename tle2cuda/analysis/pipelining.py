@@ -15,7 +15,7 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
@@ -147,23 +147,27 @@ class Pipelined:
         return self.capacity * sum(staged.size_bytes for staged in self.loads)
 
 
-def pipelined_loops(kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> dict[Op, Pipelined]:
+def pipelined_loops(
+    kernel: Kernel, most_stages: int, notes: Mapping[Value, Op], undivided: Collection[Op] = ()
+) -> dict[Op, Pipelined]:
     """The loops that get rings.
 
     Args:
         kernel: The kernel.
         most_stages: Of each ring.
         notes: Tensors of which loaded tiles are boxes that the copy engine could bring.
+        undivided: Loops of which no partition fills rings, although they or loops in them ask for one.
     """
     if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
         return {}
-    found = _Finder(kernel, most_stages, notes).found()
+    found = _Finder(kernel, most_stages, notes, undivided).found()
     return {plan.loop: plan for plan in found}
 
 
 class _Finder:
-    def __init__(self, kernel: Kernel, most_stages: int, notes: Mapping[Value, Op]) -> None:
+    def __init__(self, kernel: Kernel, most_stages: int, notes: Mapping[Value, Op], undivided: Collection[Op]) -> None:
         self.kernel = kernel
+        self.undivided = {inner for site in undivided for inner in (site, *(op for r in site.regions for op in walk(r)))}
         self.notes = notes
         self.most_stages = most_stages
         self.roots = Roots(kernel)
@@ -294,8 +298,8 @@ class _Finder:
         return staged.note is not None and is_same
 
     def _is_divided(self, loop: Op) -> bool:
-        """Whether a loop or one around it asks for a partition that fills its rings."""
-        return any(
+        """Whether a loop or one around it asks for a partition that fills its rings, and may get one."""
+        return loop not in self.undivided and any(
             op.attrs.get("warp_specialize") and (op is loop or any(inner is loop for r in op.regions for inner in walk(r)))
             for op in walk(self.kernel.body)
             if op.name == "for"
@@ -304,7 +308,7 @@ class _Finder:
     def _feeding(self, loop: Op) -> set[Op]:
         """The loads whose values reach an operand of a product through changes of shape and type alone."""
         found: set[Op] = set()
-        todo = [v for op in walk(loop.regions[0]) if op.name == "dot" for v in op.operands[:2]]
+        todo = [v for op in walk(loop.regions[0]) if op.name == "dot" for v in (*op.operands[:2], *op.operands[3:])]
         seen = set(todo)
         while todo:
             op = self.definitions.get(todo.pop())
@@ -328,8 +332,8 @@ class _Finder:
         if len(products) != 1 or products[0] not in region.ops or not self._is_of_default_warps(loop):
             return None
         (product,) = products
-        if not self._is_by(_BY_DESCRIPTORS, product):
-            return None
+        if not self._is_by(_BY_DESCRIPTORS, product) or product.attrs.get("formats"):
+            return None  # scales in tensor memory are overwritten when the product is through
         start, result = product.operands[2], product.result
         if start not in region.params or self.uses.get(start) != [product] or self.uses.get(result) != [region.terminator]:
             return None

@@ -201,6 +201,17 @@ class Session:
     def meshes(self, fn: Callable[..., Any], constants: dict[str, Any]) -> list[device_mesh]:
         """Meshes that a kernel can see: in its constants, its globals, and those of functions it calls."""
         found = [value for value in constants.values() if isinstance(value, device_mesh)]
+        return [*found, *(value for value in self._all_reached(fn, constants) if isinstance(value, device_mesh))]
+
+    def calls_host(self, fn: Callable[..., Any], constants: dict[str, Any]) -> bool:
+        """Whether a kernel can reach functions of the host, which may do anything, in other functions too."""
+        return any(
+            isinstance(value, types.FunctionType) and not value.__module__.startswith("tle2cuda.")
+            for value in (*constants.values(), *self._all_reached(fn, constants))
+        )
+
+    def _all_reached(self, fn: Callable[..., Any], constants: dict[str, Any]) -> Iterator[Any]:
+        """What a kernel and the functions that it calls reach by names from outside."""
         seen: set[int] = set()
         pending = [fn, *(value.fn for value in constants.values() if isinstance(value, DeviceFunction))]
         while pending:
@@ -211,9 +222,7 @@ class Session:
             for value in self._reached(one):
                 if isinstance(value, DeviceFunction):
                     pending.append(value.fn)
-                elif isinstance(value, device_mesh):
-                    found.append(value)
-        return found
+                yield value
 
     def _reached(self, fn: Callable[..., Any]) -> Iterator[Any]:
         """What a function reaches by names from outside, and by attributes of modules among them."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tle2cuda.eager.asked import asked
+from tle2cuda.eager.places import BEGINS_PARTITION, ENTERS_PARTITIONS
 from tle2cuda.eager.program import Stopped, current, enter
 from tle2cuda.eager.values import describe, static_int
 from tle2cuda.errors import Deadlock, InterpreterError, InvalidArgument
@@ -164,6 +166,10 @@ class Partitions:
             other.wake.release()
 
 
+ENTERS_PARTITIONS.add(Partitions.run.__code__)
+BEGINS_PARTITION.add(Partitions._thread.__code__)
+
+
 def wait_until(is_over: Callable[[], bool], describe: Callable[[], str]) -> None:
     """Waits for another partition to make a condition true.
 
@@ -177,6 +183,7 @@ def wait_until(is_over: Callable[[], bool], describe: Callable[[], str]) -> None
         raise Deadlock(f"deadlock: the kernel waits in vain for {describe()}", help=_HELP)
 
 
+@asked
 def warp_specialize(
     functions_and_args: Any, worker_num_warps: Any = None, worker_num_regs: Any = None, reuse_default_warps: Any = False
 ) -> Any:
@@ -277,6 +284,7 @@ class Barriers:
     def __repr__(self) -> str:
         return self._members[0].name if len(self._members) == 1 else f"{len(self._members)} barriers"
 
+    @asked
     def __getitem__(self, key: Any) -> Barriers:
         if self._is_slot:
             raise InvalidArgument(f"{self} cannot be indexed again")
@@ -295,6 +303,7 @@ class Barriers:
         return len(self._members) > 1
 
 
+@asked
 def alloc_barriers(num_barriers: Any, arrive_count: Any = 1, init: Any = "pending", expect_bytes: Any = None) -> Barriers:
     """`tle.gpu.alloc_barriers`."""
     count = _positive(num_barriers, "num_barriers")
@@ -305,6 +314,7 @@ def alloc_barriers(num_barriers: Any, arrive_count: Any = 1, init: Any = "pendin
     return Barriers([_Barrier(f"barrier {i}", arrivals, init.lower() == "ready", expected) for i in range(count)])
 
 
+@asked
 def alloc_barrier(arrive_count: Any = 1, init: Any = "pending", expect_bytes: Any = None) -> Barriers:
     """`tle.gpu.alloc_barrier`."""
     return alloc_barriers(1, arrive_count, init, expect_bytes)
@@ -317,6 +327,7 @@ def _positive(value: Any, what: str) -> int:
     return number
 
 
+@asked
 def barrier_wait(bar: Any, phaseIdx: Any = None) -> None:
     """`tle.gpu.barrier_wait`."""
     barrier = _operand(bar, "barrier_wait")
@@ -329,6 +340,7 @@ def barrier_wait(bar: Any, phaseIdx: Any = None) -> None:
     wait_until(lambda: (barrier.phases ^ phase) & 1 == 1, lambda: f"phase {phase} of {barrier.state()}")
 
 
+@asked
 def barrier_arrive(bar: Any, arrive_count: Any = 1, phaseIdx: Any = None) -> None:
     """`tle.gpu.barrier_arrive`."""
     barrier = _operand(bar, "barrier_arrive")

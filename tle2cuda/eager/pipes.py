@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tle2cuda.eager.asked import asked
 from tle2cuda.eager.partitions import wait_until
 from tle2cuda.eager.program import current
 from tle2cuda.eager.shared import Buffer
@@ -72,10 +73,12 @@ class Pipe:
     def __repr__(self) -> str:
         return f"pipe `{self.name}`" if self.name else "pipe"
 
+    @asked
     def writer(self) -> Writer:
         """The end that fills stages."""
         return Writer(self)
 
+    @asked
     def reader(self, name: Any = None, fields: Any = None) -> Reader:
         """An end that uses stages."""
         if self.readers is None and name is not None:
@@ -164,6 +167,7 @@ class _End:
         self.fields = pipe.fields
         self.reader_name: str | None = None
 
+    @asked
     def cursor(self, start_iter: Any) -> Cursor:
         """A cursor at an iteration."""
         return Cursor(self.capacity, self._pipe.place(start_iter)[0])
@@ -172,17 +176,20 @@ class _End:
 class Writer(_End):
     """The end that fills stages."""
 
+    @asked
     def acquire(self, iter: Any) -> Slot:
         """Waits until the stage is free."""
         _, stage, turn = self._pipe.place(iter)
         self._pipe.wait_until_free(stage, turn)
         return self._pipe.slot(stage, tuple(self.fields))
 
+    @asked
     def commit(self, iter: Any) -> None:
         """Publishes the stage."""
         _, stage, turn = self._pipe.place(iter)
         self._pipe.fill(stage, turn)
 
+    @asked
     def close(self, iter: Any) -> None:
         """Publishes the end."""
         if self._pipe.one_shot:
@@ -201,18 +208,21 @@ class Reader(_End):
         self.reader_name = name
         self.fields = {field: pipe.fields[field] for field in fields}
 
+    @asked
     def wait(self, iter: Any) -> WaitResult:
         """Waits until the stage is full."""
         iteration, stage, turn = self._pipe.place(iter)
         is_closed = self._pipe.wait_until_full(self.reader_name, iteration, stage, turn)
         return WaitResult(self._pipe.slot(stage, tuple(self.fields)), is_closed)
 
+    @asked
     def release(self, iter: Any) -> None:
         """Gives the stage back."""
         _, stage, turn = self._pipe.place(iter)
         self._pipe.use_up(self.reader_name, stage, turn)
 
 
+@asked
 def pipe(
     *, capacity: Any, scope: Any = "cta", name: Any = None, readers: Any = None, one_shot: Any = False, **fields: Any
 ) -> Pipe:

@@ -109,6 +109,7 @@ class Launch:
         language: Level of the language that the kernel is read by (`tle2cuda.levels`).
         checks_overflow: Integer arithmetic of fewer than 64 bits that overflows is an error.
         refusals: What the front end says is wrong with the kernel, asked at most once.
+        early_refusals: The same where it can be asked before anything went wrong: tracing calls functions of the host.
 
     Attributes:
         seen: The last value of either side, of every branch and function that more than one way leads through.
@@ -123,8 +124,11 @@ class Launch:
         language: str = DEFAULT_LEVEL,
         checks_overflow: bool = False,
         refusals: Callable[[], Sequence[CompilationError]] = tuple,
+        early_refusals: Callable[[], Sequence[CompilationError]] = tuple,
     ) -> None:
         self.refusals = refusals
+        self.early_refusals = early_refusals
+        self.asked_at: set[Any] = set()  # places of which the front end was asked
         self.seen: dict[Any, dict[int, Any]] = {}
         self.checks_overflow = checks_overflow
         self.num_warps = num_warps

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tle2cuda.eager import rules
+from tle2cuda.eager.asked import asked
 from tle2cuda.eager.memory import Region, load, store
 from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import floor_divide, remainder, to_dtype
@@ -26,13 +27,13 @@ from tle2cuda.eager.values import (
     without_width,
 )
 from tle2cuda.errors import (
-    InterpreterError,
     InvalidArgument,
     InvalidType,
     MemoryOperationFailed,
     MeshError,
     NotSupported,
     ShapeMismatch,
+    TileOutOfRange,
 )
 from tle2cuda.ir.types import I32, DType
 from tle2cuda.ops import mesh as meshes
@@ -250,6 +251,7 @@ def _offsets_at(offsets: Array, indices: list[Array]) -> Array:
     return np.asarray(offsets[tuple(clipped)] + beyond, np.int64)
 
 
+@asked
 def copy(
     src: Any,
     dst: Any,
@@ -291,10 +293,12 @@ def _copy_descriptor(src: Any, dst: Any, offsets: Any) -> None:
         dst.store_tile(offsets, load(local_ptr(src)).reshaped(tuple(dst.block_shape)))
 
 
+@asked
 def async_commit_group() -> None:
     """Copies are complete when `copy` returns."""
 
 
+@asked
 def async_wait_group(max_pending: Any = 0) -> None:
     """Copies are complete when `copy` returns."""
 
@@ -334,7 +338,7 @@ def _tile_slices(shape: tuple[int, ...], part: tuple[int, ...], index: Any, what
     if problem:
         if not of_run_time:
             raise InvalidArgument(problem)
-        raise InterpreterError(problem, facts=current().facts(), help=NUMBER_HELP)
+        raise TileOutOfRange(problem, facts=current().facts(), help=NUMBER_HELP)
     coordinates = [int(i) for i in np.unravel_index(number, grid)]
     return tuple(slice(i * size, (i + 1) * size) for i, size in zip(coordinates, part, strict=True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from tle2cuda.eager.asked import asked
 from tle2cuda.eager.memory import load
 from tle2cuda.eager.program import current
 from tle2cuda.eager.shared import Buffer, local_ptr
@@ -63,6 +64,7 @@ def _groups() -> _Groups:
     return groups.setdefault(threading.get_ident(), _Groups())
 
 
+@asked
 def wgmma(
     a: Any,
     b: Any,
@@ -112,6 +114,7 @@ def _tile(value: Any, name: str, is_turned: Any) -> Tile:
     return Tile(tile.data.swapaxes(0, 1), tile.dtype) if is_turned else tile
 
 
+@asked
 def wgmma_wait(pendings: Any, acc: Any = None) -> Any:
     """`tle.gpu.wgmma_wait`."""
     what = "tle.gpu.wgmma_wait"

@@ -17,7 +17,7 @@ from tle2cuda.compiler import EmittedKernel, emit_specialized, kernel_function, 
 from tle2cuda.emulator import launch, spread
 from tle2cuda.emulator.detectors import DEFAULT, OFFSETS, checked_detectors, launch_detectors
 from tle2cuda.emulator.locate import Locator
-from tle2cuda.emulator.offsets import Verdict, check_offsets
+from tle2cuda.emulator.offsets import Verdict, check_numbers
 from tle2cuda.emulator.results import Emulation, EmulationRun, Finding, error_of, with_assertions
 from tle2cuda.emulator.toolchain import KernelLibrary, build_kernel, build_runner
 from tle2cuda.errors import ArgumentError, LaunchError
@@ -62,8 +62,9 @@ def emulate(
     `reverse` the last, `random` any. What can never go on is a finding, not a hang. Ranges of a large grid whose CTAs
     share nothing run side by side, unless the schedule is random or something that concerns several CTAs is to be detected.
 
-    An access through an offset that wrapped in 32 bits is a finding, too: where the numbers of a launch leave room for
-    that, the kernel is interpreted beside the emulation.
+    An access through an offset that wrapped in 32 bits is a finding, too, and so is a tile number that only the run time
+    knows and that is none of its grid: where the numbers of a launch leave room for either, the kernel is interpreted
+    beside the emulation.
 
     Args:
         kernel: An emitted or compiled kernel; or a jit object, which is specialised for the arguments and emitted.
@@ -137,7 +138,7 @@ def emulate(
     program.build()
     compile_s = time.perf_counter() - start
     bound = launch.bind(emitted.contract, values, ctas, uninitialized)
-    verdict = check_offsets(traced, ctas, values, bound)
+    verdict = check_numbers(traced, ctas, values, bound)
     runs_asked = [
         launch.RunOptions(schedule, one, detectors, switch_at_accesses, stall_s, limit_s, delivery)
         for one in _checked_seeds(seed, seeds)
@@ -148,14 +149,14 @@ def emulate(
 
 
 def _judged(program: Program, run: EmulationRun, verdict: Verdict) -> EmulationRun:
-    """A run with what is known of wrapped offsets: arithmetic that wraps is at fault only where an access uses it."""
+    """A run with what is known of its numbers: arithmetic that wraps is at fault only where an access uses it."""
     findings = run.findings
     if verdict.is_known and verdict.error is None:
         findings = tuple(finding for finding in findings if finding.kind != "wrapped")
-    elif verdict.error is not None and not any(finding.kind == "wrapped" for finding in findings):
+    elif verdict.error is not None and not any(finding.kind == verdict.kind for finding in findings):
         error = verdict.error
         place = program.locator.locate_span(error.span) if error.span is not None else None
-        made = Finding("wrapped", error.message, place, error.facts, schedule=run.schedule, seed=run.seed)
+        made = Finding(verdict.kind, error.message, place, error.facts, schedule=run.schedule, seed=run.seed)
         findings = (*findings, made)
     return replace(run, findings=findings)
 
@@ -174,9 +175,10 @@ def emulate_in_place(program: Program, ctas: Dim3, args: Sequence[Any]) -> None:
         EmulationError: The kernel is at fault.
         DeviceAssertFailed: A device assertion of it failed.
         OffsetOverflow: It uses an offset that wrapped in 32 bits.
+        TileOutOfRange: It takes a tile, or puts one, outside of a grid of tiles.
     """
     bound = launch.bind(program.contract, args, ctas)
-    verdict = check_offsets(program.traced, ctas, args, bound)
+    verdict = check_numbers(program.traced, ctas, args, bound)
     if verdict.error is not None:
         raise verdict.error
     result = program.run(ctas, bound, launch.RunOptions(detect=launch_detectors()))

@@ -75,9 +75,10 @@ class Finding:
     Attributes:
         kind: Which check found it: ``deadlock``, ``endless_wait``, ``endless_loop``, ``divergent_barrier``,
             ``collective``, ``race``, ``uninitialized``, ``out_of_bounds``, ``misaligned``, ``wrapped`` (an offset, in
-            32 bits), ``exit``; of asynchronous copies ``in_flight`` (an access to what a copy may still read or write),
-            ``proxy`` (no fence between ordinary writes and a copy), ``mbarrier`` (its phases misused), ``tensor_map``;
-            ``division``, ``trap``, ``remote``, ``resources``, ``stack``, ``crash``.
+            32 bits), ``tile_number`` (of a tile that is none of its grid), ``exit``; of asynchronous
+            copies ``in_flight`` (an access to what a copy may still read or write), ``proxy`` (no fence between ordinary
+            writes and a copy), ``mbarrier`` (its phases misused), ``tensor_map``; ``division``, ``trap``,
+            ``remote``, ``resources``, ``stack``, ``crash``.
         message: What happened, in one line.
         location: Where; None when no line can be told.
         details: Further lines: who waits where.

@@ -109,9 +109,17 @@ class Context:
             where += f", cluster rank {self.cluster_rank}"
         return (where,)
 
-    def fail(self, op: Op, message: str, *, facts: Sequence[str] = (), help: str = "") -> InterpreterError:
+    def fail(
+        self,
+        op: Op,
+        message: str,
+        *,
+        facts: Sequence[str] = (),
+        help: str = "",
+        kind: type[InterpreterError] = InterpreterError,
+    ) -> InterpreterError:
         """An error at an operation, with the facts about this CTA; the caller raises it."""
-        return InterpreterError(message, op.span, facts=(*self.facts(), *facts), help=help)
+        return kind(message, op.span, facts=(*self.facts(), *facts), help=help)
 
     # Book-keeping for shared and cluster memory.
 

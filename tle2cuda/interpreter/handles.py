@@ -208,6 +208,7 @@ def _tensor_product(compiler: Compiler, op: Op) -> Steps:
     """A product whose sums stay in tensor memory, complete at once."""
     a, b, sums, adds = compiler.slots_of(op.operands[:4])
     elements = [element_of(v.type) for v in op.operands[:3]]
+    scales = list(zip(compiler.slots_of(op.operands[5:7]), (element_of(v.type) for v in op.operands[5:7]), strict=True))
     meaning, dtype = compiler.meanings["dot"], value_dtype(dtype_of(op.operands[2].type))
 
     def tensor_product(frame: Frame) -> None:
@@ -215,7 +216,10 @@ def _tensor_product(compiler: Compiler, op: Op) -> Steps:
         x, y = (memory.load_all(op, place, element) for place, element in zip(places[:2], elements, strict=False))
         is_adding = bool(frame[adds])
         start = memory.load_all(op, places[2], elements[2]) if is_adding else np.zeros(places[2].shape, dtype)
-        memory.store(op, places[2], meaning(frame[0], op, x, y, start), element=elements[2])
+        factors = [
+            memory.load_all(op, frame[slot].offsets + np.uint64(frame[slot].address), element) for slot, element in scales
+        ]
+        memory.store(op, places[2], meaning(frame[0], op, x, y, start, *factors), element=elements[2])
 
     yield False, tensor_product
 

@@ -270,7 +270,8 @@ def _whole_buffers(op: Op, roots: Roots) -> tuple[Effect, ...]:
     """A tile that fills a buffer; a product whose operands lie in buffers."""
     if op.name == "to_shared":
         return tuple(Effect(WRITE, SHARED, root, None, op) for root in roots.of(op.operands[1]))
-    buffers = [v for v in op.operands[:2] if isinstance(v.type, BufferType)]
+    scales = op.operands[3:5] if op.attrs.get("formats") else ()
+    buffers = [v for v in (*op.operands[:2], *scales) if isinstance(v.type, BufferType)]
     has_descriptors = str(op.attrs.get("instruction")).startswith(("wgmma", "tcgen05"))
     proxy: Proxy = "async" if op.name == "wgmma" or has_descriptors else "generic"
     return tuple(
@@ -286,10 +287,11 @@ def _tensor_memory(op: Op, roots: Roots) -> tuple[Effect, ...]:
         return tuple(Effect(READ, SHARED, root, None, op) for root in roots.of(op.operands[0]))
     operands = [
         Effect(READ, SHARED, root, None, op, True, buffer=buffer, proxy="async")
-        for buffer in op.operands[:2]
+        for buffer in (*op.operands[:2], *op.operands[5:7])  # and scales
         for root in roots.of(buffer)
     ]
-    return (*operands, *(Effect(WRITE, SHARED, root, None, op, True) for root in roots.of(op.operands[2])))
+    written = (*roots.of(op.operands[2]), *(root for columns in op.operands[7:] for root in roots.of(columns)))
+    return (*operands, *(Effect(WRITE, SHARED, root, None, op, True) for root in written))
 
 
 _COPIES = frozenset({"cp_async", "tma_load", "tma_store"})

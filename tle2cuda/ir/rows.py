@@ -47,6 +47,7 @@ from tle2cuda.ir.kinds import (
     maybe,
 )
 from tle2cuda.ir.row import Check, Row
+from tle2cuda.layout import SCALES_OF_STEP
 
 ROWS: dict[str, Row] = {}
 
@@ -221,10 +222,14 @@ _row(
 )
 _row(
     "dot",
-    "a [..., M, K], b [..., K, N], accumulator [..., M, N] -> type of the accumulator; a, b may be buffers",
+    "a [..., M, K], b [..., K, N], accumulator [..., M, N] [, scales [M, groups], [N, groups]] -> type of the accumulator; "
+    "all but this may be buffers",
     (TILE_OR_BUFFER, TILE_OR_BUFFER, TILE),
     rules.check_dot,
+    variadic=TILE_OR_BUFFER,
     attrs={
+        "formats": maybe(choice(*SCALES_OF_STEP)),
+        "is_fast": maybe(FLAG),
         "input_precision": choice(*INPUT_PRECISIONS),
         "max_num_imprecise_acc": maybe(INT),
         "instruction": maybe(TEXT),
@@ -243,10 +248,17 @@ _row(
 )
 _row(
     "tensor_product",
-    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier ->",
+    "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier "
+    "[, scales of a, of b, columns for them] ->",
     (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
     rules.check_tensor_product,
-    attrs={"input_precision": choice(*INPUT_PRECISIONS), "instruction": TEXT, "pending": maybe(NATURAL)},
+    variadic=BUFFER,
+    attrs={
+        "input_precision": choice(*INPUT_PRECISIONS),
+        "instruction": TEXT,
+        "pending": maybe(NATURAL),
+        "formats": maybe(choice(*SCALES_OF_STEP)),
+    },
     **_EFFECT,
 )
 _row(

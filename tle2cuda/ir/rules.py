@@ -31,7 +31,7 @@ from tle2cuda.ir.types import (
     shape_of,
     with_shape,
 )
-from tle2cuda.layout import TENSOR_COLUMNS
+from tle2cuda.layout import BYTES_OF_STEP, SCALES_OF_STEP, TENSOR_COLUMNS
 
 
 def scratch_operands(op: Op) -> tuple[Value, ...]:
@@ -356,10 +356,11 @@ def check_scan(op: Op) -> None:
 
 def check_dot(op: Op) -> None:
     """Inner extents and batch axes agree; the accumulator's dtype is one that sums of the operands' may have."""
-    a, b, acc = (v.type for v in value_operands(op))
+    a, b, acc, *scales = (v.type for v in value_operands(op))
     first, second = shape_of(a), shape_of(b)
     need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
     need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
+    _scales(op, scales, first, second)
     wanted = (*first[:-1], second[-1])
     need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
     element = element_of(a)
@@ -369,6 +370,17 @@ def check_dot(op: Op) -> None:
     need(not staged or bool(op.attrs.get("instruction")), "only instructions of tensor cores read buffers")
     expect(op, acc)
     _same_layout(op, (value_operands(op)[2], *op.results))
+
+
+def _scales(op: Op, scales: Sequence[Type], a: Sequence[int], b: Sequence[int]) -> None:
+    """Those of both operands: whole rows and groups, perhaps repeated."""
+    formats = op.attrs.get("formats")
+    need(len(scales) == (2 if formats else 0), f"{len(scales)} operands are scales")
+    for scale, rows in zip(scales, (a[0], b[-1]), strict=False):
+        groups = a[-1] * SCALES_OF_STEP[str(formats)] // BYTES_OF_STEP
+        shape = shape_of(scale)
+        fits = len(a) == len(shape) == 2 and shape[0] % rows == 0 and groups > 0 and shape[1] % groups == 0
+        need(fits, f"scales {scale} do not fit {rows} rows of {groups} groups")
 
 
 def check_tensor_alloc(op: Op) -> None:
@@ -390,6 +402,10 @@ def check_tensor_product(op: Op) -> None:
     need(shape_of(sums) == (*first[:-1], second[-1]), f"the sums are {sums}, not of shape {[*first[:-1], second[-1]]}")
     need(element_of(sums) is (I32 if str(element_of(a)) == "int8" else F32), f"the sums are {sums} for operands {a}")
     _barriers_of_products(op.operands[4].type, 2 if op.attrs.get("pending") else 1)
+    if scales := [v.type for v in op.operands[5:]]:
+        need(len(scales) == 3, "scales of both operands, and columns for them")
+        _scales(op, scales[:2], first, second)
+        _in_tensor_memory(scales[2])
     expect(op)
 
 

@@ -30,11 +30,15 @@ from .fragments import (
 from .matrix_access import MatrixAccess, matrix_access
 from .mma import (
     MMA_INSTRUCTIONS,
+    MX_E2M1,
+    NV_E2M1,
+    SCALES_OF_STEP,
     TENSOR_COLUMNS,
     TENSOR_LANES,
     MmaInstruction,
     mma_operand,
     mma_sums,
+    scaled_mma,
     tensor_block,
     wgmma_columns,
     whole_sums,
@@ -50,6 +54,17 @@ from .operands import (
 )
 from .products import outer_product
 from .reductions import Reduction, ReductionStep, reduction
+from .scales import (
+    BYTES_OF_BLOCK,
+    BYTES_OF_STEP,
+    COLUMNS_OF_BLOCK,
+    SCALES_OF_WORD,
+    TENSOR_ROWS_OF_SCALES,
+    scale_columns,
+    scale_offsets,
+    scale_words,
+    whole_scales,
+)
 from .shared import (
     SharedLayout,
     access_fields,
@@ -65,10 +80,18 @@ from .shared_choice import shared_offset_map
 from .views import CoordMap, register_map
 
 __all__ = [
+    "BYTES_OF_BLOCK",
+    "BYTES_OF_STEP",
+    "COLUMNS_OF_BLOCK",
     "LANE_BITS",
     "MMA_INSTRUCTIONS",
+    "MX_E2M1",
+    "NV_E2M1",
+    "SCALES_OF_STEP",
+    "SCALES_OF_WORD",
     "TENSOR_COLUMNS",
     "TENSOR_LANES",
+    "TENSOR_ROWS_OF_SCALES",
     "Conversion",
     "CoordMap",
     "DescriptorForm",
@@ -113,6 +136,10 @@ __all__ = [
     "outer_product",
     "reduction",
     "register_map",
+    "scale_columns",
+    "scale_offsets",
+    "scale_words",
+    "scaled_mma",
     "scan_layout",
     "shared_offset_map",
     "sort_layout",
@@ -123,6 +150,7 @@ __all__ = [
     "wgmma_accumulator",
     "wgmma_columns",
     "wgmma_operand_a",
+    "whole_scales",
     "whole_sums",
     "widest_vector",
 ]

@@ -15,8 +15,9 @@ each quarter, and come to its warp as sums of `mma` do (`.16x256b`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from .distributed import Coordinate, Layout, axis_unit, log2_exact
 from .errors import LayoutError
@@ -52,6 +53,7 @@ class MmaInstruction:
         sums: Fragment of the accumulator, (m, n), in one warp.
         since: First compute capability that has it.
         warps: How many warps make it, or read its sums, together.
+        scales: Scales of each row of an operand; 0 where it has none.
     """
 
     name: str
@@ -62,6 +64,7 @@ class MmaInstruction:
     sums: Fragment
     since: tuple[int, int]
     warps: int = 1
+    scales: int = 0
 
     def operand(self, side: int) -> Fragment:
         """Fragment of the left (0) or right (1) operand."""
@@ -85,6 +88,8 @@ class MmaInstruction:
     @property
     def turned_bytes(self) -> tuple[int, ...]:
         """Sizes of elements whose operands in shared memory may also lie in rows of M and N."""
+        if self.name.endswith("e2m1"):
+            return ()  # pairs along K are one element here
         return (1, 2) if self.sums_in_tensor_memory else (2,)
 
     @property
@@ -93,10 +98,10 @@ class MmaInstruction:
         return self.name.startswith("tcgen05")
 
 
-def _m16n8(name: str, element_bits: int, since: tuple[int, int]) -> MmaInstruction:
-    """A 256-bit step along K: `mma.m16n8k(256 / element_bits)`."""
+def _m16n8(name: str, element_bits: int, since: tuple[int, int], scales: int = 0) -> MmaInstruction:
+    """A 256-bit step along K: `mma.m16n8k(256 / element_bits)`; two elements of e2m1 count as one of 8 bits."""
     a, b = mma_a_fragment(element_bits), mma_b_fragment(element_bits)
-    return MmaInstruction(name, (16, 8, a.shape[1]), element_bits, a, b, MMA_ACCUMULATOR, since)
+    return MmaInstruction(name, (16, 8, a.shape[1]), element_bits, a, b, MMA_ACCUMULATOR, since, 1, scales)
 
 
 def _wgmma(name: str, element_bits: int) -> MmaInstruction:
@@ -106,11 +111,26 @@ def _wgmma(name: str, element_bits: int) -> MmaInstruction:
     return MmaInstruction(name, shape, element_bits, a, b, MMA_ACCUMULATOR, (9, 0), WARPS_IN_WARPGROUP)
 
 
-def _tcgen05(name: str, element_bits: int) -> MmaInstruction:
-    """A 256-bit step along K: `tcgen05.mma` of M = 64 or 128."""
+def _tcgen05(name: str, element_bits: int, scales: int = 0) -> MmaInstruction:
+    """A 256-bit step along K: `tcgen05.mma` of M = 64 or 128, with scales of 128 alone."""
     a, b = mma_a_fragment(element_bits), mma_b_fragment(element_bits)
     shape = (WARPGROUP_ROWS, MMA_ACCUMULATOR.shape[1], a.shape[1])
-    return MmaInstruction(name, shape, element_bits, a, b, MMA_ACCUMULATOR, (10, 0), WARPS_IN_WARPGROUP)
+    return MmaInstruction(name, shape, element_bits, a, b, MMA_ACCUMULATOR, (10, 0), WARPS_IN_WARPGROUP, scales)
+
+
+MX_E2M1, NV_E2M1 = "mx_e2m1", "nv_e2m1"
+SCALES_OF_STEP: Mapping[str, int] = MappingProxyType(
+    {**{f"mx_{a}_{b}": 1 for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")}, MX_E2M1: 2, NV_E2M1: 4}
+)
+"""Scales of a row in the operands of one instruction, by their formats.
+
+A scale of e8m0 is for 32 elements along K (mx), one of e4m3 for 16 (nv). Elements of e2m1 lie in pairs along K in bytes.
+"""
+
+
+def scaled_mma(formats: str) -> str:
+    """Name of the `mma.sync` of operands with scales."""
+    return f"m16n8k{64 if formats in (MX_E2M1, NV_E2M1) else 32}_f32_{formats}"
 
 
 TENSOR_ROWS = Fragment((32, 1), (), ((1, 0), (2, 0), (4, 0), (8, 0), (16, 0)))
@@ -153,6 +173,8 @@ MMA_INSTRUCTIONS: dict[str, MmaInstruction] = {
         _tcgen05("tcgen05_f32_e4m3_e5m2", 8),
         _tcgen05("tcgen05_f32_e5m2_e4m3", 8),
         _tcgen05("tcgen05_f32_e5m2_e5m2", 8),
+        *(_tcgen05(f"tcgen05_f32_{formats}", 8, scales) for formats, scales in SCALES_OF_STEP.items()),
+        *(_m16n8(scaled_mma(formats), 8, (12, 0), scales) for formats, scales in SCALES_OF_STEP.items()),
     )
 }
 """Instructions by name, with the oldest architecture that has them (PTX ISA, mma, "Target ISA Notes")."""
@@ -198,7 +220,7 @@ def mma_sums(
     idle = log2_exact(num_warps, "num_warps") - len(images)
     nothing = (0,) * len(tile)
     fragment = TENSOR_ROWS if instruction.sums_in_tensor_memory and m == TENSOR_LANES else instruction.sums
-    layout = _repeated(fragment, tile, (*images, *(nothing,) * idle), (column_axis, row_axis))
+    layout = repeated_fragment(fragment, tile, (*images, *(nothing,) * idle), (column_axis, row_axis))
     return layout.drop_replicated_registers()
 
 
@@ -233,7 +255,7 @@ def wgmma_columns(sums: Layout) -> int:
 
 def whole_sums(instruction: MmaInstruction, sums: Layout) -> Layout:
     """Return the layout of `mma_sums` with the register bits that only repeat what others hold."""
-    return _repeated(instruction.sums, sums.shape, sums.warps, (sums.rank - 1, sums.rank - 2))
+    return repeated_fragment(instruction.sums, sums.shape, sums.warps, (sums.rank - 1, sums.rank - 2))
 
 
 def mma_operand(
@@ -255,12 +277,14 @@ def mma_operand(
         raise LayoutError(f"K = {k_extent} is less than the {instruction.k_extent} of {instruction.name}")
     # Warps that differ along the other operand's axis hold copies.
     warps = tuple(tuple(0 if axis == k_axis else x for axis, x in enumerate(image)) for image in sums.warps)
-    layout = _repeated(instruction.operand(side), tuple(shape), warps, (k_axis, own_axis))
+    layout = repeated_fragment(instruction.operand(side), tuple(shape), warps, (k_axis, own_axis))
     return layout if whole_fragments else layout.drop_replicated_registers()
 
 
-def _repeated(fragment: Fragment, shape: tuple[int, ...], warps: Sequence[Coordinate], order: Sequence[int]) -> Layout:
-    """Repeat a fragment over a tile: what is left goes to high registers, the axes in `order`, then batches."""
+def repeated_fragment(
+    fragment: Fragment, shape: tuple[int, ...], warps: Sequence[Coordinate], order: Sequence[int]
+) -> Layout:
+    """Return a fragment repeated over a tile: what is left goes to high registers, the axes in `order`, then batches."""
     rank = len(shape)
     batch = (0,) * (rank - 2)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import SHIFT, C, binary
+from tle2cuda.lowering.cexpr import SHIFT, C
 from tle2cuda.lowering.mbarriers import SetUpGroup, parity
 from tle2cuda.lowering.scalars import scalar_text
+from tle2cuda.lowering.stage_bits import StageBits
 from tle2cuda.lowering.state import Fills, State
 from tle2cuda.lowering.templates import write
 
@@ -33,10 +34,12 @@ def emit_count(state: State, op: Op) -> None:
     """Variables with a bit for each stage."""
     (barriers,) = op.operands
     name = state.barriers[barriers].rpartition(".")[2].removesuffix("_full")
-    counted = state.names.fresh(f"{name}_filled")
-    laps = state.names.fresh(f"{name}_parities") if op.attrs.get("takes_turns") else ""
+    type_ = barriers.type
+    assert isinstance(type_, BarrierType)
+    counted = StageBits(state.names.fresh(f"{name}_filled"), type_.count)
+    laps = StageBits(state.names.fresh(f"{name}_parities"), type_.count) if op.attrs.get("takes_turns") else None
     for each in filter(None, (counted, laps)):
-        statements.started(state.block, "unsigned", each, "0", op.span)
+        each.start(state.block, op.span)
     state.fills[barriers] = Fills(counted, laps)
 
 
@@ -48,14 +51,15 @@ def note_fill(state: State, barriers: Value, stage: Value | None, lap: Value | N
     type_ = barriers.type
     assert isinstance(type_, BarrierType)
     at = scalar_text(state, stage) if stage is not None and type_.count > 1 else C("0")
-    bit = C("1u") if at.text == "0" else binary("<<", SHIFT, C("1u"), at)
-    if not fills.parities:
-        statements.evaluate(state.block, f"{fills.filled} ^= {bit.text}", op.span)
+    filled, parities = fills.filled, fills.parities
+    if parities is None:
+        statements.evaluate(state.block, f"{filled.word(at)} ^= {filled.bit(at)}", op.span)
         return
     assert lap is not None
-    statements.evaluate(state.block, f"{fills.filled} |= {bit.text}", op.span)
-    statements.evaluate(state.block, f"{fills.parities} &= ~({bit.text})", op.span)
-    statements.evaluate(state.block, f"{fills.parities} |= ({parity(state, lap)}) << {at.text}", op.span)
+    statements.evaluate(state.block, f"{filled.word(at)} |= {filled.bit(at)}", op.span)
+    statements.evaluate(state.block, f"{parities.word(at)} &= ~({parities.bit(at)})", op.span)
+    set_ = f"({parity(state, lap)}) << {parities.place(at).at(SHIFT + 1)}"
+    statements.evaluate(state.block, f"{parities.word(at)} |= {set_}", op.span)
 
 
 def emit_await(state: State, op: Op) -> None:
@@ -73,12 +77,13 @@ def emit_await(state: State, op: Op) -> None:
 
 def _await(state: State, barriers: Value, count: int) -> str:
     """The statement that waits for the stage `stage`, or the only one."""
-    fills = state.fills.pop(barriers)
+    fills, stage = state.fills.pop(barriers), C("stage")
     wait, address = state.helper("mbarrier_wait"), f"&{state.barriers[barriers]}"
-    if count == 1 and fills.parities:
-        return f"if ({fills.filled} != 0) {wait}({address}, {fills.parities});"
+    filled, parities = fills.filled, fills.parities
+    if count == 1 and parities is not None:
+        return f"if ({filled.name} != 0) {wait}({address}, {parities.name});"
     if count == 1:
-        return f"{wait}({address}, {fills.filled} ^ 1);"
-    if fills.parities:
-        return f"if ({fills.filled} >> stage & 1) {wait}({address}[stage], {fills.parities} >> stage & 1);"
-    return f"{wait}({address}[stage], ~{fills.filled} >> stage & 1);"
+        return f"{wait}({address}, {filled.name} ^ 1);"
+    if parities is not None:
+        return f"if ({filled.shifted(stage)} & 1) {wait}({address}[stage], {parities.shifted(stage)} & 1);"
+    return f"{wait}({address}[stage], {filled.shifted(stage, is_opposite=True)} & 1);"

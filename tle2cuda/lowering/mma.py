@@ -11,6 +11,7 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F16, F32, F64, I32, BufferType, DType, dtype_of, shape_of
 from tle2cuda.layout import (
+    SCALES_OF_WORD,
     Layout,
     SharedLayout,
     f2,
@@ -195,7 +196,7 @@ class Product:
                 unroll=unroll,
                 operands=(a_view, b_view),
                 pairs=real_loops((names["row"], rows), (names["column"], columns)),
-                multiply=f"{helper}({self._sum(sums, names)}, {a}, {b});",
+                multiply=f"{helper}({', '.join((self._sum(sums, names), a, b, *self._scales(names)))});",
             )
             copies = self._copies() if batches == 1 else None
         write(self.state.block, TEMPLATE, "product", view, self.op.span, **({"copies": copies} if copies else {}))
@@ -271,6 +272,31 @@ class Product:
         bits = {"batch": self.sum_bits.batch, "row": self.sum_bits.own, "column": self.sum_bits.step}
         index = array_index(*((names[name], [1 << bit - 1 for bit in found]) for name, found in bits.items()))
         return f"&{sums.name}[{index}]" if index != "0" else sums.name
+
+    def _scales(self, names: dict[str, str]) -> tuple[str, ...]:
+        """The words with the scales of both operands for a step, shifted so that the first of them comes first."""
+        if not self.instruction.scales:
+            return ()
+        word, count = self.state.helper("scale_word"), self.instruction.scales
+        texts = []
+        for side, along in enumerate(("row", "column")):
+            held = in_registers(self.state, self.op.operands[3 + side], self.op)
+            images = held.layout.registers
+            bits = self.sum_bits.own if side == 0 else self.sum_bits.step
+            rows = [self.whole.registers[bit][self.rank - 2 + side] for bit in bits]
+            groups = [count << bit for bit in range(self.steps.bit_length() - 1)]
+            numbers = (
+                (names[along], [1 << images.index((row, 0)) for row in rows]),
+                (names["step"], [1 << images.index((0, g)) if g >= SCALES_OF_WORD else 0 for g in groups]),
+            )
+            run, k = (
+                array_index(*((name, [f(number, held.vec) for number in found]) for name, found in numbers))
+                for f in (int.__floordiv__, int.__mod__)
+            )
+            shift = array_index((names["step"], [8 * g if g < SCALES_OF_WORD else 0 for g in groups]))
+            text = f"{word}(&{held.element(run, k)})"
+            texts.append(f"{text} >> {shift}" if shift != "0" else text)
+        return tuple(texts)
 
     # ---- the operands -------------------------------------------------------------------------------------------------
 

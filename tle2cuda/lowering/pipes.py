@@ -17,6 +17,7 @@ from tle2cuda.lowering.mbarriers import barrier_address, parity, wait, wait_text
 from tle2cuda.lowering.multicast import arrive_at_all
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
+from tle2cuda.lowering.stage_bits import StageBits
 from tle2cuda.lowering.state import State
 from tle2cuda.passes.pipe_releases import WARPGROUPS
 from tle2cuda.passes.pipes import COPIES, ELECTED, GROUP, THREADS
@@ -125,7 +126,7 @@ def _arrive(state: State, op: Op, ref: PipeRef) -> None:
         statements.evaluate(state.block, f"{state.helper(_ARRIVALS[who])}({address})", op.span, condition)
 
 
-def fills_of(state: State, pipe: Value) -> str | None:
+def fills_of(state: State, pipe: Value) -> StageBits | None:
     """A variable of the writer whose bits say of each stage whether it was published an odd number of times.
 
     None for a pipe without barriers. There is one where a tensor map waits for the stages that its predecessor filled.
@@ -135,27 +136,28 @@ def fills_of(state: State, pipe: Value) -> str | None:
         return None
     if (counted := _counted(state, ref)) is not None:
         return counted
-    name = state.pipe_fills.get(pipe)
-    if name is None:
+    fills = state.pipe_fills.get(pipe)
+    if fills is None:
         scope = state.scopes[0]
         stem = ref.op.attrs.get("name") or ref.op.result.name or "pipe"
-        name = state.pipe_fills[pipe] = state.names.fresh(f"{stem}_fills", scope.names_depth)
-        statements.started(scope.block, "unsigned", name, "0", ref.op.span)
-    return name
+        fills = StageBits(state.names.fresh(f"{stem}_fills", scope.names_depth), ref.op.attrs["capacity"])
+        state.pipe_fills[pipe] = fills
+        fills.start(scope.block, ref.op.span)
+    return fills
 
 
-def _counted(state: State, ref: PipeRef) -> str | None:
+def _counted(state: State, ref: PipeRef) -> StageBits | None:
     """The variable that counts fills for the wait at the task's end, where there is one and it counts by parity."""
     fills = state.fills.get(ref.full) if ref.full is not None else None
-    return fills.filled if fills is not None and not fills.parities else None
+    return fills.filled if fills is not None and fills.parities is None else None
 
 
 def _count_fill(state: State, op: Op, ref: PipeRef) -> None:
     pipe, stage, _ = op.operands
-    if pipe not in state.pipes_in_maps or _counted(state, ref) is not None or (name := fills_of(state, pipe)) is None:
+    if pipe not in state.pipes_in_maps or _counted(state, ref) is not None or (fills := fills_of(state, pipe)) is None:
         return
-    bit = "1" if ref.op.attrs["capacity"] == 1 else f"1u << {scalar_text(state, stage).text}"
-    statements.evaluate(state.block, f"{name} ^= {bit}", op.span)
+    at = scalar_text(state, stage) if fills.stages > 1 else C("0")
+    statements.evaluate(state.block, f"{fills.word(at)} ^= {fills.bit(at)}", op.span)
 
 
 _ARRIVALS = {

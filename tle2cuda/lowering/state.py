@@ -36,6 +36,7 @@ from tle2cuda.lowering import statements
 from tle2cuda.lowering.access import GlobalAccess
 from tle2cuda.lowering.cexpr import EQUALITY, RUN, THREAD, Affine, C, Expr, K, binary
 from tle2cuda.lowering.names import Names
+from tle2cuda.lowering.stage_bits import StageBits
 from tle2cuda.lowering.tasks import Task, meeting_at
 from tle2cuda.lowering.writer import Block, source_comment
 
@@ -141,12 +142,12 @@ class Fills:
     """Variables of a task that tell, by a bit for each stage, what the copy engine brought.
 
     Attributes:
-        filled: Whether a stage was filled an odd number of times; where `parities` is named, whether it was at all.
-        parities: The parity of the lap in which it was filled last; empty where the count of its fills tells it.
+        filled: Whether a stage was filled an odd number of times; where there are `parities`, whether it was at all.
+        parities: The parity of the lap in which it was filled last; None where the count of its fills tells it.
     """
 
-    filled: str
-    parities: str
+    filled: StageBits
+    parities: StageBits | None
 
 
 @dataclass(slots=True)
@@ -221,7 +222,7 @@ class State:
         self.scopes: list[Scope] = [Scope(self.block, self.names.depth, False, {})]
         self.usings: dict[str, str] = {}
         self.described: set[object] = set()
-        self.pipe_fills: dict[Value, str] = {}  # variables that count how often stages were published
+        self.pipe_fills: dict[Value, StageBits] = {}  # variables that count how often stages were published
         self.task_constants: list[tuple[Block, str, str]] = []  # where they stand, what they are, how they are called
         self.uses_thread = False
         self.uses_warpgroup = False

@@ -19,12 +19,20 @@ _MULTIPLY = re.compile(
     r"tcgen05_m(?P<m>64|128)n(?P<n>\d+)k(?P<k>\d+)_(?P<sums>f32|s32)_(?P<a>f16|bf16|tf32|s8|e4m3|e5m2)(?:_(?P<b>e4m3|e5m2))?"
     r"(?P<left>_a_along_m)?(?P<right>_b_along_n)?"
 )
+_SCALED = re.compile(
+    r"tcgen05_m128n(?P<n>\d+)k(?P<k>32|64)_f32_(?P<formats>mx_(?P<a>e4m3|e5m2)_(?P<b>e4m3|e5m2)|mx_e2m1|nv_e2m1)"
+    r"(?P<left>_a_along_m)?(?P<right>_b_along_n)?"
+)
 _LOAD = re.compile(r"tcgen05_ld_(?P<shape>32x32b|16x256b)_x(?P<count>\d+)_(?P<sums>f32|s32)")
 
 # PTX ISA, tcgen05, "Instruction Descriptor": the types of operands and sums, by kind.
 _KINDS = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "s8": "i8", "e4m3": "f8f6f4", "e5m2": "f8f6f4"}
 _TYPE_NUMBERS = {"f16": 0, "bf16": 1, "tf32": 2, "s8": 1, "e4m3": 0, "e5m2": 1}
 _SUMS_NUMBERS = {"f32": 1, "s32": 2}
+_E2M1_NUMBER = 1  # of the kinds mxf4 and mxf4nvf4
+_SCALES_KINDS = {"mx_e2m1": ("mxf4", "block32", 1), "nv_e2m1": ("mxf4nvf4", "block16", 0)}
+_BYTES_KIND = ("mxf8f6f4", "block32", 1)
+"""Kind and size of blocks in PTX, and the type of scales in the instruction descriptor: 0 for e4m3, 1 for e8m0."""
 
 _ELEMENTS = {
     "f16": "float16",
@@ -73,6 +81,37 @@ class MultiplyView:
 
 
 @dataclass(frozen=True, slots=True)
+class ScaledView:
+    """One `tcgen05.mma` with scales, as `tcgen05_helper.cu.j2` shows it.
+
+    Attributes:
+        name: The helper.
+        n: N.
+        k: K.
+        operands: What its comment says of both operands.
+        kind: Of operands, in PTX.
+        block: Elements along K that share a scale, in PTX.
+        scale_number: The type of scales in the instruction descriptor.
+        a_number: The type of the left operand.
+        b_number: The type of the right operand.
+        a_along_m: Whether rows of the left operand run along M.
+        b_along_n: Whether rows of the right one run along N.
+    """
+
+    name: str
+    n: int
+    k: int
+    operands: str
+    kind: str
+    block: str
+    scale_number: int
+    a_number: int
+    b_number: int
+    a_along_m: int
+    b_along_n: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoadView:
     """One `tcgen05.ld`, as `tcgen05_helper.cu.j2` shows it.
 
@@ -105,7 +144,7 @@ class LoadView:
 
 def is_name(name: str) -> bool:
     """Whether a helper of this name can be written."""
-    return _MULTIPLY.fullmatch(name) is not None or _LOAD.fullmatch(name) is not None
+    return any(pattern.fullmatch(name) for pattern in (_MULTIPLY, _SCALED, _LOAD))
 
 
 @functools.lru_cache(maxsize=256)
@@ -115,6 +154,11 @@ def tcgen05_helper(name: str) -> Helper:
     if match is not None:
         multiply = _multiply(name, match)
         text, twin = (render_form(TEMPLATE, form, multiply).strip("\n") for form in ("multiply", "multiply_twin"))
+        return Helper((name,), ("Descriptor",), text, TEMPLATE, twin)
+    match = _SCALED.fullmatch(name)
+    if match is not None:
+        scaled = _scaled(name, match)
+        text, twin = (render_form(TEMPLATE, form, scaled).strip("\n") for form in ("scaled", "scaled_twin"))
         return Helper((name,), ("Descriptor",), text, TEMPLATE, twin)
     match = _LOAD.fullmatch(name)
     assert match is not None, name
@@ -137,6 +181,32 @@ def _multiply(name: str, match: re.Match[str]) -> MultiplyView:
         sums_number=_SUMS_NUMBERS[match["sums"]],
         a_number=_TYPE_NUMBERS[a],
         b_number=_TYPE_NUMBERS[b],
+        a_along_m=int(bool(match["left"])),
+        b_along_n=int(bool(match["right"])),
+    )
+
+
+def _scaled(name: str, match: re.Match[str]) -> ScaledView:
+    formats = match["formats"]
+    kind, block, scale_number = _SCALES_KINDS.get(formats, _BYTES_KIND)
+    scales = "float8 (e4m3)" if scale_number == 0 else "exponents (e8m0)"
+    if match["a"]:
+        numbers = _TYPE_NUMBERS[match["a"]], _TYPE_NUMBERS[match["b"]]
+        same = match["a"] == match["b"]
+        types = _ELEMENTS[match["a"]] if same else f"{_ELEMENTS[match['a']]} and {_ELEMENTS[match['b']]}"
+    else:
+        numbers, types = (_E2M1_NUMBER, _E2M1_NUMBER), "pairs of e2m1"
+    where = f"a in rows along {'M' if match['left'] else 'K'}, b in rows along {'N' if match['right'] else 'K'}"
+    return ScaledView(
+        name=name,
+        n=int(match["n"]),
+        k=int(match["k"]),
+        operands=f"{types}, {where}; scales: {scales} for {block.removeprefix('block')} elements",
+        kind=kind,
+        block=block,
+        scale_number=scale_number,
+        a_number=numbers[0],
+        b_number=numbers[1],
         a_along_m=int(bool(match["left"])),
         b_along_n=int(bool(match["right"])),
     )

@@ -14,13 +14,18 @@ from tle2cuda.errors import InternalError
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import dtype_of, shape_of
 from tle2cuda.layout import (
+    BYTES_OF_BLOCK,
+    COLUMNS_OF_BLOCK,
     MMA_INSTRUCTIONS,
+    SCALES_OF_WORD,
     TENSOR_LANES,
+    TENSOR_ROWS_OF_SCALES,
     SharedLayout,
     descriptor_form,
     f2,
     format_index,
     linear_terms,
+    scale_columns,
     tensor_block,
 )
 from tle2cuda.layout.operands import UNIT_BYTES
@@ -68,6 +73,7 @@ class ProductView:
         loops: (index, count) of the loops over matrices, blocks of rows and columns, and steps along K.
         multiply: One instruction.
         barrier: What it completes on.
+        scales: Copies of scales to tensor memory.
     """
 
     condition: str
@@ -75,6 +81,20 @@ class ProductView:
     loops: tuple[tuple[str, int], ...]
     multiply: str
     barrier: str
+    scales: tuple[ScalesView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScalesView:
+    """A copy of an operand's scales, for `tensor_memory.cu.j2`.
+
+    Attributes:
+        loops: (index, count) of the loop over blocks.
+        copy: Copies one block.
+    """
+
+    loops: tuple[tuple[str, int], ...]
+    copy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +203,7 @@ class _Product:
 
     def __init__(self, state: State, op: Op, names: Sequence[str]) -> None:
         self.state, self.op, self.names = state, op, names
-        self.a, self.b, self.sums, self.adds, self.barrier = op.operands
+        self.a, self.b, self.sums, self.adds, self.barrier, *self.scales = op.operands
         self.instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
         *batches, self.m, self.n = shape_of(self.sums.type)
         self.matrices = math.prod(batches)
@@ -195,7 +215,8 @@ class _Product:
     def view(self) -> ProductView:
         first, second = self._left(), self._right()
         target, blocks = _address(self.state, self.sums), self._blocks()
-        arguments = (f"{target} + {blocks}" if blocks != "0" else target, first.text, second.text, self._adds())
+        factors = self._factors()
+        arguments = (f"{target} + {blocks}" if blocks != "0" else target, first.text, second.text, *factors, self._adds())
         helper = self.state.helper(self._helper(first, second))
         loops = (
             (self.batch, self.matrices),
@@ -209,7 +230,45 @@ class _Product:
             loops=real_loops(*loops),
             multiply=f"{helper}({', '.join(arguments)});",
             barrier=barrier_address(self.state, self.barrier),
+            scales=self._copies(),
         )
+
+    def _first_columns(self) -> list[int]:
+        """Where the scales of each operand begin, in columns behind those of the left one."""
+        return [0, scale_columns(shape_of(self.scales[0].type))]
+
+    def _copies(self) -> tuple[ScalesView, ...]:
+        """Scales are copied in blocks of 128 rows of one word."""
+        if not self.scales:
+            return ()
+        copy = self.state.helper("tcgen05_copy_scales")
+        views = []
+        for scale, first in zip(self.scales[:2], self._first_columns(), strict=True):
+            columns = scale_columns(shape_of(scale.type))
+            part = self.state.names.fresh("part")
+            loops = real_loops((part, columns // COLUMNS_OF_BLOCK))
+            moved = f" + {COLUMNS_OF_BLOCK} * {part}" if loops else ""
+            source = f"{buffer_start(self.state, scale)}{f' + {BYTES_OF_BLOCK} * {part}' if loops else ''}"
+            views.append(ScalesView(loops, f"{copy}({_address(self.state, self.scales[2], first)}{moved}, {source});"))
+        return tuple(views)
+
+    def _factors(self) -> tuple[str, ...]:
+        """Columns of both operands' scales for an instruction, and which of a word's scales it begins with."""
+        if not self.scales:
+            return ()
+        count = self.instruction.scales
+        texts = []
+        for side, first in enumerate(self._first_columns()):
+            blocks = shape_of(self.scales[side].type)[0] // TENSOR_ROWS_OF_SCALES
+            variable, extent, own = (
+                (self.row, self.m // self.rows, 1),
+                (self.column, self.n // self.columns, max(1, self.columns // TENSOR_ROWS_OF_SCALES)),
+            )[side]
+            along_k = [COLUMNS_OF_BLOCK * blocks * (g // SCALES_OF_WORD) for g in _powers(count, self.steps)]
+            moved = array_index((variable, _powers(COLUMNS_OF_BLOCK * own, extent)), (self.step, along_k))
+            address = _address(self.state, self.scales[2], first)
+            texts.append(f"{address} + {moved}" if moved != "0" else address)
+        return (*texts, array_index((self.step, [g % SCALES_OF_WORD for g in _powers(count, self.steps)])))
 
     def _left(self) -> _Operand:
         images = (
@@ -257,11 +316,20 @@ class _Product:
         )
 
     def _helper(self, first: _Operand, second: _Operand) -> str:
+        if self.scales:
+            return self._scaled_helper(first, second)
         types = self.instruction.name.removeprefix("tcgen05_").split("_")
         if types[1:] == types[1:2] * 2:
             types.pop()  # one type for both operands
         turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
         return f"tcgen05_m{self.rows}n{self.columns}k{self.instruction.k_extent}_{'_'.join(types)}{turns}"
+
+    def _scaled_helper(self, first: _Operand, second: _Operand) -> str:
+        """`tcgen05_m128n64k32_f32_mx_e4m3_e4m3`; two elements of e2m1 are one byte along K."""
+        formats = self.instruction.name.removeprefix("tcgen05_")
+        k = self.instruction.k_extent * (2 if formats.endswith("e2m1") else 1)
+        turns = ("" if first.is_along_k else "_a_along_m") + ("" if second.is_along_k else "_b_along_n")
+        return f"tcgen05_m{self.rows}n{self.columns}k{k}_{formats}{turns}"
 
     def _adds(self) -> str:
         """Whether an instruction adds to what lies there: in later steps always."""
@@ -283,12 +351,13 @@ def _operand_name(state: State, buffer: Value, side: int) -> str:
     return operand_name(state.definitions, fills[0].operands[0] if fills else buffer) or "ab"[side]
 
 
-def _address(state: State, sums: Value) -> str:
-    """Where sums begin: the first of the kernel's columns, or so many behind it."""
+def _address(state: State, sums: Value, behind: int = 0) -> str:
+    """Where sums or scales begin: the first of the kernel's columns, or so many behind it."""
     made = state.definitions[sums]
     while made.name == "buffer_view":
+        behind += made.attrs["start"] if made.attrs["kind"] == "subslice" else 0  # the first of some columns
         made = state.definitions[made.operands[0]]
-    column = made.attrs["column"]
+    column = made.attrs["column"] + behind
     return f"{ADDRESS} + {column}" if column else ADDRESS
 
 
@@ -308,18 +377,20 @@ def emit_load(state: State, op: Op) -> None:
     """Write the loads of this thread's sums."""
     state.comment(op.span)
     registers = state.new_registers(op.result, "product")
+    address = state.names.fresh(f"{op.result.name or 'sums'}_address")
     with state.names.scope():
-        view = _load(state, op, registers)
+        view = _load(state, op, registers, address)
         for used in ("tcgen05_fence_after_sync", "tcgen05_wait_ld", "tcgen05_fence_before_sync"):
             state.helper(used)
         write(state.block, TEMPLATE, "load", view, op.span)
     state.registers[op.result] = registers
 
 
-def _load(state: State, op: Op, registers: Registers) -> LoadView:
+def _load(state: State, op: Op, registers: Registers, address: str) -> LoadView:
     sums, *condition = op.operands
     layout = registers.layout
-    shape, rows = layout.shape, tensor_block(layout.shape)[0]
+    whole = _whole(state, sums)
+    shape, rows = layout.shape, tensor_block(whole)[0]
     form = _ROWS if rows == TENSOR_LANES else _FRAGMENTS
     own = shape[-1]  # columns of a warpgroup
     for image in layout.warps:
@@ -328,13 +399,12 @@ def _load(state: State, op: Op, registers: Registers) -> LoadView:
     kind = "s32" if dtype_of(op.result.type).is_int() else "f32"
     helper = state.helper(f"tcgen05_ld_{form.name}_x{at_once // form.registers}_{kind}")
     part, count = state.names.fresh("part"), layout.num_registers // at_once
-    address = state.names.fresh(f"{op.result.name or 'sums'}_address")
     bits = layout.flat_registers[at_once.bit_length() - 1 :]
-    columns = array_index((part, [_column(image, shape, rows) for image in bits]))
+    columns = array_index((part, [_column(image, shape, rows, whole[-1]) for image in bits]))
     numbers = _powers(at_once, count)
     run, k = (array_index((part, [f(x, registers.vec) for x in numbers])) for f in (int.__floordiv__, int.__mod__))
     state.thread()
-    start = f"{_address(state, sums)} + {_QUARTER}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows)}"
+    start = f"{_address(state, sums)} + {_QUARTER}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows, whole[-1])}"
     return LoadView(
         declaration=state.declaration(registers, op.result),
         condition=scalar_text(state, condition[0]).text if condition else "",
@@ -347,16 +417,25 @@ def _load(state: State, op: Op, registers: Registers) -> LoadView:
     )
 
 
-def _column(image: int, shape: Sequence[int], rows: int) -> int:
+def _whole(state: State, sums: Value) -> tuple[int, ...]:
+    """The shape of sums, of which a load may want some columns alone."""
+    made = state.definitions[sums]
+    while made.name == "buffer_view" and made.attrs["kind"] == "subslice":
+        sums = made.operands[0]
+        made = state.definitions[sums]
+    return shape_of(sums.type)
+
+
+def _column(image: int, shape: Sequence[int], rows: int, whole_columns: int) -> int:
     """Column of the block that an element lies in, given its row-major index; the row within the block is a lane."""
     n, m = shape[-1], shape[-2]
     row = image // n
-    return (row // m * (m // rows) + row % m // rows) * n + image % n
+    return (row // m * (m // rows) + row % m // rows) * whole_columns + image % n
 
 
-def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int) -> str:
+def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int, whole_columns: int) -> str:
     """What is added to the address for a warpgroup."""
-    columns = [_column(image, shape, rows) for image in images]
+    columns = [_column(image, shape, rows, whole_columns) for image in images]
     if not any(columns):
         return ""
     group = state.warpgroup()

@@ -205,10 +205,11 @@ def _published(state: State, pipe: Value) -> list[str]:
     type_ = pipe.type
     assert isinstance(type_, PipeType)
     if type_.capacity == 1:
-        return [f"mbarrier_wait({barrier_address(state, ref.full, None)}, ~{filled} & 1);  // it has landed"]
+        return [f"mbarrier_wait({barrier_address(state, ref.full, None)}, ~{filled.name} & 1);  // it has landed"]
     barrier = f"&{state.barriers[ref.full]}[landed]"
     loop = f"for (int landed = 0; landed < {type_.capacity}; ++landed)"
-    return [f"{loop}  // what the map before this one described", f"    mbarrier_wait({barrier}, ~{filled} >> landed & 1);"]
+    phase = filled.shifted(C("landed"), is_opposite=True)
+    return [f"{loop}  // what the map before this one described", f"    mbarrier_wait({barrier}, {phase} & 1);"]
 
 
 def map_arguments(op: Op) -> set[str]:

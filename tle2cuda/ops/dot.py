@@ -10,6 +10,7 @@ from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMi
 from tle2cuda.ir.kinds import INPUT_PRECISIONS
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, I32, DType
+from tle2cuda.layout import MX_E2M1, NV_E2M1
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -78,7 +79,7 @@ def dot(
     if limit is not None:
         attrs["max_num_imprecise_acc"] = limit
     dims = (*batch, m, n)
-    start = _accumulator(acc, result, dims, what)
+    start = accumulator(acc, result, dims, what)
     return emit_value("dot", (a, b, start), result, dims, attrs)
 
 
@@ -170,7 +171,8 @@ def imprecise_limit(limit: Any, dtype: DType, k: int, what: str) -> int | None:
     return value
 
 
-def _accumulator(acc: Any, dtype: DType, dims: tuple[int, ...], what: str) -> tensor:
+def accumulator(acc: Any, dtype: DType, dims: tuple[int, ...], what: str) -> tensor:
+    """What a product adds to: `acc`, or zeros."""
     value = unwrap(acc)
     if value is None:
         return constant(0, dtype, dims)
@@ -191,9 +193,32 @@ def _accumulator(acc: Any, dtype: DType, dims: tuple[int, ...], what: str) -> te
 
 
 @meaning("dot")
-def _dot(ctx: Any, op: Op, a: Any, b: Any, acc: Any, *_scratch: Any) -> Any:
+def _dot(ctx: Any, op: Op, a: Any, b: Any, acc: Any, *others: Any) -> Any:
+    if formats := op.attrs.get("formats"):
+        a, b = _scaled(a, others[0], formats, 1), _scaled(b, others[1], formats, 0)
     wide = np.int64 if np.asarray(acc).dtype.kind == "i" else np.float64
     with np.errstate(all="ignore"):
         product = np.matmul(np.asarray(a).astype(wide), np.asarray(b).astype(wide))
         # Integers wrap; floats are rounded once, as sums in any order stay near the exact one.
         return (np.asarray(acc).astype(wide) + product).astype(np.asarray(acc).dtype)
+
+
+_E2M1 = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0])
+
+
+def _scaled(stored: Any, scale: Any, formats: str, k_axis: int) -> Any:
+    """The numbers of an operand times its scales, which may be repeated beyond its rows and groups."""
+    x = np.asarray(stored)
+    if formats in (MX_E2M1, NV_E2M1):
+        pairs = np.stack([_E2M1[x & 15], _E2M1[x >> 4]], k_axis + 1)
+        x = pairs.reshape([2 * n if axis == k_axis else n for axis, n in enumerate(x.shape)])
+    rows, depth = x.shape[1 - k_axis], x.shape[k_axis]
+    groups = depth // (16 if formats == NV_E2M1 else 32)
+    factor = np.asarray(scale)[:rows, :groups]
+    if formats == NV_E2M1:
+        factor = factor.astype(np.float64)
+    else:
+        with np.errstate(over="ignore"):
+            factor = np.where(factor == 255, np.nan, np.exp2(factor.astype(np.float64) - 127))
+    spread = np.repeat(factor, depth // groups, axis=1)
+    return x.astype(np.float64) * (spread if k_axis else spread.T)

@@ -1,15 +1,20 @@
 """Matrix products of microscaled operands: small floats with one scale for a group of elements along K.
 
-The operands become bfloat16 (float16 when either is float16), and `tl.dot` multiplies them. Except where a scale takes a
-value out of that type's range, nothing is rounded on the way.
+Where the target's tensor cores scale blocks, operands of 4 and 8 bits become one `dot` with scales. Everywhere else, and
+for what such instructions do not take, operands become bfloat16 (float16 when either is float16), and `tl.dot` multiplies
+them. Except where a scale takes a value out of that type's range, nothing is rounded on the way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
+from tle2cuda.ir import builder
+from tle2cuda.ir.nodes import Kernel, Op
 from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, I8, U8, U16, U32, DType
+from tle2cuda.layout import BYTES_OF_STEP, MX_E2M1, NV_E2M1
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -23,15 +28,17 @@ from tle2cuda.ops.core import (
     tensor,
     unwrap,
 )
-from tle2cuda.ops.dot import dot
+from tle2cuda.ops.dot import accumulator, dot
 from tle2cuda.ops.join import join
 from tle2cuda.ops.shape import expand_dims, permute, reshape
+from tle2cuda.targets import parse_target
 
 FORMATS = ("e2m1", "e4m3", "e5m2", "bf16", "fp16")
 _STORED: dict[str, DType] = {"e2m1": U8, "e4m3": F8E4NV, "e5m2": F8E5, "bf16": BF16, "fp16": F16}
 _GROUP = 32  # elements along K that share a scale of the type e8m0
 _GROUP_OF_E4M3 = 16  # and of the type e4m3
 _E8M0_NAN = 255
+_E8M0_ONE = 127
 
 
 @builtin
@@ -88,18 +95,96 @@ def dot_scaled(
             f"{what}: both operands must have rank 2 or 3, got {core.dims_text(a.dims)} and {core.dims_text(b.dims)}",
             facts=(fact("lhs", a), fact("rhs", b)),
         )
-    dtype = F16 if "fp16" in formats else BF16
-    x = _unpacked(a, formats[0], packs[0], 1, dtype)
-    y = _unpacked(b, formats[1], packs[1], 0, dtype)
-    if x.dims[-1] != y.dims[-2]:
+    x_dims = _unpacked_dims(a, formats[0], packs[0], 1)
+    y_dims = _unpacked_dims(b, formats[1], packs[1], 0)
+    if x_dims[-1] != y_dims[-2]:
         raise ShapeMismatch(
-            f"{what}: inner dimensions differ: K = {x.dims[-1]} in `lhs`, K = {y.dims[-2]} in `rhs`",
+            f"{what}: inner dimensions differ: K = {x_dims[-1]} in `lhs`, K = {y_dims[-2]} in `rhs`",
             facts=(fact("lhs", a), fact("rhs", b)),
         )
-    x = _scaled(x, lhs_scale, x.dims, "lhs", fast, what)
-    turned = (*y.dims[:-2], y.dims[-1], y.dims[-2])
-    y = _scaled(y, rhs_scale, turned, "rhs", fast, what)
+    scales = (
+        _scale(lhs_scale, x_dims, "lhs", what),
+        _scale(rhs_scale, (*y_dims[:-2], y_dims[-1], y_dims[-2]), "rhs", what),
+    )
+    kind = _hardware_kind(formats, packs, scales)
+    if kind is not None and _suits_hardware(a, formats, kind):
+        shape, depth = (x_dims[-2], y_dims[-1]), x_dims[-1]
+        operands = [_as_multiplied(x, formats[side], packs[side], side, kind) for side, x in enumerate((a, b))]
+        factors = [_as_factor(scale, shape[side], depth, kind) for side, scale in enumerate(scales)]
+        start = accumulator(acc, F32, shape, what)
+        attrs = {"input_precision": "tf32", "formats": kind, "is_fast": fast}
+        return emit_value("dot", (*operands, start, *factors), F32, start.dims, attrs)
+    dtype = F16 if "fp16" in formats else BF16
+    x = _scaled(_unpacked(a, formats[0], packs[0], 1, dtype), scales[0], 1, fast)
+    y = _scaled(_unpacked(b, formats[1], packs[1], 0, dtype), scales[1], 0, fast)
     return dot(x, y, acc)
+
+
+def by_plain_product(kernel: Kernel, op: Op) -> list[Op]:
+    """The operations that do what a `dot` with scales does where tensor cores do not; the last one makes its result."""
+    made_by = builder.Builder(kernel.num_warps, kernel.target)
+    packed = {MX_E2M1: "e2m1", NV_E2M1: "e2m1"}.get(op.attrs["formats"])
+    with made_by.active(), made_by.region() as made, made_by.at(op.span):
+        a, b, acc, a_scale, b_scale = map(tensor, op.operands)
+        fast = bool(op.attrs.get("is_fast"))
+        x = _scaled(_unpacked(a, packed or "", True, 1, BF16), a_scale, 1, fast)
+        y = _scaled(_unpacked(b, packed or "", True, 0, BF16), b_scale, 0, fast)
+        emit_value("dot", (x, y, acc), F32, acc.dims, {"input_precision": "tf32"})
+    return made
+
+
+def _hardware_kind(formats: list[str], packs: list[bool], scales: tuple[tensor | None, tensor | None]) -> str | None:
+    """What tensor cores with scaled blocks call such a product; None where they have none."""
+    kinds = {core.dtype_of(scale) is F8E4NV for scale in scales if scale is not None}
+    if len(kinds) != 1 or not {*formats} <= {"e2m1", "e4m3", "e5m2"}:
+        return None
+    has_fine_scales = kinds.pop()
+    if formats == ["e2m1", "e2m1"] and all(packs):
+        return NV_E2M1 if has_fine_scales else MX_E2M1
+    wide = ["e4m3" if f == "e2m1" else f for f in formats]
+    return None if has_fine_scales else f"mx_{wide[0]}_{wide[1]}"
+
+
+def _suits_hardware(a: tensor, formats: list[str], kind: str) -> bool:
+    """Whether the target multiplies tiles like this left one; what a task has besides, the pass `products` knows."""
+    target = parse_target(builder.current().target)
+    if len(a.dims) != 2 or not (target.has("mma_scaled") or target.has("tcgen05")):
+        return False
+    depth = a.dims[1] * (2 if formats[0] == "e2m1" and "e2m1" not in kind else 1)
+    return depth >= BYTES_OF_STEP
+
+
+def _as_multiplied(x: tensor, format_: str, along_k: bool, side: int, kind: str) -> tensor:
+    """An operand as instructions take it: pairs of e2m1 beside those of 8 bits become e4m3, which has all their numbers."""
+    if format_ != "e2m1" or kind in (MX_E2M1, NV_E2M1):
+        return x
+    return _spread(x, lambda shift: _e4m3_from_e2m1(x, shift), along_k, 1 - side)
+
+
+def _as_factor(scale: tensor | None, rows: int, depth: int, kind: str) -> tensor:
+    """The scales of an operand; ones where it has none."""
+    if scale is not None:
+        return scale if core.dtype_of(scale) is F8E4NV else _as_bytes(scale)
+    if kind == NV_E2M1:
+        return constant(1.0, F8E4NV, (rows, depth // _GROUP_OF_E4M3))
+    return constant(_E8M0_ONE, U8, (rows, depth // _GROUP))
+
+
+def _e4m3_from_e2m1(packed: tensor, shift: int) -> tensor:
+    """The numbers in four bits of each byte, in eight: from 1 on, exponents differ by 6."""
+    dims = packed.dims
+
+    def bits(op: str, a: tensor, number: int) -> tensor:
+        return emit_value(op, (a, constant(number, U8, dims)), U8, dims)
+
+    code = bits("shr", packed, shift) if shift else packed
+    magnitude = bits("and", code, 0b0111)
+    normal = bits("add", bits("shl", magnitude, 2), 0x30)
+    for number, bits_of_it in ((1, 0x30), (0, 0)):  # 0.5, which e2m1 has no exponent for, and 0
+        is_it = emit_value("cmp", (magnitude, constant(number, U8, dims)), BOOL, dims, {"predicate": "eq"})
+        normal = emit_value("select", (is_it, constant(bits_of_it, U8, dims), normal), U8, dims)
+    sign = bits("shl", bits("and", code, 0b1000), 4)
+    return emit_value("bitcast", (emit_value("or", (normal, sign), U8, dims),), F8E4NV, dims)
 
 
 def _operand(value: Any, format_: str, is_packed_along_k: bool, name: str, what: str) -> tensor:
@@ -124,7 +209,20 @@ def _unpacked(x: tensor, format_: str, along_k: bool, k_axis: int, dtype: DType)
     """All elements, in the type that is multiplied; `k_axis` counts the last two axes."""
     if format_ != "e2m1":
         return core.cast(x, dtype)
-    pairs = join(_from_e2m1(x, 0, dtype), _from_e2m1(x, 4, dtype))
+    return _spread(x, lambda shift: _from_e2m1(x, shift, dtype), along_k, k_axis)
+
+
+def _unpacked_dims(x: tensor, format_: str, along_k: bool, k_axis: int) -> tuple[int, ...]:
+    """The shape of all elements."""
+    if format_ != "e2m1":
+        return x.dims
+    axis = len(x.dims) - 2 + (k_axis if along_k else 1 - k_axis)
+    return (*x.dims[:axis], 2 * x.dims[axis], *x.dims[axis + 1 :])
+
+
+def _spread(x: tensor, element: Callable[[int], tensor], along_k: bool, k_axis: int) -> tensor:
+    """Both elements of each byte beside each other, those of the low bits and of the high ones."""
+    pairs = join(element(0), element(4))
     rank = len(x.dims)
     axis = rank - 2 + (k_axis if along_k else 1 - k_axis)
     order = (*range(axis + 1), rank, *range(axis + 1, rank))
@@ -151,11 +249,11 @@ def _from_e2m1(packed: tensor, shift: int, dtype: DType) -> tensor:
     return core.cast(value, dtype)
 
 
-def _scaled(x: tensor, scale: Any, by_rows: tuple[int, ...], name: str, fast: bool, what: str) -> tensor:
-    """`x` times its scales, which lie as ``[rows, K // group]``; `by_rows` is the shape with K last."""
+def _scale(scale: Any, by_rows: tuple[int, ...], name: str, what: str) -> tensor | None:
+    """The scales of an operand, `[rows, K // group]`; `by_rows` is its shape with K last."""
     given = unwrap(scale)
     if given is None:
-        return x
+        return None
     dtype = core.dtype_of(given) if isinstance(given, tensor) and not given.is_pointer else None
     if not isinstance(given, tensor) or dtype not in (U8, I8, F8E4NV):
         raise DTypeMismatch(f"{what}: {name}_scale must be a tile of uint8 or float8e4nv, got {core.describe(scale)}")
@@ -166,15 +264,29 @@ def _scaled(x: tensor, scale: Any, by_rows: tuple[int, ...], name: str, fast: bo
             f"{what}: {name}_scale must have shape {core.dims_text(wanted)}, got {core.dims_text(given.dims)}",
             facts=(fact(f"{name}_scale", given),),
         )
-    factor = core.cast(given, core.dtype_of(x)) if dtype is F8E4NV else _from_e8m0(given, core.dtype_of(x))
-    spread = _repeated(factor, group, by_rows)
-    scaled = emit_value("mul", (x, spread if x.dims == by_rows else _turned(spread)), x.element, x.dims)
+    return given
+
+
+def _scaled(x: tensor, scale: tensor | None, k_axis: int, fast: bool) -> tensor:
+    """`x` times its scales; `k_axis` counts the last two axes."""
+    if scale is None:
+        return x
+    dtype = core.dtype_of(scale)
+    group = _GROUP_OF_E4M3 if dtype is F8E4NV else _GROUP
+
+    def spread(factor: tensor) -> tensor:
+        """A tile like the scales as one like the operand."""
+        rows = _repeated(factor, group, (*scale.dims[:-1], scale.dims[-1] * group))
+        return rows if k_axis else _turned(rows)
+
+    factor = core.cast(scale, core.dtype_of(x)) if dtype is F8E4NV else _from_e8m0(scale, core.dtype_of(x))
+    scaled = emit_value("mul", (x, spread(factor)), x.element, x.dims)
     if fast or dtype is F8E4NV:
         return scaled
-    missing = emit_value("cmp", (_as_bytes(given), constant(_E8M0_NAN, U8, wanted)), BOOL, wanted, {"predicate": "eq"})
-    is_nan = _repeated(missing, group, by_rows)
+    is_missing = (_as_bytes(scale), constant(_E8M0_NAN, U8, scale.dims))
+    missing = spread(emit_value("cmp", is_missing, BOOL, scale.dims, {"predicate": "eq"}))
     nan = constant(float("nan"), core.dtype_of(x), x.dims)
-    return emit_value("select", (is_nan if x.dims == by_rows else _turned(is_nan), nan, scaled), x.element, x.dims)
+    return emit_value("select", (missing, nan, scaled), x.element, x.dims)
 
 
 def _as_bytes(x: tensor) -> tensor:

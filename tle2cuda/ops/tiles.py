@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tle2cuda.errors import InvalidArgument, ShapeMismatch
+from tle2cuda.errors import InvalidArgument, ShapeMismatch, TileOutOfRange
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BOOL, I32, shape_of
@@ -130,7 +130,7 @@ def extract_tile(x: Any, index: Any, tile_shape: Any = None, shape: Any = None) 
         x: Tile.
         index: Which: a coordinate (one integer per axis), or its row-major number. Each may be known at compile
             time, then it is checked, or a scalar; a number outside the grid is undefined then: the interpreter, eager
-            mode and debug builds report it.
+            mode, the emulator and debug builds report it.
         tile_shape: Extents, powers of two that divide those of `x`.
         shape: The same under another name.
 
@@ -235,7 +235,7 @@ def _part(ctx: Any, op: Op, what: str, shape: tuple[int, ...], dims: tuple[int, 
     grid = tuple(n // m for n, m in zip(shape, dims, strict=True))
     problem = number_problem(what, int(number), core.num_elements(grid))
     if problem:
-        raise ctx.fail(op, problem, help=NUMBER_HELP)
+        raise ctx.fail(op, problem, help=NUMBER_HELP, kind=TileOutOfRange)
     where = np.unravel_index(int(number), grid)
     return tuple(slice(int(i) * m, (int(i) + 1) * m) for i, m in zip(where, dims, strict=True))
 

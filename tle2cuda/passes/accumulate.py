@@ -26,7 +26,7 @@ class _Accumulate(Rewriter):
             for product, other in (op.operands[::-1], op.operands):
                 dot = self._joinable(product)
                 if dot is not None:
-                    operands = (*(self[v] for v in dot.operands[:2]), self[other])
+                    operands = (*(self[v] for v in dot.operands[:2]), self[other], *(self[v] for v in dot.operands[3:]))
                     types = (op.results[0].type,)
                     names = (op.results[0].name,)
                     new = self.emit(make_op("dot", operands, types, dot.attrs, (), dot.span, names))

@@ -114,7 +114,16 @@ class ChangedMaps:
         """Name the maps, apart from all others."""
         from tle2cuda.passes.tensor_maps import fresh_name
 
-        self._names = {changed: fresh_name(changed.argument, taken) for changed in self._plans}
+        self._names = {changed: fresh_name(self._tensor_name(changed), taken) for changed in self._plans}
+
+    def _tensor_name(self, changed: Changed) -> str:
+        """The argument that a tensor is a part of; of one by a loaded address, the name of the pointer to it."""
+        if any(root in self._arguments for root in self._views.roots.of(changed.base)):
+            return changed.argument
+        base = changed.base
+        while not base.name and (made := self._definitions.get(base)) is not None and made.name == "hint":
+            base = made.operands[0]
+        return base.name or changed.argument
 
     def first_used_in(self, op: Op) -> list[Changed]:
         """The maps that are made in front of an operation."""

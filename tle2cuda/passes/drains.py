@@ -18,10 +18,9 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter
 from tle2cuda.ir.rows import ROWS
 from tle2cuda.ir.tma import tensor_copy
-from tle2cuda.ir.types import GLOBAL, BarrierType, TileType, is_handle
+from tle2cuda.ir.types import GLOBAL, TileType, is_handle
 
 EXIT_REASON = "no thread may exit while the copies it made are in flight"
-MOST_STAGES = 32  # bits that note which are filled
 
 _CONTROL = ("if", "for", "while")
 _PUBLISHING = ("pipe_commit", "pipe_close")
@@ -75,12 +74,12 @@ class _Drains:
     def wanted(self) -> Iterator[_Drain]:
         for pipe, barriers in self.filled.items():
             writers = self._tasks_of(pipe, _PUBLISHING)
-            if self._is_small(barriers) and not self._is_read(pipe, writers):
+            if not self._is_read(pipe, writers):
                 for task in writers:
                     yield _Drain(task.region, barriers, len(writers) > 1 or task.site in self.divisions)
         own = set(self.filled.values())
         for op in walk(self.kernel.body):
-            if op.name == "alloc_barriers" and op.result not in own and self._is_small(op.result):
+            if op.name == "alloc_barriers" and op.result not in own:
                 yield from self._of_barriers(op)
 
     def copying(self) -> Iterator[Task]:
@@ -89,9 +88,6 @@ class _Drains:
             writers = self._tasks_of(pipe, _PUBLISHING)
             if not self._is_read(pipe, writers):
                 yield from writers
-
-    def _is_small(self, barriers: Value) -> bool:
-        return isinstance(barriers.type, BarrierType) and barriers.type.count <= MOST_STAGES
 
     def _tasks_of(self, handle: Value, names: Sequence[str]) -> list[Task]:
         return [task for task in self.tasks if self.chains.of(task, names, handle)]

@@ -18,7 +18,7 @@ from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import PipeType
 
 _LOOPS = frozenset(("for", "while"))
-_MOST_STAGES = 32  # bits of a word
+_MOST_MAPS = 32  # that a place has memory for, one for each stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class MapReuse:
     def _has_stage(self, acquire: Op, anchor: Op) -> bool:
         """Whether each map is made for one stage that was acquired before it: what filled that earlier has landed."""
         nesting = self._nesting
-        if not nesting.is_before(acquire, anchor) or _capacity(acquire) > _MOST_STAGES or self._is_one_shot(acquire):
+        if not nesting.is_before(acquire, anchor) or _capacity(acquire) > _MOST_MAPS or self._is_one_shot(acquire):
             return False
         return not nesting.is_repeated(nesting.region[anchor], nesting.region[acquire])
 
@@ -159,7 +159,7 @@ class MapReuse:
         nesting, pipe = self._nesting, pipe_of(acquire, self._slots)
         place = nesting.region[anchor]
         made = next((op for op in self._ops if op.name == "pipe" and op.result is pipe), None)
-        if made is None or not nesting.is_before(made, anchor) or _capacity(acquire) > _MOST_STAGES:
+        if made is None or not nesting.is_before(made, anchor):
             return False
         held = nesting.inside(acquire, place)
         if held is None or nesting.position[held] < nesting.position[anchor]:

@@ -29,6 +29,8 @@ from tle2cuda.layout import (
     matrix_form,
     mma_operand,
     operand_offsets,
+    scale_offsets,
+    scale_words,
 )
 from tle2cuda.passes.dot_plan import operand_name
 from tle2cuda.passes.layout_choice import fast_axis
@@ -54,7 +56,21 @@ def place_product(assign: _Assign, op: Op) -> None:
     operands = [_operand(assign, op, side, sums) if found is None else found for side, found in enumerate(lying)]
     if op.attrs.get("may_overlap") and None not in lying:
         op = replace(op, attrs=MappingProxyType({**op.attrs, "pending": 1}))
-    assign.rebuild(op, (*operands, assign.want(op.operands[2], sums)), sums)
+    scales = [_scales(assign, op, side, sums) for side in (0, 1)] if op.attrs.get("formats") else []
+    assign.rebuild(op, (*operands, assign.want(op.operands[2], sums), *scales), sums)
+
+
+def _scales(assign: _Assign, op: Op, side: int, sums: Layout) -> Value:
+    """Scales in registers as the instruction takes them, or in a buffer from which they are copied to tensor memory."""
+    value, instruction = op.operands[3 + side], instruction_of(op)
+    type_ = value.type
+    assert isinstance(type_, TileType)
+    if not instruction.sums_in_tensor_memory:
+        return assign.want(value, scale_words(instruction, sums, type_.shape, side))
+    placed = assign.want(value, assign.pick([value]))
+    name = f"{operand_name(assign.definitions, value).removesuffix('_tile') or ('a_scale', 'b_scale')[side]}_tile"
+    level = assign.home((placed,), through_branches=False)
+    return _in_shared(assign, op, placed, (scale_offsets(type_.shape), _ALIGNMENT_BYTES), (name, level))
 
 
 def place_warpgroups(assign: _Assign, op: Op) -> None:

@@ -37,7 +37,7 @@ from tle2cuda.analysis.pipelining import Pipelined, pipelined_loops
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
-from tle2cuda.passes import canonicalise
+from tle2cuda.passes import canonicalise, shared_once
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
@@ -48,6 +48,8 @@ from tle2cuda.passes.tensor_tiles import without_tensor_tiles
 from tle2cuda.targets import MAX_THREADS_PER_CTA, WARP_THREADS, parse_target
 
 _MOST_STAGES = 16  # beyond which no memory is so far away that more would help
+_NOT_BROUGHT = "the copy engine brings none of what it loads"
+_MAY_BE_STORED = "the kernel may store to what it loads"
 _SHOWN = "the copy engine may bring what was stored before the loop"
 _MOST_SUMS, _MOST_SUMS_OF_SPLIT = 160, 208
 """32-bit registers of sums and weights of two products in flight, where addresses of copies take others, and where not."""
@@ -59,16 +61,22 @@ def run(kernel: Kernel) -> Kernel:
     plain, notes = without_tensor_tiles(kernel)
     left_out: dict[Op, str] = {}  # loops that are not specialised, and why
     if parse_target(kernel.target).has("cp_async"):
-        while plans := pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes):
+        while True:
+            plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes, left_out)
+            known = len(left_out)
             sites = _sites(plain, plans, left_out)
+            if len(left_out) > known:
+                continue  # these loops are pipelined as they are
+            if not plans:
+                break
             pipeline = _Pipeline(plain, plans, sites)
             made = pipeline.run()
             if _are_lean(made, sites, left_out):
                 slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
                 if not slow:
-                    return canonicalise.run(_with_notes(made, left_out))
+                    noted = _with_notes(made, _explained(left_out, plans))
+                    return canonicalise.run(shared_once.run(noted))
                 notes = {tile: note for tile, note in notes.items() if tile not in slow}
-        _sites(plain, {}, left_out)
     if plain is kernel and not left_out:
         return kernel
     return canonicalise.run(_with_notes(plain, left_out))
@@ -94,10 +102,19 @@ def _sites(kernel: Kernel, plans: dict[Op, Pipelined], left_out: dict[Op, str]) 
         elif (kernel.num_warps + WARPGROUP_WARPS) * WARP_THREADS > MAX_THREADS_PER_CTA:
             left_out[site] = "no warp is left"
         elif not filled:
-            left_out[site] = "the copy engine brings none of what it loads"
+            left_out[site] = _NOT_BROUGHT
         else:
             found[site] = filled
     return found
+
+
+def _explained(left_out: dict[Op, str], plans: dict[Op, Pipelined]) -> dict[Op, str]:
+    """Why loops are not specialised: what the engine brings to a loop as it is, it could not bring ahead of stores."""
+    filled = {loop for loop, plan in plans.items() if plan.is_filled_by_engine}
+    return {
+        site: _MAY_BE_STORED if reason == _NOT_BROUGHT and filled & {site, *_inside(site)} else reason
+        for site, reason in left_out.items()
+    }
 
 
 def _outermost_loops(region: Region) -> Iterator[Op]:

@@ -8,6 +8,9 @@ for each: its operands do not go through registers, and it multiplies at twice t
 
 On sm_100a and its siblings such a tile is multiplied by `tcgen05.mma`, whose sums lie in tensor memory. Where
 partitions divide the kernel's warps they take `mma.sync`: no warps are left to allocate tensor memory and give it back.
+
+Products with scales (`tl.dot_scaled`) have instructions on sm_100a and sm_120a. Where a task has none after all, their
+operands are scaled in registers and multiplied as bfloat16.
 """
 
 from __future__ import annotations
@@ -22,11 +25,25 @@ from tle2cuda.errors import CapabilityError
 from tle2cuda.ir.nodes import DIVIDES, WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BF16, F8E4NV, F8E5, F16, F32, F64, I8, TileType, dtype_of, shape_of
-from tle2cuda.layout import MMA_INSTRUCTIONS, TENSOR_COLUMNS, TENSOR_LANES, MmaInstruction, tensor_block
-from tle2cuda.targets import FEATURES, Target, parse_target
+from tle2cuda.layout import (
+    BYTES_OF_STEP,
+    MMA_INSTRUCTIONS,
+    TENSOR_COLUMNS,
+    TENSOR_LANES,
+    TENSOR_ROWS_OF_SCALES,
+    MmaInstruction,
+    scale_columns,
+    scaled_mma,
+    tensor_block,
+    whole_scales,
+)
+from tle2cuda.ops.dot_scaled import by_plain_product
+from tle2cuda.passes.store_parts import with_loads_in_parts
+from tle2cuda.targets import FEATURES, WARP_THREADS, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
+_MOST_SUMS = 128  # that a thread loads from tensor memory at a time, of the 255 registers that it may have
 _MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
 _HAS_TENSOR_I8 = ("sm_100a", "sm_110a")  # PTX ISA, tcgen05.mma, "Target ISA Notes": .kind::i8
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
@@ -45,17 +62,23 @@ def run(kernel: Kernel) -> Kernel:
         raise CapabilityError(
             f"tle.gpu.wgmma needs {need}, the target is {kernel.target}", asked.span, help="tl.dot runs on every target"
         )
-    return _Choose(target, kernel).kernel(kernel) if target.has("mma_bf16") else kernel
+    if not target.has("mma_bf16"):
+        return kernel
+    choose = _Choose(target, kernel)
+    chosen = choose.kernel(kernel)
+    return with_loads_in_parts(chosen, choose.large) if choose.large else chosen
 
 
 class _Choose(Rewriter):
     def __init__(self, target: Target, kernel: Kernel) -> None:
         super().__init__()
         self.target = target
+        self.source = kernel
         self.warps_of: dict[Region, int] = {}  # of worker partitions
         self.num_warps = kernel.num_warps
         self.is_divided = any(op.attrs.get(DIVIDES) for op in walk(kernel.body))
         self.rows = _Rows(kernel)
+        self.large: set[str] = set()  # instructions of products whose sums are loaded in parts
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
@@ -75,15 +98,57 @@ class _Choose(Rewriter):
         is_suited = self.rows.suit_descriptors(op) and not (self.target.has("tcgen05") and self.is_divided)
         num_warps = self.num_warps if is_suited else _MISALIGNED
         name = instruction_name(op, self.target, num_warps)
+        if name is None and op.attrs.get("formats"):
+            self.without_scales(op)
+            return
         if name is None:
             self.copy(op)
             return
         operands = [self[v] for v in op.operands]
-        if dtype_of(op.operands[0].type) in _FP8 and not self.target.has("mma_fp8"):
+        if op.attrs.get("formats"):
+            operands[3:] = [self._whole_scales(scale, MMA_INSTRUCTIONS[name]) for scale in operands[3:]]
+        elif dtype_of(op.operands[0].type) in _FP8 and not self.target.has("mma_fp8"):
             operands[:2] = [self._as_half(v) for v in operands[:2]]
+        self.note_large(op, MMA_INSTRUCTIONS[name])
         attrs = MappingProxyType({**op.attrs, "instruction": name})
         new = self.emit(make_op("dot", tuple(operands), (op.result.type,), attrs, (), op.span, (op.result.name,)))
         self.bind(op.result, new.result)
+
+    def note_large(self, op: Op, instruction: MmaInstruction) -> None:
+        """Sums that would fill the registers of threads which hold whole rows of them."""
+        shape = shape_of(op.result.type)
+        if not instruction.sums_in_tensor_memory or len(shape) != 2:
+            return
+        holds_rows = self.num_warps // instruction.warps * tensor_block(shape)[0] <= shape[0]
+        if holds_rows and math.prod(shape) // (self.num_warps * WARP_THREADS) > _MOST_SUMS:
+            self.large.add(instruction.name)
+
+    def without_scales(self, op: Op) -> None:
+        """A product whose scales this task's tensor cores do not take: operands are scaled in registers."""
+        given = replace(op, operands=tuple(self[v] for v in op.operands))
+        *made, product = by_plain_product(self.source, given)
+        for each in made:
+            self.emit(each)
+        named = make_op("dot", product.operands, (op.result.type,), product.attrs, (), op.span, (op.result.name,))
+        self.visit(named)
+        self.bind(op.result, self[named.result])
+
+    def _whole_scales(self, scale: Value, instruction: MmaInstruction) -> Value:
+        """Scales of whole words, in tensor memory of whole blocks: what is missing repeats the others."""
+        type_ = scale.type
+        assert isinstance(type_, TileType)
+        rows, groups = type_.shape
+        wanted = whole_scales(rows, groups, instruction.sums_in_tensor_memory)
+        if wanted == type_.shape:
+            return scale
+        times = (wanted[0] // rows, wanted[1] // groups)
+
+        def reshaped(name: str, value: Value, shape: tuple[int, ...]) -> Value:
+            made = make_op(name, (value,), (TileType(shape, type_.element),), {}, (), scale.span, (scale.name,))
+            return self.emit(made).result
+
+        apart = reshaped("reshape", scale, (1, rows, 1, groups))
+        return reshaped("reshape", reshaped("broadcast", apart, (times[0], rows, times[1], groups)), wanted)
 
     def note_partitions(self, op: Op) -> None:
         """Workers begin behind the kernel's warps, wide partitions first, so that whole warpgroups are aligned."""
@@ -160,6 +225,8 @@ def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:
         target: What it runs on.
         num_warps: Warps of the task that it stands in.
     """
+    if op.attrs.get("formats"):
+        return _scaled_name(op, target, num_warps)
     if target.has("wgmma"):
         name = wgmma_name(op)
         if name is not None and _is_worth(MMA_INSTRUCTIONS[name], op, num_warps):
@@ -169,6 +236,17 @@ def instruction_name(op: Op, target: Target, num_warps: int) -> str | None:
         if name is not None and _suits_tensor_memory(MMA_INSTRUCTIONS[name], op, num_warps):
             return name
     return _mma_name(op, target)
+
+
+def _scaled_name(op: Op, target: Target, num_warps: int) -> str | None:
+    """The instruction of a product with scales; None where the target, or a task's warps, have none that takes it."""
+    formats = op.attrs["formats"]
+    if target.has("mma_scaled"):
+        return scaled_mma(formats)
+    if not target.has("tcgen05"):
+        return None
+    name = f"tcgen05_f32_{formats}"
+    return name if _suits_tensor_memory(MMA_INSTRUCTIONS[name], op, num_warps) else None
 
 
 def wgmma_name(op: Op) -> str | None:
@@ -197,8 +275,14 @@ def _suits_tensor_memory(instruction: MmaInstruction, op: Op, num_warps: int) ->
     if len(shape) < 2 or not _is_worth(instruction, op, num_warps):
         return False
     m, n = tensor_block(shape)
+    scales = 0
+    if instruction.scales:
+        if m != TENSOR_ROWS_OF_SCALES:
+            return False
+        groups = shape_of(op.operands[0].type)[-1] * instruction.scales // BYTES_OF_STEP
+        scales = sum(scale_columns(whole_scales(rows, groups, True)) for rows in shape[-2:])
     least = instruction.shape[1] * (2 if m == TENSOR_LANES else 1)  # PTX ISA, tcgen05.mma, "Valid combinations": N of M
-    return n >= least and math.prod(shape) // m <= TENSOR_COLUMNS
+    return n >= least and math.prod(shape) // m + scales <= TENSOR_COLUMNS
 
 
 def _is_worth(instruction: MmaInstruction, op: Op, num_warps: int) -> bool:

@@ -7,6 +7,8 @@ a loop carries on, and nothing else in the loop reads, stays in tensor memory wh
 does not add to what lies there. It is loaded behind the loop. Where the pass `pipeliner` has provided for it, the product
 of an iteration is waited for in the next one, and that of the last behind the loop.
 
+Scales of a product's blocks are copied to columns of the task's in front of it.
+
 Columns of tensor memory are shared by chains of one task that are never there together. Where 512 are too few, sums are
 carried in registers, the largest first, and chains fall apart into single products, which always fit (pass `products`), but
 for partitions that run side by side. Worker partitions tell the default warps when they are done, which then give the
@@ -16,7 +18,7 @@ columns back.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -24,14 +26,15 @@ from tle2cuda.errors import OutOfResources
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.span import Span
-from tle2cuda.ir.types import BOOL, F16, F32, I32, U32, BarrierType, BufferType, DType, TileType, dtype_of
-from tle2cuda.layout import MMA_INSTRUCTIONS, TENSOR_COLUMNS, tensor_block
+from tle2cuda.ir.types import BOOL, F16, F32, I32, U32, BarrierType, BufferType, DType, TileType, dtype_of, shape_of
+from tle2cuda.layout import MMA_INSTRUCTIONS, TENSOR_COLUMNS, TENSOR_LANES, scale_columns, tensor_block
 
 START = "tensor_memory"
 """Name of the word in shared memory that says where the CTA's columns begin."""
 
 _START_BYTES = 4
 _RELEASED = "tensor_memory_done"
+_SCALES = "scales"
 LEAST_COLUMNS = 32  # of an allocation, whose columns are a power of two (PTX ISA, tcgen05.alloc)
 
 
@@ -46,8 +49,9 @@ def run(kernel: Kernel) -> Kernel:
     while True:
         found = chains.find(kept, carried)
         slots = _share(found)
-        if sum(slot.columns for slot in slots) <= TENSOR_COLUMNS:
-            return _with_workers_awaited(_Rewrite(kernel, slots).result(kernel))
+        scales = _scale_columns(found)
+        if sum(slot.columns for slot in slots) + sum(scales.values()) <= TENSOR_COLUMNS:
+            return _with_workers_awaited(_Rewrite(kernel, slots, scales).result(kernel))
         loops = [chain for chain in found if chain.loop is not None]
         if loops:
             largest = max(loops, key=lambda chain: chain.columns)
@@ -55,13 +59,13 @@ def run(kernel: Kernel) -> Kernel:
         elif kept:
             kept = frozenset()
         else:
-            raise _too_many(kernel, slots)
+            raise _too_many(kernel, slots, sum(scales.values()))
 
 
-def _too_many(kernel: Kernel, slots: Sequence[Slot]) -> OutOfResources:
+def _too_many(kernel: Kernel, slots: Sequence[Slot], scales: int) -> OutOfResources:
     """Partitions that run side by side have columns of their own, which may be too many together."""
-    parts = [f"{_name(slot.chains[0])} {slot.columns}" for slot in slots]
-    total = sum(slot.columns for slot in slots)
+    parts = [f"{_name(slot.chains[0])} {slot.columns}" for slot in slots] + ([f"scales {scales}"] if scales else [])
+    total = sum(slot.columns for slot in slots) + scales
     largest = max(slots, key=lambda slot: slot.columns).chains[0].products[0]
     return OutOfResources(
         total,
@@ -221,11 +225,24 @@ def _share(chains: Sequence[Chain]) -> list[Slot]:
     return slots
 
 
+def _scale_columns(chains: Sequence[Chain]) -> dict[Region | None, int]:
+    """Columns for the scales of one product of each task: these are copied there for each product anew."""
+    found: dict[Region | None, int] = {}
+    for chain in chains:
+        for product in chain.products:
+            if scales := product.operands[3:]:
+                columns = sum(scale_columns(shape_of(scale.type)) for scale in scales)
+                found[chain.task] = max(columns, found.get(chain.task, 0))
+    return found
+
+
 class _Rewrite(Rewriter):
-    def __init__(self, kernel: Kernel, slots: Sequence[Slot]) -> None:
+    def __init__(self, kernel: Kernel, slots: Sequence[Slot], scales: Mapping[Region | None, int]) -> None:
         super().__init__()
         self.definitions = definitions(kernel.body)
         self.slots = slots
+        self.scales = scales
+        self.scale_buffers: dict[Region | None, Value] = {}
         self.buffers: dict[Chain, Value] = {}
         self.chain_of = {op: chain for slot in slots for chain in slot.chains for op in chain.products}
         self.loops: dict[Op, list[Chain]] = {}
@@ -234,6 +251,8 @@ class _Rewrite(Rewriter):
                 if chain.loop is not None:
                     self.loops.setdefault(chain.loop, []).append(chain)
         self.barriers: dict[Op, Value] = {}
+        self.uses = uses_of(kernel.body)
+        self.parted: dict[Value, tuple[Chain, tuple[Value, ...], Value]] = {}  # sums that are loaded in parts
 
     def result(self, kernel: Kernel) -> Kernel:
         span = next(iter(self.chain_of)).span
@@ -277,11 +296,21 @@ class _Rewrite(Rewriter):
                 )
                 made.append(view)
                 self.buffers[chain] = view.result
+        for task, columns in self.scales.items():
+            attrs = {"name": _SCALES, "column": column, "columns": columns}
+            type_ = BufferType((TENSOR_LANES, columns), U32, "tensor")
+            span = next(iter(self.chain_of)).span
+            made.append(make_op("tensor_alloc", (), (type_,), attrs, span=span, names=(_SCALES,)))
+            self.scale_buffers[task] = made[-1].result
+            column += columns
         return made
 
     def visit(self, op: Op) -> None:
         if op in self.loops:
             self.loop(op, self.loops[op])
+            return
+        if op.name == "extract" and op.operands[0] in self.parted:
+            self.bind(op.result, self.part(op, *self.parted[op.operands[0]]))
             return
         chain = self.chain_of.get(op)
         if chain is None:
@@ -293,12 +322,16 @@ class _Rewrite(Rewriter):
             adds = self.emit(make_op("cmp", (induction, lower), (BOOL,), {"predicate": "ne"}, span=op.span)).result
         self.product(op, chain, adds)
         if chain.loop is None and op is chain.products[-1]:
-            start = chain.products[0].operands[2]
-            self.bind(op.result, self.loaded(chain, (), self[start], op))
+            self.hand_over(chain, op.result, (), chain.products[0].operands[2], op)
 
     def product(self, op: Op, chain: Chain, adds: Value) -> None:
-        operands = (self[op.operands[0]], self[op.operands[1]], self.buffers[chain], adds, self.barriers[op])
-        kept: dict[str, object] = {name: op.attrs[name] for name in ("input_precision", "instruction")}
+        first, second = (self[v] for v in op.operands[:2])
+        operands: tuple[Value, ...] = (first, second, self.buffers[chain], adds, self.barriers[op])
+        if scales := op.operands[3:]:
+            operands = (*operands, *(self[scale] for scale in scales), self.scale_buffers[chain.task])
+        kept: dict[str, object] = {
+            name: op.attrs[name] for name in ("input_precision", "instruction", "formats") if name in op.attrs
+        }
         if chain.is_overlapping:
             kept["pending"] = 1
         self.emit(make_op("tensor_product", operands, (), MappingProxyType(kept), span=op.span))
@@ -321,8 +354,7 @@ class _Rewrite(Rewriter):
         for chain in chains:
             if chain.is_overlapping:
                 self.emit(make_op("tensor_wait", (self.barriers[chain.products[0]],), (), {}, span=op.span))
-            start = self[op.operands[3 + chain.index]]
-            self.bind(op.results[chain.index], self.loaded(chain, self.has_run(op), start, op))
+            self.hand_over(chain, op.results[chain.index], self.has_run(op), op.operands[3 + chain.index], op)
 
     def has_run(self, loop: Op) -> tuple[Value, ...]:
         """Whether a loop makes any iteration; nothing where it is known to."""
@@ -334,6 +366,34 @@ class _Rewrite(Rewriter):
         attrs = {"predicate": "lt" if step > 0 else "gt"}
         operands = tuple(self[v] for v in loop.operands[:2])
         return (self.emit(make_op("cmp", operands, (BOOL,), attrs, span=loop.span)).result,)
+
+    def hand_over(self, chain: Chain, result: Value, condition: tuple[Value, ...], start: Value, op: Op) -> None:
+        """Load sums as a tile, or where nothing but parts of them is used, note what these need."""
+        users = self.uses.get(result, [])
+        is_alike = result.type == chain.products[0].result.type and dtype_of(result.type) is chain.dtype
+        if users and all(user.name == "extract" for user in users) and is_alike:
+            self.parted[result] = (chain, condition, self[start])
+        else:
+            self.bind(result, self.loaded(chain, condition, self[start], op))
+
+    def part(self, op: Op, chain: Chain, condition: tuple[Value, ...], start: Value) -> Value:
+        """Some rows and columns of the sums of a chain."""
+        type_ = op.result.type
+        assert isinstance(type_, TileType)
+        view, shape = self.buffers[chain], list(chain.shape)
+        for dim, (begin, extent) in enumerate(zip(op.attrs["start"], type_.shape, strict=True)):
+            if extent == shape[dim]:
+                continue
+            shape[dim] = extent
+            attrs = {"kind": "subslice", "start": begin, "dim": dim}
+            part = BufferType(tuple(shape), chain.dtype, "tensor")
+            view = self.emit(make_op("buffer_view", (view,), (part,), attrs, span=op.span, names=(_name(chain),))).result
+        name = op.result.name or _name(chain)
+        tile = self.emit(make_op("tensor_load", (view, *condition), (type_,), {}, span=op.span, names=(name,))).result
+        if self.is_zero(start):
+            return tile
+        first = self.emit(make_op("extract", (start,), (type_,), op.attrs, span=op.span, names=(start.name,))).result
+        return self.emit(make_op("add", (first, tile), (type_,), {}, span=op.span, names=(name,))).result
 
     def loaded(self, chain: Chain, condition: tuple[Value, ...], start: Value, op: Op) -> Value:
         """The sums of a chain as a tile, and what it started from added to them."""

@@ -229,15 +229,28 @@ def _describe_descriptor(descriptor: TensorDescriptor) -> Description:
         and checked[4] == descriptor.padding
     ):
         return checked[5], (base, checked[6], checked[7])
-    descriptor.check(aligned=base_key[2])
-    extents, strides = tuple(descriptor.shape), tuple(descriptor.strides[:-1])
-    parts = (base_key, tuple(descriptor.block_shape), descriptor.padding)
-    key = _DESCRIPTOR_KEYS.setdefault(parts, DescriptorKey(parts))
+    extents, strides, block = tuple(descriptor.shape), tuple(descriptor.strides[:-1]), tuple(descriptor.block_shape)
+    parts = (base_key, block, descriptor.padding)
+    key = _DESCRIPTOR_KEYS.get(parts)
+    if key is None:
+        key = _DESCRIPTOR_KEYS.setdefault(parts, DescriptorKey(parts))
+    if (key, extents, strides) not in _CHECKED_EXTENTS:
+        descriptor.check(aligned=base_key[2])
+        if len(_CHECKED_EXTENTS) > _MOST_CHECKED:
+            _CHECKED_EXTENTS.clear()
+        _CHECKED_EXTENTS.add((key, extents, strides))
     # Copies: lists may change in place, as tuners do with the shape of tiles.
-    seen = (copy.copy(descriptor.shape), copy.copy(descriptor.strides), copy.copy(descriptor.block_shape))
-    if all(isinstance(part, (list, tuple)) for part in seen):
+    seen = tuple(map(_copied, (descriptor.shape, descriptor.strides, descriptor.block_shape)))
+    if None not in seen:
         descriptor.checked = (base_key, *seen, descriptor.padding, key, extents, strides)
     return key, (base, extents, strides)
+
+
+def _copied(part: Any) -> list[int] | tuple[int, ...] | None:
+    """What equals a list or tuple as it is now; None for what may change in other ways."""
+    if type(part) is list:
+        return part[:]
+    return part if type(part) is tuple else copy.copy(part) if isinstance(part, (list, tuple)) else None
 
 
 class DescriptorKey:
@@ -257,6 +270,8 @@ class DescriptorKey:
 
 
 _DESCRIPTOR_KEYS: dict[tuple[Any, ...], DescriptorKey] = {}
+_CHECKED_EXTENTS: set[tuple[DescriptorKey, tuple[int, ...], tuple[int, ...]]] = set()
+_MOST_CHECKED = 4096  # then it is filled anew
 
 
 def _describe_shown(value: Any) -> Description:
@@ -687,11 +702,22 @@ def _collect(spec: ArgSpec, key: Any, value: Any, place: Place, found: _Collecte
 def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
     if isinstance(key, str):
         dtype, _, hint = key.partition(":")
+        if parameter.python_type and parameter.dtype == "i32" and dtype in ("i64", "u64"):
+            raise ArgumentError(
+                f"argument `{parameter.name}` is annotated int, which is i32 as in Triton, and its value needs {dtype}",
+                help="annotate it tl.int64, or not at all",
+            )
         divisible = 16 if hint and parameter.specialize_alignment else 1
         return ArgSpec(parameter.name, "scalar", parameter.dtype or dtype, divisible)
     dtype, _, aligned = key
     divisible = 16 if aligned and parameter.specialize and parameter.specialize_alignment else 1
-    return ArgSpec(parameter.name, "pointer", array_dtype(str(dtype)), divisible)
+    pointee = array_dtype(str(dtype))
+    if parameter.pointee not in ("", pointee):
+        raise ArgumentError(
+            f"argument `{parameter.name}` is annotated as a pointer to {parameter.pointee}, the array's dtype is {dtype}",
+            help="drop the annotation, or pass `triton.reinterpret(array, dtype)`",
+        )
+    return ArgSpec(parameter.name, "pointer", pointee, divisible)
 
 
 def picker(indices: Sequence[Place]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

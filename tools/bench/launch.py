@@ -26,16 +26,18 @@ NUMBERS = (LENGTH, 0, 0, 0, 2.0)
 SIGNATURE = "*fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, i32, i32, fp32, 128"
 
 
-def python_us(launch: Callable[[], Any], synchronize: Callable[[], None]) -> float:
-    """Microseconds of wall-clock time per call."""
-    times = []
+def python_us(launches: dict[str, Callable[[], Any]], synchronize: Callable[[], None]) -> dict[str, float]:
+    """Microseconds of wall-clock time per call, of each; batches alternate, so that slow moments are everyone's."""
+    times: dict[str, list[float]] = {name: [] for name in launches}
     for _ in range(BATCHES):
-        synchronize()
-        start = time.perf_counter()
-        for _ in range(CALLS_PER_BATCH):
+        for name, launch in launches.items():
             launch()
-        times.append((time.perf_counter() - start) / CALLS_PER_BATCH * 1e6)
-    return statistics.median(times)
+            synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS_PER_BATCH):
+                launch()
+            times[name].append((time.perf_counter() - start) / CALLS_PER_BATCH * 1e6)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def driver_launch(compiled: Any, arguments: tuple[Any, ...]) -> Callable[[], Any]:
@@ -119,11 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     report = Report("Python cost of a launch", Bench().describe_device())
     rows = []
-    driver_us = 0.0
-    for name, launch in launches().items():
-        launch()
-        cost = python_us(launch, cupy.cuda.runtime.deviceSynchronize)
-        driver_us = cost if name == DRIVER else driver_us
+    costs = python_us(launches(), cupy.cuda.runtime.deviceSynchronize)
+    driver_us = costs[DRIVER]
+    for name, cost in costs.items():
         report.add(name=name, us=cost, python_us=cost - driver_us)
         rows.append((name, f"{cost:.2f}", f"{cost - driver_us:.2f}"))
     print(format_table(("launch", "us per call", "without the driver's, us"), rows))

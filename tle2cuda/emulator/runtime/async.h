@@ -35,7 +35,7 @@ struct Copy {
     const void* map = nullptr;  // the tensor map that it reads
     std::function<void()> perform;  // a matrix product, which is no copy
     unsigned issuers = 0;           // threads of the warpgroup that have issued it
-    CopyList prior;  // not a copy but an arrival that follows these copies
+    CopyList prior;                 // that are complete before it is: of an arrival the copies, of a product the one before
     uint32_t actor = 0;  // what the detectors call it
 
     bool is_arrival() const { return kind == COPY_ELEMENT && barrier; }
@@ -61,7 +61,7 @@ std::string mbarrier_state(const Mbarrier& barrier);
 void issue(const std::shared_ptr<Copy>& copy);
 std::string copy_name(const Copy& copy);
 void require_aligned(const void* address, unsigned alignment, const char* what, int line);
-// What observers see at the issue; it is in flight from then on.
+// What observers see at the issue, without giving way; it is in flight from then on.
 void announce(const std::shared_ptr<Copy>& copy);
 void put_in_flight(const std::shared_ptr<Copy>& copy);
 // All but the last groups of the calling thread are complete, or have at least read.

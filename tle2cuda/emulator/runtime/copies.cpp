@@ -73,6 +73,9 @@ void advance(const std::shared_ptr<Copy>& copy)
     const auto place = std::find(launch.copies.begin(), launch.copies.end(), copy);
     if (place != launch.copies.end()) launch.copies.erase(place);
     if (copy->barrier) complete_at(*copy->barrier, copy);
+    // What held it together may go: a loop's products would lead to each other back to the first.
+    copy->prior.clear();
+    copy->perform = nullptr;
 }
 
 void finish(std::shared_ptr<Copy> copy)
@@ -199,7 +202,6 @@ void require_aligned(const void* address, unsigned alignment, const char* what, 
 
 void announce(const std::shared_ptr<Copy>& copy)
 {
-    switch_at_access();
     observe([&](Observer& observer) { observer.copy_issued(*current, *copy); });
     if (launch.observers.empty()) return;
     for (const Piece& piece : copy->reads) see(*copy, piece, AccessKind::READ);
@@ -216,6 +218,7 @@ void put_in_flight(const std::shared_ptr<Copy>& copy)
 
 void issue(const std::shared_ptr<Copy>& copy)
 {
+    switch_at_access();
     announce(copy);
     put_in_flight(copy);
 }

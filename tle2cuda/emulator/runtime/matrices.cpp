@@ -3,6 +3,7 @@
 // As those of a warp (warp_matrices.cpp) it is exact, and rounds each sum once.
 #include <array>
 #include <cstring>
+#include <deque>
 
 #include "../include/tle2cuda_emulator/numerics.h"
 #include "async.h"
@@ -111,6 +112,17 @@ void require_whole(const Copy& copy, int line)
 
 }  // namespace
 
+// The products of a warpgroup that some of its threads have issued and others have not yet: all issue the same, in the same order.
+struct WarpgroupProducts {
+    struct Open {
+        std::shared_ptr<Copy> copy;
+        std::shared_ptr<Product> product;
+    };
+    std::deque<Open> open;
+    size_t first = 0;            // the number of the first of these
+    std::shared_ptr<Copy> last;  // of those that all have issued
+};
+
 extern "C" void tle2cuda_wgmma(
     void* accumulators, unsigned columns, unsigned sums_type, unsigned a_type, unsigned b_type, uint64_t a,
     const unsigned* a_registers, uint64_t b, unsigned is_accumulating, unsigned is_a_transposed, unsigned is_b_transposed, int line)
@@ -120,14 +132,16 @@ extern "C" void tle2cuda_wgmma(
     Thread& thread = *current;
     if (!thread.has_matrix_fence)
         fail("collective", "wgmma: no wgmma.fence stands between what this thread did with its registers and the product", line);
-    CopyList& products = thread.cta->products[thread.linear / GROUP_THREADS];
+    // Whoever issues a product and whoever waits for it must find it whole: observers know it before the next thread runs.
+    switch_at_access();
+    auto& held = thread.cta->products[thread.linear / GROUP_THREADS];
+    if (!held) held = std::make_shared<WarpgroupProducts>();
+    WarpgroupProducts& products = *held;
     const unsigned place = thread.linear % GROUP_THREADS;
-    const size_t number = thread.products++;
-    static std::map<const Copy*, std::shared_ptr<Product>> descriptions;
+    const size_t number = thread.products++ - products.first;
     const Product mine{columns, sums_type, a_type, b_type, is_accumulating != 0, a_registers != nullptr, a, b,
                        is_a_transposed != 0, is_b_transposed != 0, {}, {}};
-    const bool is_first = number == products.size();
-    if (is_first) {
+    if (number == products.open.size()) {
         auto copy = std::make_shared<Copy>();
         copy->kind = COPY_MATRIX;
         copy->party = {pc, thread.cta->index, thread.index};
@@ -143,20 +157,21 @@ extern "C" void tle2cuda_wgmma(
         add_reads(*copy, second, columns, mine.depth());
         require_whole(*copy, line);
         copy->perform = [product, first, second] { multiply(*product, first.get(), second); };
-        if (number > 0) copy->prior.push_back(products[number - 1]);  // those of a warpgroup come one after the other
-        descriptions[copy.get()] = product;
-        products.push_back(copy);
+        // Those of a warpgroup come one after the other.
+        const std::shared_ptr<Copy>& before = products.open.empty() ? products.last : products.open.back().copy;
+        if (before) copy->prior.push_back(before);
+        products.open.push_back({copy, product});
+        announce(copy);
     }
-    const std::shared_ptr<Copy> copy = products[number];
-    Product& product = *descriptions.at(copy.get());
-    if (!product.is_same(mine)) fail("collective", "wgmma: threads of one warpgroup name different matrices", line);
-    product.accumulators[place] = accumulators;
-    if (a_registers) std::copy(a_registers, a_registers + 4, product.registers[place].begin());
+    const auto [copy, product] = products.open[number];
+    if (!product->is_same(mine)) fail("collective", "wgmma: threads of one warpgroup name different matrices", line);
+    product->accumulators[place] = accumulators;
+    if (a_registers) std::copy(a_registers, a_registers + 4, product->registers[place].begin());
     thread.matrix_products.open.push_back(copy);
-    const bool is_last = ++copy->issuers == GROUP_THREADS;
-    if (is_first) announce(copy);
-    if (!is_last) return;
-    descriptions.erase(copy.get());
+    if (++copy->issuers < GROUP_THREADS) return;
+    products.last = copy;
+    products.open.pop_front();
+    ++products.first;
     put_in_flight(copy);
 }
 

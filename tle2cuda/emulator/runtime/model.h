@@ -72,6 +72,7 @@ struct TensorLoad {
 };
 
 struct TensorMemory;
+struct WarpgroupProducts;
 
 struct Thread {
     Context context;
@@ -150,7 +151,7 @@ struct Cta {
     std::vector<Warp> warps;
     CtaBarrier barriers[CTA_BARRIERS];
     std::map<unsigned, Mbarrier> mbarriers;  // by offset in shared memory
-    std::vector<CopyList> products;          // of each warpgroup, in order
+    std::vector<std::shared_ptr<WarpgroupProducts>> products;  // of each warpgroup
     std::shared_ptr<TensorMemory> tensor_memory;
 };
 

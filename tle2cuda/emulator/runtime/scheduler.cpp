@@ -81,7 +81,7 @@ void start_cluster(Cluster& cluster, uint64_t number)
         cta.live = request.cta_threads;
         std::fill(std::begin(cta.barriers), std::end(cta.barriers), CtaBarrier());
         cta.mbarriers.clear();
-        cta.products.assign((cta.warps.size() + 3) / 4, CopyList());
+        cta.products.assign((cta.warps.size() + 3) / 4, nullptr);
         // Not zero: what a kernel reads without having written it should show.
         memset(cta.shared, static_cast<int>(0xa5 ^ (request.seed & 0x7f)), launch.shared_stride);
         for (size_t i = 0; i < cta.warps.size(); ++i) {

@@ -25,7 +25,11 @@ const char* const KIND = "tensor_memory";
 struct Instruction {
     unsigned m, n, a_type, b_type;
     bool is_integer, is_a_along_m, is_b_along_n;
+    unsigned scales = SCALES_NONE, first_scale = 0;
+    unsigned a_scales = 0, b_scales = 0;  // columns
 };
+
+constexpr unsigned SCALE_COLUMNS = 4;  // that a copy of scales writes
 
 struct Cells {
     unsigned lane, column;
@@ -95,6 +99,36 @@ Instruction decoded(unsigned word, unsigned kind, int line)
     return found;
 }
 
+// PTX ISA, tcgen05, "Instruction Descriptor", tables of the kinds mxf8f6f4, mxf4 and mxf4nvf4.
+Instruction decoded_scaled(unsigned word, unsigned kind, unsigned a_scales, unsigned b_scales, int line)
+{
+    if (bits_of(word, 0, 4) || bits_of(word, 6, 1) || bits_of(word, 13, 2) || bits_of(word, 31, 1))
+        fail(KIND, "tcgen05.mma: an instruction descriptor that says more than types, directions, M, N and scales", line);
+    const bool is_bytes = kind == TENSOR_MXF8F6F4;
+    const auto type = [&](unsigned number) {
+        if (!is_bytes && number == 1) return static_cast<unsigned>(MATRIX_E2M1);
+        if (is_bytes && number <= 1) return static_cast<unsigned>(number ? MATRIX_E5M2 : MATRIX_E4M3);
+        fail(KIND, "tcgen05.mma: its kind has no operands of type " + std::to_string(number) + ", or the emulator does not know them", line);
+    };
+    Instruction found{bits_of(word, 24, 5) << 4, bits_of(word, 17, 6) << 3, type(bits_of(word, 7, 3)), type(bits_of(word, 10, 3)),
+                      false, bits_of(word, 15, 1) != 0, bits_of(word, 16, 1) != 0};
+    if (found.m != 128 || found.n == 0 || found.n > 256 || found.n % 8)
+        fail(KIND, "tcgen05.mma with scales: there is none of M = " + std::to_string(found.m) + " and N = " + std::to_string(found.n), line);
+    if (!is_bytes && (found.is_a_along_m || found.is_b_along_n)) fail(KIND, "tcgen05.mma: operands of 4 bits lie along K alone", line);
+    const bool is_exponent = bits_of(word, 23, 1);
+    if (is_exponent == (kind == TENSOR_MXF4NVF4))
+        fail(KIND, std::string("tcgen05.mma: scales of the type ") + (is_exponent ? "e8m0" : "e4m3") + " are not those of its kind here", line);
+    found.scales = is_exponent ? SCALES_E8M0_32 : SCALES_E4M3_16;
+    found.first_scale = bits_of(word, 29, 2);
+    const unsigned unit = is_bytes ? 1 : is_exponent ? 2 : 4;  // scales of an instruction
+    if (found.first_scale != bits_of(word, 4, 2) || found.first_scale % unit)
+        fail(KIND, "tcgen05.mma: scales of a begin with number " + std::to_string(found.first_scale) + ", those of b with number " +
+             std::to_string(bits_of(word, 4, 2)) + ", in units of " + std::to_string(unit), line);
+    found.a_scales = a_scales;
+    found.b_scales = b_scales;
+    return found;
+}
+
 // PTX ISA, tcgen05, "Shared Memory Descriptor".
 MatrixOperand named_by(uint64_t descriptor, bool is_transposed, unsigned type, int line)
 {
@@ -121,15 +155,31 @@ void add_reads(Copy& copy, const MatrixOperand& operand, unsigned count, unsigne
 // The lane of a row: of 64 rows each quarter of the lanes has 16.
 unsigned lane_of_row(unsigned row, unsigned m, unsigned first) { return first + (m == 64 ? row / 16 * QUARTER_LANES + row % 16 : row); }
 
+// Scale of element k of a row of A, or of a column of B, which lies in the tensor memory of each quarter of the lanes.
+double scale_at(const TensorMemory& memory, const Instruction& instruction, unsigned columns, unsigned index, unsigned k, const Party& party)
+{
+    if (instruction.scales == SCALES_NONE) return 1.0;
+    const unsigned lane = index % QUARTER_LANES, column = columns + index / QUARTER_LANES;
+    if (!memory.is_written[lane * TENSOR_COLUMNS + column])
+        add_finding(KIND, "a product reads scales from lane " + std::to_string(lane) + " and column " + std::to_string(column) +
+                    " of tensor memory, which nothing has written", party);
+    const unsigned number = instruction.first_scale + k / elements_of_scale(instruction.scales);
+    return matrix_scale(static_cast<unsigned char>(memory.cells[lane * TENSOR_COLUMNS + column] >> 8 * number), instruction.scales);
+}
+
 void multiply(TensorMemory& memory, Cells sums, const Instruction& instruction, const MatrixOperand& a, const MatrixOperand& b, bool adds,
               const Party& party)
 {
-    const unsigned depth = STEP_BYTES / a.element_bytes;
+    const unsigned packed = instruction.a_type == MATRIX_E2M1 ? 2 : 1;  // elements of a byte
+    const unsigned depth = STEP_BYTES / a.element_bytes * packed;
     std::vector<double> x(size_t(instruction.m) * depth), y(size_t(instruction.n) * depth);
     for (unsigned k = 0; k < depth; ++k) {
-        for (unsigned row = 0; row < instruction.m; ++row) x[row * depth + k] = matrix_element(a.at(row, k), 0, instruction.a_type);
+        for (unsigned row = 0; row < instruction.m; ++row)
+            x[row * depth + k] = matrix_element(a.at(row, k / packed), k % packed, instruction.a_type) *
+                                 scale_at(memory, instruction, instruction.a_scales, row, k, party);
         for (unsigned column = 0; column < instruction.n; ++column)
-            y[column * depth + k] = matrix_element(b.at(column, k), 0, instruction.b_type);
+            y[column * depth + k] = matrix_element(b.at(column, k / packed), k % packed, instruction.b_type) *
+                                    scale_at(memory, instruction, instruction.b_scales, column, k, party);
     }
     for (unsigned row = 0; row < instruction.m; ++row) {
         const unsigned lane = lane_of_row(row, instruction.m, sums.lane);
@@ -266,18 +316,26 @@ extern "C" void tle2cuda_tcgen05_dealloc(unsigned address, unsigned columns, int
     memory.allocations.erase(found);
 }
 
-extern "C" void tle2cuda_tcgen05_multiply(
-    unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned is_accumulating, int line)
+namespace {
+
+// Starts a product of operands that descriptors name.
+void start_product(unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, const Instruction& what, bool is_accumulating,
+                   const void* pc, int line)
 {
-    const void* const pc = __builtin_return_address(0);
     Thread& thread = *current;
     Cta& cta = *thread.cta;
     TensorMemory& memory = memory_of(cta);
-    const Instruction what = decoded(instruction, kind, line);
     const Cells cells(sums);
     if (cells.lane != 0 && !(what.m == 64 && cells.lane == 16))
         fail(KIND, "tcgen05.mma: sums of " + std::to_string(what.m) + " rows cannot begin in lane " + std::to_string(cells.lane), line);
     if (!is_allocated(memory, cells.column, what.n)) fail(KIND, "tcgen05.mma writes " + columns_text(cells.column, what.n) + ", which are not allocated", line);
+    std::vector<TensorColumns> scales;
+    if (what.scales != SCALES_NONE) {
+        scales = {{what.a_scales, SCALE_COLUMNS}, {what.b_scales, (what.n + QUARTER_LANES - 1) / QUARTER_LANES}};
+        for (const TensorColumns& range : scales)
+            if (!is_allocated(memory, range.column, range.columns))
+                fail(KIND, "tcgen05.mma reads scales from " + columns_text(range.column, range.columns) + ", which are not allocated", line);
+    }
     const Party party{pc, cta.index, thread.index};
     require_fence(party, "tcgen05.mma");
     require_fenced_loads(cta, cells.column, what.n, party);
@@ -288,14 +346,76 @@ extern "C" void tle2cuda_tcgen05_multiply(
     add_reads(*copy, first, what.m, STEP_BYTES / first.element_bytes, line);
     add_reads(*copy, second, what.n, STEP_BYTES / second.element_bytes, line);
     copy->perform = [held = cta.tensor_memory, cells, what, first, second, is_accumulating, party] {
-        multiply(*held, cells, what, first, second, is_accumulating != 0, party);
+        multiply(*held, cells, what, first, second, is_accumulating, party);
     };
     forget_complete(memory);
-    // Those of one thread, kind, shape and accumulator come one after the other.
-    for (const TensorProduct& earlier : memory.products)
-        if (earlier.thread == &thread && earlier.sums == sums && earlier.kind == kind && earlier.instruction >> 17 == instruction >> 17)
-            copy->prior = {earlier.copy};
-    memory.products.push_back({copy, &thread, sums, kind, instruction, cells.column, what.n});
+    // Those of one thread, kind, shape and accumulator come one after the other, and behind the thread's copies of their scales.
+    const unsigned shape = instruction >> 17 & 0xfff;
+    for (const TensorProduct& earlier : memory.products) {
+        if (earlier.thread != &thread) continue;
+        const bool is_alike = earlier.sums == sums && earlier.kind == kind && (earlier.instruction >> 17 & 0xfff) == shape;
+        const bool is_scales = std::any_of(scales.begin(), scales.end(), [&](const TensorColumns& range) { return range.meets(earlier.column, earlier.columns); });
+        if (is_alike || is_scales) copy->prior.push_back(earlier.copy);
+    }
+    memory.products.push_back({copy, &thread, sums, kind, instruction, cells.column, what.n, scales});
+    thread.tensor_products.push_back(copy);
+    issue(copy);
+}
+
+}  // namespace
+
+extern "C" void tle2cuda_tcgen05_multiply(
+    unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned is_accumulating, int line)
+{
+    start_product(sums, a, b, instruction, kind, decoded(instruction, kind, line), is_accumulating != 0, __builtin_return_address(0), line);
+}
+
+extern "C" void tle2cuda_tcgen05_multiply_scaled(unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned a_scales,
+                                                 unsigned b_scales, unsigned is_accumulating, int line)
+{
+    const Instruction what = decoded_scaled(instruction, kind, a_scales, b_scales, line);
+    start_product(sums, a, b, instruction, kind, what, is_accumulating != 0, __builtin_return_address(0), line);
+}
+
+// tcgen05.cp.32x128b.warpx4 of 32 rows of 16 bytes without a swizzle.
+extern "C" void tle2cuda_tcgen05_copy(unsigned columns, uint64_t source, int line)
+{
+    const void* const pc = __builtin_return_address(0);
+    Thread& thread = *current;
+    Cta& cta = *thread.cta;
+    TensorMemory& memory = memory_of(cta);
+    const Cells cells(columns);
+    if (cells.lane != 0) fail(KIND, "tcgen05.cp to all quarters of the lanes cannot begin in lane " + std::to_string(cells.lane), line);
+    if (!is_allocated(memory, cells.column, SCALE_COLUMNS))
+        fail(KIND, "tcgen05.cp writes " + columns_text(cells.column, SCALE_COLUMNS) + ", which are not allocated", line);
+    const Party party{pc, cta.index, thread.index};
+    require_fence(party, "tcgen05.cp");
+    const MatrixOperand rows = named_by(source, false, MATRIX_S8, line);
+    forget_complete(memory);
+    const auto copy = std::make_shared<Copy>();
+    for (const TensorProduct& earlier : memory.products) {
+        const bool is_read = std::any_of(earlier.scales.begin(), earlier.scales.end(),
+                                         [&](const TensorColumns& range) { return range.meets(cells.column, SCALE_COLUMNS); });
+        if (earlier.copy->stage == Stage::DONE) continue;
+        if (is_read || (earlier.column < cells.column + SCALE_COLUMNS && cells.column < earlier.column + earlier.columns))
+            add_finding(KIND, "a copy writes " + columns_text(cells.column, SCALE_COLUMNS) + " while a product that uses them is in flight", party,
+                        &earlier.copy->party);
+    }
+    copy->kind = COPY_MATRIX;
+    copy->party = party;
+    for (unsigned lane = 0; lane < QUARTER_LANES; ++lane) {
+        copy->reads.push_back({nullptr, rows.at(lane, 0), 16});
+        if (locate(copy->reads.back().from).space != Space::SHARED)
+            fail("out_of_bounds", "a copy of scales reads " + describe_address(copy->reads.back().from), line);
+    }
+    copy->perform = [held = cta.tensor_memory, cells, rows] {
+        for (unsigned lane = 0; lane < TENSOR_LANES; ++lane)
+            for (unsigned i = 0; i < SCALE_COLUMNS; ++i) {
+                memcpy(&held->cell(lane, cells.column + i), rows.at(lane % QUARTER_LANES, 4 * i), 4);
+                held->is_written[lane * TENSOR_COLUMNS + cells.column + i] = true;
+            }
+    };
+    memory.products.push_back({copy, &thread, columns, 0, 0, cells.column, SCALE_COLUMNS, {}});
     thread.tensor_products.push_back(copy);
     issue(copy);
 }

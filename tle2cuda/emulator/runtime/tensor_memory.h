@@ -9,11 +9,19 @@ namespace tle2cuda_emulator {
 
 constexpr unsigned TENSOR_LANES = 128, TENSOR_COLUMNS = 512;
 
+struct TensorColumns {
+    unsigned column, columns;
+
+    bool meets(unsigned first, unsigned count) const { return column < first + count && first < column + columns; }
+};
+
+// A product, or a copy of scales, which writes four columns.
 struct TensorProduct {
     std::shared_ptr<Copy> copy;
     const Thread* thread;
     unsigned sums, kind, instruction;  // as the thread passed them
     unsigned column, columns;          // that it writes
+    std::vector<TensorColumns> scales;  // that it reads
 };
 
 struct TensorMemory {

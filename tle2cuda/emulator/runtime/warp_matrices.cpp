@@ -31,6 +31,7 @@ struct Product {
     void* sums;
     const void* a;
     const void* b;
+    unsigned scales, a_scales, b_scales;
 };
 
 unsigned bits_of(unsigned type)
@@ -40,6 +41,7 @@ unsigned bits_of(unsigned type)
         case MATRIX_BF16: return 16;
         case MATRIX_TF32: return 32;
         case MATRIX_F64: return 64;
+        case MATRIX_E2M1: return 4;
         default: return 8;
     }
 }
@@ -61,6 +63,13 @@ struct Matrices {
     std::vector<double> a, b;  // [row][k], [column][k]
 };
 
+// The scale of element k of a row, of whose scales a lane has passed four.
+double scale_of(unsigned word, unsigned k, unsigned scales)
+{
+    if (scales == SCALES_NONE) return 1.0;
+    return matrix_scale(static_cast<unsigned char>(word >> 8 * (k / elements_of_scale(scales))), scales);
+}
+
 Matrices gather(const Product* const* lanes)
 {
     const Product& first = *lanes[0];
@@ -69,12 +78,14 @@ Matrices gather(const Product* const* lanes)
     for (unsigned row = 0; row < first.rows; ++row)
         for (unsigned k = 0; k < first.depth; ++k) {
             const Place at = place(row, k, first.rows / 8, packed);
-            found.a.push_back(matrix_element(lanes[at.lane]->a, at.element, first.a_type));
+            const double scale = scale_of(lanes[row % 8 * 4 + row / 8]->a_scales, k, first.scales);
+            found.a.push_back(matrix_element(lanes[at.lane]->a, at.element, first.a_type) * scale);
         }
     for (unsigned column = 0; column < COLUMNS; ++column)
         for (unsigned k = 0; k < first.depth; ++k) {
             const Place at = place(column, k, 1, packed);
-            found.b.push_back(matrix_element(lanes[at.lane]->b, at.element, first.b_type));
+            const double scale = scale_of(lanes[column * 4]->b_scales, k, first.scales);
+            found.b.push_back(matrix_element(lanes[at.lane]->b, at.element, first.b_type) * scale);
         }
     return found;
 }
@@ -142,8 +153,19 @@ double matrix_element(const void* elements, unsigned index, unsigned type)
         case MATRIX_S8: return static_cast<signed char>(bytes[index]);
         case MATRIX_E4M3: return Fp8E4M3::value(bytes[index]);
         case MATRIX_E5M2: return Fp8E5M2::value(bytes[index]);
+        case MATRIX_E2M1: {
+            static const double numbers[8] = {0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+            const unsigned bits = bytes[index / 2] >> 4 * (index % 2) & 15;
+            return bits & 8 ? -numbers[bits & 7] : numbers[bits];
+        }
         default: memcpy(&wide, bytes + 8 * index, 8); return wide;
     }
+}
+
+double matrix_scale(unsigned char bits, unsigned scales)
+{
+    if (scales == SCALES_E4M3_16) return Fp8E4M3::value(bits & 0x7f);  // without a sign
+    return bits == 0xff ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
 }
 
 void complete_matrices(unsigned kind, const uint64_t* operands, uint32_t mask, int line)
@@ -169,7 +191,14 @@ extern "C" void tle2cuda_matrix_rows(uint64_t row, uint64_t* rows, unsigned by_c
 extern "C" void tle2cuda_mma(unsigned rows, unsigned depth, unsigned sums_type, unsigned a_type, unsigned b_type, void* sums,
                              const void* a, const void* b, int line)
 {
-    const Product mine{rows, depth, sums_type, a_type, b_type, sums, a, b};
+    const Product mine{rows, depth, sums_type, a_type, b_type, sums, a, b, SCALES_NONE, 0, 0};
+    tle2cuda_warp(MATRIX_PRODUCT, ALL_LANES, reinterpret_cast<uint64_t>(&mine), 0, WARP_LANES, line);
+}
+
+extern "C" void tle2cuda_mma_scaled(unsigned depth, unsigned a_type, unsigned b_type, unsigned scales, void* sums, const void* a,
+                                    const void* b, unsigned a_scales, unsigned b_scales, int line)
+{
+    const Product mine{16, depth, SUMS_F32, a_type, b_type, sums, a, b, scales, a_scales, b_scales};
     tle2cuda_warp(MATRIX_PRODUCT, ALL_LANES, reinterpret_cast<uint64_t>(&mine), 0, WARP_LANES, line);
 }
 

@@ -11,4 +11,9 @@ void complete_matrices(unsigned kind, const uint64_t* operands, uint32_t mask, i
 // Element `index` of operands of a MatrixType: registers of a lane, or neighbours in memory.
 double matrix_element(const void* elements, unsigned index, unsigned type);
 
+// A scale of a MatrixScales type.
+double matrix_scale(unsigned char bits, unsigned scales);
+
+inline unsigned elements_of_scale(unsigned scales) { return scales == 2 ? 16 : 32; }
+
 }  // namespace tle2cuda_emulator

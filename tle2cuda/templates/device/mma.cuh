@@ -143,6 +143,136 @@ __device__ __forceinline__ void mma_m16n8k32_s32_s8(Vector<int, 2>* sums, const 
     using namespace tle2cuda_emulator;
     tle2cuda_mma(16, 32, SUMS_S32, MATRIX_S8, MATRIX_S8, sums, a, b, __LINE__);
 }
+// defines: mma_m16n8k32_f32_mx_e4m3_e4m3
+// needs: vector
+// sums[16, 8] += a[16, 32] @ b[32, 8] of one warp, blocks times their scales: float8 operands, e4m3 and e4m3, one exponent (e8m0) for 32 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e4m3_e4m3(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e4m3.f32.ue8m0 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e4m3_e4m3(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(32, MATRIX_E4M3, MATRIX_E4M3, SCALES_E8M0_32, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: mma_m16n8k32_f32_mx_e4m3_e5m2
+// needs: vector
+// sums[16, 8] += a[16, 32] @ b[32, 8] of one warp, blocks times their scales: float8 operands, e4m3 and e5m2, one exponent (e8m0) for 32 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e4m3_e5m2(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e4m3.e5m2.f32.ue8m0 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e4m3_e5m2(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(32, MATRIX_E4M3, MATRIX_E5M2, SCALES_E8M0_32, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: mma_m16n8k32_f32_mx_e5m2_e4m3
+// needs: vector
+// sums[16, 8] += a[16, 32] @ b[32, 8] of one warp, blocks times their scales: float8 operands, e5m2 and e4m3, one exponent (e8m0) for 32 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e5m2_e4m3(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e5m2.e4m3.f32.ue8m0 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e5m2_e4m3(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(32, MATRIX_E5M2, MATRIX_E4M3, SCALES_E8M0_32, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: mma_m16n8k32_f32_mx_e5m2_e5m2
+// needs: vector
+// sums[16, 8] += a[16, 32] @ b[32, 8] of one warp, blocks times their scales: float8 operands, e5m2 and e5m2, one exponent (e8m0) for 32 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e5m2_e5m2(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf8f6f4.block_scale.scale_vec::1X.m16n8k32.row.col.f32.e5m2.e5m2.f32.ue8m0 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k32_f32_mx_e5m2_e5m2(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(32, MATRIX_E5M2, MATRIX_E5M2, SCALES_E8M0_32, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: mma_m16n8k64_f32_mx_e2m1
+// needs: vector
+// sums[16, 8] += a[16, 64] @ b[64, 8] of one warp, blocks times their scales: pairs of e2m1, one exponent (e8m0) for 32 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k64_f32_mx_e2m1(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k64_f32_mx_e2m1(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(64, MATRIX_E2M1, MATRIX_E2M1, SCALES_E8M0_32, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: mma_m16n8k64_f32_nv_e2m1
+// needs: vector
+// sums[16, 8] += a[16, 64] @ b[64, 8] of one warp, blocks times their scales: pairs of e2m1, one float8 (e4m3) for 16 elements.
+// Of `a_scales` the even lanes of four hold rows 0 to 7, the odd ones the others; of `b_scales` the first lane of four holds a column.
+// Called by all its lanes (PTX ISA, mma with .block_scale; sm_120a).
+__device__ __forceinline__ void mma_m16n8k64_f32_nv_e2m1(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    asm volatile("mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {0, 0}, {%11}, {0, 0};"
+                 : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(a_scales), "r"(b_scales));
+}
+// twin:
+__device__ __forceinline__ void mma_m16n8k64_f32_nv_e2m1(
+    Vector<float, 2>* sums, const unsigned* a, const unsigned* b, unsigned a_scales, unsigned b_scales)
+{
+    using namespace tle2cuda_emulator;
+    tle2cuda_mma_scaled(64, MATRIX_E2M1, MATRIX_E2M1, SCALES_E4M3_16, sums, a, b, a_scales, b_scales, __LINE__);
+}
+// defines: scale_word
+// Four scales of a row in one register. Called by each thread for itself.
+template <typename T>
+__device__ __forceinline__ unsigned scale_word(const T* scales)
+{
+    unsigned word;
+    static_assert(sizeof(T) == 1);
+    memcpy(&word, scales, sizeof(word));
+    return word;
+}
 // defines: mma_m8n8k4_f64
 // needs: vector
 // sums[8, 8] += a[8, 4] @ b[4, 8] of one warp, doubles. Called by all its lanes (PTX ISA, mma; sm_80).

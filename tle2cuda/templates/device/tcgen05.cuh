@@ -41,6 +41,24 @@ __device__ __forceinline__ Descriptor tcgen05_descriptor(const void* tile, unsig
     return (swizzle << 61) | (version << 46) | (static_cast<Descriptor>(stride_bytes >> 4) << 32)
          | (static_cast<Descriptor>(leading_bytes >> 4) << 16) | ((shared_address(tile) & 0x3FFFF) >> 4);
 }
+// defines: tcgen05_copy_scales
+// needs: Descriptor shared_address
+// Copies scales of 128 rows, four of each, to four columns of tensor memory: 32 lanes of 16 bytes, to each quarter of the lanes. Goes
+// before the products that this thread starts behind it; in flight until a commit has arrived. Called by one thread (PTX ISA,
+// tcgen05.cp; sm_100a).
+__device__ __forceinline__ void tcgen05_copy_scales(unsigned columns, const void* scales)
+{
+    constexpr Descriptor version = 1, stride_bytes = 128;  // from eight lanes to the next eight
+    const Descriptor source = (version << 46) | (stride_bytes >> 4 << 32) | ((shared_address(scales) & 0x3FFFF) >> 4);
+    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(columns), "l"(source) : "memory");
+}
+// twin:
+__device__ __forceinline__ void tcgen05_copy_scales(unsigned columns, const void* scales)
+{
+    constexpr Descriptor version = 1, stride_bytes = 128;
+    const Descriptor source = (version << 46) | (stride_bytes >> 4 << 32) | ((shared_address(scales) & 0x3FFFF) >> 4);
+    tle2cuda_emulator::tle2cuda_tcgen05_copy(columns, source, __LINE__);
+}
 // defines: tcgen05_commit
 // needs: Barrier shared_address
 // Arrives at an mbarrier once all products are complete that this thread has started. Called by one thread (PTX ISA, tcgen05.commit;

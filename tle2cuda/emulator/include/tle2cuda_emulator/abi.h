@@ -60,12 +60,15 @@ enum Collective : unsigned {
 };
 
 // Operand types of `mma`: the rest of an instruction follows from them and from its sums.
-enum MatrixType : unsigned { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_S8, MATRIX_E4M3, MATRIX_E5M2, MATRIX_F64 };
+enum MatrixType : unsigned { MATRIX_F16, MATRIX_BF16, MATRIX_TF32, MATRIX_S8, MATRIX_E4M3, MATRIX_E5M2, MATRIX_F64, MATRIX_E2M1 };
 enum MatrixSums : unsigned { SUMS_F32, SUMS_F16, SUMS_S32, SUMS_F64 };
 
 // Kinds of `tcgen05.mma`, and shapes of `tcgen05.ld`.
-enum TensorKind : unsigned { TENSOR_F16, TENSOR_TF32, TENSOR_I8, TENSOR_F8F6F4 };
+enum TensorKind : unsigned { TENSOR_F16, TENSOR_TF32, TENSOR_I8, TENSOR_F8F6F4, TENSOR_MXF8F6F4, TENSOR_MXF4, TENSOR_MXF4NVF4 };
 enum TensorShape : unsigned { TENSOR_32X32B, TENSOR_16X256B };
+
+// Scales of blocks: their type, and elements along K that share one.
+enum MatrixScales : unsigned { SCALES_NONE, SCALES_E8M0_32, SCALES_E4M3_16 };
 
 enum BarrierReduction : unsigned { BARRIER_PLAIN, BARRIER_COUNT, BARRIER_AND, BARRIER_OR };
 
@@ -209,6 +212,9 @@ unsigned tle2cuda_tcgen05_alloc(unsigned columns, int line);
 void tle2cuda_tcgen05_dealloc(unsigned address, unsigned columns, int line);
 void tle2cuda_tcgen05_multiply(
     unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned is_accumulating, int line);
+void tle2cuda_tcgen05_multiply_scaled(unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned a_scales,
+                                      unsigned b_scales, unsigned is_accumulating, int line);
+void tle2cuda_tcgen05_copy(unsigned columns, uint64_t source, int line);
 void tle2cuda_tcgen05_commit(void* barrier, int line);
 void tle2cuda_tcgen05_fence(unsigned is_after);
 void tle2cuda_tcgen05_load(void* registers, unsigned address, unsigned shape, unsigned count, int line);
@@ -220,6 +226,8 @@ void tle2cuda_tcgen05_wait_load(int line);
 void tle2cuda_matrix_rows(uint64_t row, uint64_t* rows, unsigned by_columns, int line);
 void tle2cuda_mma(unsigned rows, unsigned depth, unsigned sums_type, unsigned a_type, unsigned b_type, void* sums, const void* a,
                   const void* b, int line);
+void tle2cuda_mma_scaled(unsigned depth, unsigned a_type, unsigned b_type, unsigned scales, void* sums, const void* a, const void* b,
+                         unsigned a_scales, unsigned b_scales, int line);
 
 // Warps and warpgroups.
 unsigned tle2cuda_elect(unsigned mask, int line);
