@@ -170,8 +170,7 @@ def _emit_body(state: State) -> None:
     if state.member_barrier is not None:
         with operation("cluster_barrier"):
             distributed.emit_member_counters(state)
-    ends_together = state.member_barrier is not None or allocated_columns(state.kernel) > 0
-    (control.emit_ops if ends_together else control.emit_tail)(state, ops)
+    (control.emit_ops if specialize.ends_together(state) else control.emit_tail)(state, ops)
     if allocated_columns(state.kernel):
         with operation("tensor_alloc"):
             tensor_memory.emit_deallocation(state)
