@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -138,3 +139,33 @@ def test_while_takes_no_number(device, language, dtype, message, monkeypatch):
 
     with pytest.raises(DTypeMismatch, match=f"`while`: the condition must be {message}"):
         kernel[(1,)](np.ones(1, dtype))
+
+
+@tle2cuda.jit
+def _double(x):
+    return 2 * x
+
+
+class _Operations:
+    double = _double
+    OFFSET = tl.constexpr(5)
+
+    class Inner:
+        double = _double
+
+
+class _Choice(NamedTuple):
+    function: Any
+    factor: int
+
+
+@tle2cuda.jit
+def by_constant(x, N: tl.constexpr, C: tl.constexpr):
+    local = N.double
+    tl.store(x, local(tl.load(x)) + N.Inner.double(10) + N.OFFSET + C.function(C.factor))
+
+
+def test_functions_that_a_constant_has_are_device_functions():
+    x = np.full(1, 3.0, np.float32)
+    by_constant.eager[(1,)](x, _Operations, _Choice(_double, 50))
+    assert x[0] == 6 + 20 + 5 + 100
