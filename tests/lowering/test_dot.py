@@ -70,7 +70,7 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "arch"),
     [
-        ("dot_scaled_wide_mxfp8", "sm_100a"),
+        ("dot_scaled_wide_mixed", "sm_100a"),  # a row of 256 sums in each thread
         ("dot_scaled_square_mxfp4", "sm_100f"),
         ("dot_scaled_wide_nvfp4", "sm_103a"),
         ("dot_scaled_wide_mxfp8", "sm_120a"),
@@ -80,3 +80,12 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
 def test_products_with_scales_compile(name: str, arch: str) -> None:
     compiled = nvrtc_compile(cases()[name].emit(arch).source, arch)
     assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+
+
+def test_rows_of_sums_are_loaded_from_tensor_memory_in_parts() -> None:
+    signature = "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,128,256,64,8"
+    compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=4, arch="sm_100a")
+    assert (compiled.report.spill_store_bytes, compiled.report.local_bytes) == (0, 0)
+    kernel = compiled.source[compiled.source.index('extern "C"') :]
+    assert kernel.count("tcgen05_wait_ld();") == 2
+    assert "Vector<float, 128> acc" in kernel

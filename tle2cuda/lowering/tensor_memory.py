@@ -355,6 +355,7 @@ def _address(state: State, sums: Value, behind: int = 0) -> str:
     """Where sums or scales begin: the first of the kernel's columns, or so many behind it."""
     made = state.definitions[sums]
     while made.name == "buffer_view":
+        behind += made.attrs["start"] if made.attrs["kind"] == "subslice" else 0  # the first of some columns
         made = state.definitions[made.operands[0]]
     column = made.attrs["column"] + behind
     return f"{ADDRESS} + {column}" if column else ADDRESS
@@ -376,18 +377,20 @@ def emit_load(state: State, op: Op) -> None:
     """Write the loads of this thread's sums."""
     state.comment(op.span)
     registers = state.new_registers(op.result, "product")
+    address = state.names.fresh(f"{op.result.name or 'sums'}_address")
     with state.names.scope():
-        view = _load(state, op, registers)
+        view = _load(state, op, registers, address)
         for used in ("tcgen05_fence_after_sync", "tcgen05_wait_ld", "tcgen05_fence_before_sync"):
             state.helper(used)
         write(state.block, TEMPLATE, "load", view, op.span)
     state.registers[op.result] = registers
 
 
-def _load(state: State, op: Op, registers: Registers) -> LoadView:
+def _load(state: State, op: Op, registers: Registers, address: str) -> LoadView:
     sums, *condition = op.operands
     layout = registers.layout
-    shape, rows = layout.shape, tensor_block(layout.shape)[0]
+    whole = _whole(state, sums)
+    shape, rows = layout.shape, tensor_block(whole)[0]
     form = _ROWS if rows == TENSOR_LANES else _FRAGMENTS
     own = shape[-1]  # columns of a warpgroup
     for image in layout.warps:
@@ -396,13 +399,12 @@ def _load(state: State, op: Op, registers: Registers) -> LoadView:
     kind = "s32" if dtype_of(op.result.type).is_int() else "f32"
     helper = state.helper(f"tcgen05_ld_{form.name}_x{at_once // form.registers}_{kind}")
     part, count = state.names.fresh("part"), layout.num_registers // at_once
-    address = state.names.fresh(f"{op.result.name or 'sums'}_address")
     bits = layout.flat_registers[at_once.bit_length() - 1 :]
-    columns = array_index((part, [_column(image, shape, rows) for image in bits]))
+    columns = array_index((part, [_column(image, shape, rows, whole[-1]) for image in bits]))
     numbers = _powers(at_once, count)
     run, k = (array_index((part, [f(x, registers.vec) for x in numbers])) for f in (int.__floordiv__, int.__mod__))
     state.thread()
-    start = f"{_address(state, sums)} + {_QUARTER}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows)}"
+    start = f"{_address(state, sums)} + {_QUARTER}{_groups(state, layout.flat_warps[_WARP_BITS:], shape, rows, whole[-1])}"
     return LoadView(
         declaration=state.declaration(registers, op.result),
         condition=scalar_text(state, condition[0]).text if condition else "",
@@ -415,16 +417,25 @@ def _load(state: State, op: Op, registers: Registers) -> LoadView:
     )
 
 
-def _column(image: int, shape: Sequence[int], rows: int) -> int:
+def _whole(state: State, sums: Value) -> tuple[int, ...]:
+    """The shape of sums, of which a load may want some columns alone."""
+    made = state.definitions[sums]
+    while made.name == "buffer_view" and made.attrs["kind"] == "subslice":
+        sums = made.operands[0]
+        made = state.definitions[sums]
+    return shape_of(sums.type)
+
+
+def _column(image: int, shape: Sequence[int], rows: int, whole_columns: int) -> int:
     """Column of the block that an element lies in, given its row-major index; the row within the block is a lane."""
     n, m = shape[-1], shape[-2]
     row = image // n
-    return (row // m * (m // rows) + row % m // rows) * n + image % n
+    return (row // m * (m // rows) + row % m // rows) * whole_columns + image % n
 
 
-def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int) -> str:
+def _groups(state: State, images: Sequence[int], shape: Sequence[int], rows: int, whole_columns: int) -> str:
     """What is added to the address for a warpgroup."""
-    columns = [_column(image, shape, rows) for image in images]
+    columns = [_column(image, shape, rows, whole_columns) for image in images]
     if not any(columns):
         return ""
     group = state.warpgroup()

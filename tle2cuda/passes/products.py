@@ -38,10 +38,12 @@ from tle2cuda.layout import (
     whole_scales,
 )
 from tle2cuda.ops.dot_scaled import by_plain_product
-from tle2cuda.targets import FEATURES, Target, parse_target
+from tle2cuda.passes.store_parts import with_loads_in_parts
+from tle2cuda.targets import FEATURES, WARP_THREADS, Target, parse_target
 
 _FP8 = (F8E4NV, F8E5)
 _FP8_NAMES = {F8E4NV: "e4m3", F8E5: "e5m2"}
+_MOST_SUMS = 128  # that a thread loads from tensor memory at a time, of the 255 registers that it may have
 _MISALIGNED = -1  # in the place of a number of warps: no whole warpgroups
 _HAS_TENSOR_I8 = ("sm_100a", "sm_110a")  # PTX ISA, tcgen05.mma, "Target ISA Notes": .kind::i8
 _WIDE_F64_SINCE = (9, 0)  # m16n8k8 with .f64
@@ -60,7 +62,11 @@ def run(kernel: Kernel) -> Kernel:
         raise CapabilityError(
             f"tle.gpu.wgmma needs {need}, the target is {kernel.target}", asked.span, help="tl.dot runs on every target"
         )
-    return _Choose(target, kernel).kernel(kernel) if target.has("mma_bf16") else kernel
+    if not target.has("mma_bf16"):
+        return kernel
+    choose = _Choose(target, kernel)
+    chosen = choose.kernel(kernel)
+    return with_loads_in_parts(chosen, choose.large) if choose.large else chosen
 
 
 class _Choose(Rewriter):
@@ -72,6 +78,7 @@ class _Choose(Rewriter):
         self.num_warps = kernel.num_warps
         self.is_divided = any(op.attrs.get(DIVIDES) for op in walk(kernel.body))
         self.rows = _Rows(kernel)
+        self.large: set[str] = set()  # instructions of products whose sums are loaded in parts
 
     def region(self, region: Region) -> Region:
         outer, self.num_warps = self.num_warps, self.warps_of.get(region, self.num_warps)
@@ -102,9 +109,19 @@ class _Choose(Rewriter):
             operands[3:] = [self._whole_scales(scale, MMA_INSTRUCTIONS[name]) for scale in operands[3:]]
         elif dtype_of(op.operands[0].type) in _FP8 and not self.target.has("mma_fp8"):
             operands[:2] = [self._as_half(v) for v in operands[:2]]
+        self.note_large(op, MMA_INSTRUCTIONS[name])
         attrs = MappingProxyType({**op.attrs, "instruction": name})
         new = self.emit(make_op("dot", tuple(operands), (op.result.type,), attrs, (), op.span, (op.result.name,)))
         self.bind(op.result, new.result)
+
+    def note_large(self, op: Op, instruction: MmaInstruction) -> None:
+        """Sums that would fill the registers of threads which hold whole rows of them."""
+        shape = shape_of(op.result.type)
+        if not instruction.sums_in_tensor_memory or len(shape) != 2:
+            return
+        holds_rows = self.num_warps // instruction.warps * tensor_block(shape)[0] <= shape[0]
+        if holds_rows and math.prod(shape) // (self.num_warps * WARP_THREADS) > _MOST_SUMS:
+            self.large.add(instruction.name)
 
     def without_scales(self, op: Op) -> None:
         """A product whose scales this task's tensor cores do not take: operands are scaled in registers."""

@@ -2,16 +2,20 @@
 
 What a product leaves in registers goes through shared memory on its way to global memory, in whole sectors. A half at a
 time needs half of that memory, which is a stage more for the loop before. Addresses and masks are made for each half.
+
+Sums in tensor memory that would fill all registers of their threads are stored in halves, too, and these in halves again:
+elementwise work on the way is done for each half, so that no more than that is loaded at a time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.ir.classify import ELEMENTWISE
 from tle2cuda.ir.nodes import Kernel, Op, Value, make_op, walk
-from tle2cuda.ir.rewrite import Rewriter, definitions
+from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, DType, PointerType, TileType, element_of, with_shape
 
 _LEAST_BYTES = 1 << 15  # of a tile, below which halves would not make room for a stage
@@ -22,8 +26,28 @@ _LEAST_COLUMNS = 64  # of a half: rows of whole sectors for whole warps
 def with_halved_stores(kernel: Kernel) -> Kernel | None:
     """The kernel with large products stored in halves; None when there are none."""
     made = definitions(kernel.body)
-    halved = {op for op in walk(kernel.body) if op.name == "store" and _is_large(op) and _is_of_product(op, made)}
+    halved = {op for op in walk(kernel.body) if op.name == "store" and _is_large(op) and _products_of(op, made)}
     return _Halve(kernel, halved).kernel(kernel) if halved else None
+
+
+def with_loads_in_parts(kernel: Kernel, products: Collection[str]) -> Kernel:
+    """The kernel in which stores of products lead to parts of the sums.
+
+    Args:
+        kernel: The kernel.
+        products: Instructions of products; what others make is stored as a whole.
+    """
+    while True:
+        made = definitions(kernel.body)
+        halved = set()
+        for op in walk(kernel.body):
+            if op.name == "store" and _is_large(op):
+                found = _products_of(op, made)
+                if found and all(each.attrs.get("instruction") in products for each in found):
+                    halved.add(op)
+        if not halved:
+            return kernel
+        kernel = _Halve(kernel, halved, goes_through=True).kernel(kernel)
 
 
 def _is_large(store: Op) -> bool:
@@ -34,28 +58,40 @@ def _is_large(store: Op) -> bool:
     return is_global and type_.num_elements * type_.element.bytes > _LEAST_BYTES and type_.shape[1] >= 2 * _LEAST_COLUMNS
 
 
-def _is_of_product(store: Op, made: dict[Value, Op]) -> bool:
-    """Whether elementwise work leads to a product, or to what a loop with products has summed."""
+def _products_of(store: Op, made: dict[Value, Op]) -> list[Op]:
+    """Products that elementwise work leads to, or those of a loop that has summed them."""
     seen: set[Value] = set()
     todo = [store.operands[1]]
     while todo:
         op = made.get(todo.pop())
         if op is None:
             continue
-        if op.name == "dot" or (op.name == "for" and any(inner.name == "dot" for inner in walk(op.regions[0]))):
-            return True
+        if op.name == "dot":
+            return [op]
+        if op.name == "for" and (found := [inner for inner in walk(op.regions[0]) if inner.name == "dot"]):
+            return found
         if op.name in ELEMENTWISE or op.name == "extract":
             fresh = [v for v in op.operands if v not in seen]
             seen.update(fresh)
             todo += fresh
-    return False
+    return []
 
 
 class _Halve(Rewriter):
-    def __init__(self, kernel: Kernel, halved: set[Op]) -> None:
+    """Halves some stores.
+
+    Args:
+        kernel: The kernel.
+        halved: The stores.
+        goes_through: Elementwise work that nothing else needs is done for each half.
+    """
+
+    def __init__(self, kernel: Kernel, halved: set[Op], goes_through: bool = False) -> None:
         super().__init__()
         self.made = definitions(kernel.body)
+        self.uses = uses_of(kernel.body)
         self.halved = halved
+        self.goes_through = goes_through
 
     def visit(self, op: Op) -> None:
         if op not in self.halved:
@@ -89,9 +125,17 @@ class _Parts:
         extent = type_.shape[axis] // 2
         shape = (*type_.shape[:axis], extent, *type_.shape[axis + 1 :])
         start = self.half * extent
+        if op is not None and self._is_of_one_store(op):
+            operands = tuple(self.of(v, axis) for v in op.operands)
+            return self._emit(replace(op, operands=operands), shape)
         if op is None or not self._is_of_indices(op):
-            operands = (self.into[value],)
-            attrs = {"start": tuple(start if number == axis else 0 for number in range(len(shape)))}
+            at = [start if number == axis else 0 for number in range(len(shape))]
+            whole = value
+            if op is not None and op.name == "extract":
+                (whole,) = op.operands
+                at = [a + b for a, b in zip(at, op.attrs["start"], strict=True)]
+            operands = (self.into[whole],)
+            attrs = {"start": tuple(at)}
             return self._emit(make_op("extract", operands, (with_shape(type_.element, shape),), attrs, (), value.span))
         if op.name == "arange":
             first = op.attrs["start"] + start
@@ -101,6 +145,14 @@ class _Parts:
             return self._emit(replace(op, operands=(self.of(op.operands[0], inner),)), shape)
         halves = tuple(self.into[v] if op.name == "splat" else self.of(v, axis) for v in op.operands)
         return self._emit(replace(op, operands=halves), shape)
+
+    def _is_of_one_store(self, op: Op) -> bool:
+        """Whether work on sums is for this store alone, so that each half may do its own."""
+        into = self.into
+        is_alone = all(len(into.uses.get(result, ())) == 1 for result in op.results)
+        return (
+            into.goes_through and op.name in ELEMENTWISE and op.name not in _UNLIKE_INDICES and is_alone and not op.regions
+        )
 
     def _is_of_indices(self, op: Op) -> bool:
         """Whether an operation makes an address or a mask of scalars and indices."""
@@ -116,4 +168,4 @@ class _Parts:
         return self.into.emit(replace(op, results=(Value(type_, old.name, old.span),))).result
 
 
-__all__ = ["with_halved_stores"]
+__all__ = ["with_halved_stores", "with_loads_in_parts"]

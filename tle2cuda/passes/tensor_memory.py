@@ -251,6 +251,8 @@ class _Rewrite(Rewriter):
                 if chain.loop is not None:
                     self.loops.setdefault(chain.loop, []).append(chain)
         self.barriers: dict[Op, Value] = {}
+        self.uses = uses_of(kernel.body)
+        self.parted: dict[Value, tuple[Chain, tuple[Value, ...], Value]] = {}  # sums that are loaded in parts
 
     def result(self, kernel: Kernel) -> Kernel:
         span = next(iter(self.chain_of)).span
@@ -307,6 +309,9 @@ class _Rewrite(Rewriter):
         if op in self.loops:
             self.loop(op, self.loops[op])
             return
+        if op.name == "extract" and op.operands[0] in self.parted:
+            self.bind(op.result, self.part(op, *self.parted[op.operands[0]]))
+            return
         chain = self.chain_of.get(op)
         if chain is None:
             self.copy(op)
@@ -317,8 +322,7 @@ class _Rewrite(Rewriter):
             adds = self.emit(make_op("cmp", (induction, lower), (BOOL,), {"predicate": "ne"}, span=op.span)).result
         self.product(op, chain, adds)
         if chain.loop is None and op is chain.products[-1]:
-            start = chain.products[0].operands[2]
-            self.bind(op.result, self.loaded(chain, (), self[start], op))
+            self.hand_over(chain, op.result, (), chain.products[0].operands[2], op)
 
     def product(self, op: Op, chain: Chain, adds: Value) -> None:
         first, second = (self[v] for v in op.operands[:2])
@@ -350,8 +354,7 @@ class _Rewrite(Rewriter):
         for chain in chains:
             if chain.is_overlapping:
                 self.emit(make_op("tensor_wait", (self.barriers[chain.products[0]],), (), {}, span=op.span))
-            start = self[op.operands[3 + chain.index]]
-            self.bind(op.results[chain.index], self.loaded(chain, self.has_run(op), start, op))
+            self.hand_over(chain, op.results[chain.index], self.has_run(op), op.operands[3 + chain.index], op)
 
     def has_run(self, loop: Op) -> tuple[Value, ...]:
         """Whether a loop makes any iteration; nothing where it is known to."""
@@ -363,6 +366,34 @@ class _Rewrite(Rewriter):
         attrs = {"predicate": "lt" if step > 0 else "gt"}
         operands = tuple(self[v] for v in loop.operands[:2])
         return (self.emit(make_op("cmp", operands, (BOOL,), attrs, span=loop.span)).result,)
+
+    def hand_over(self, chain: Chain, result: Value, condition: tuple[Value, ...], start: Value, op: Op) -> None:
+        """Load sums as a tile, or where nothing but parts of them is used, note what these need."""
+        users = self.uses.get(result, [])
+        is_alike = result.type == chain.products[0].result.type and dtype_of(result.type) is chain.dtype
+        if users and all(user.name == "extract" for user in users) and is_alike:
+            self.parted[result] = (chain, condition, self[start])
+        else:
+            self.bind(result, self.loaded(chain, condition, self[start], op))
+
+    def part(self, op: Op, chain: Chain, condition: tuple[Value, ...], start: Value) -> Value:
+        """Some rows and columns of the sums of a chain."""
+        type_ = op.result.type
+        assert isinstance(type_, TileType)
+        view, shape = self.buffers[chain], list(chain.shape)
+        for dim, (begin, extent) in enumerate(zip(op.attrs["start"], type_.shape, strict=True)):
+            if extent == shape[dim]:
+                continue
+            shape[dim] = extent
+            attrs = {"kind": "subslice", "start": begin, "dim": dim}
+            part = BufferType(tuple(shape), chain.dtype, "tensor")
+            view = self.emit(make_op("buffer_view", (view,), (part,), attrs, span=op.span, names=(_name(chain),))).result
+        name = op.result.name or _name(chain)
+        tile = self.emit(make_op("tensor_load", (view, *condition), (type_,), {}, span=op.span, names=(name,))).result
+        if self.is_zero(start):
+            return tile
+        first = self.emit(make_op("extract", (start,), (type_,), op.attrs, span=op.span, names=(start.name,))).result
+        return self.emit(make_op("add", (first, tile), (type_,), {}, span=op.span, names=(name,))).result
 
     def loaded(self, chain: Chain, condition: tuple[Value, ...], start: Value, op: Op) -> Value:
         """The sums of a chain as a tile, and what it started from added to them."""

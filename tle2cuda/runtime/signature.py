@@ -39,12 +39,13 @@ class Parameter:
         is_constexpr: Annotated `tl.constexpr`.
         has_default: It may be left out.
         default: What it then is.
-        dtype: Element type that an annotation such as `tl.int64` or `int` fixes; empty otherwise.
+        dtype: Element type that an annotation such as `tl.int64` or `int` fixes for launches; empty otherwise. A signature
+            may say otherwise, as in Triton.
         pointee: Element type that an annotation such as `tl.pointer_type(tl.int8)` asks of arrays; empty otherwise.
         specialize: Integers equal to 1 become constants, and divisibility by 16 is used.
         specialize_alignment: Divisibility by 16 is used.
         keyword_only: It is passed by name only.
-        python_type: `dtype` comes from Python's `int`, `float` or `bool`: a signature may say otherwise.
+        python_type: `dtype` comes from Python's `int`, `float` or `bool`.
     """
 
     name: str
@@ -447,9 +448,7 @@ def _bind(parameter: Parameter, entries: Mapping[str, Any], given: Mapping[str, 
                 f"{kernel}: `{name}` is a tl.constexpr: the signature gives its value, not the type {entry}",
                 help=f"write a literal such as 1024 in the place of {entry}",
             )
-        if parameter.dtype and not parameter.python_type and (item.kind == "pointer" or item.dtype != parameter.dtype):
-            raise ArgumentError(f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}")
-        return item
+        return item  # also against a type in the annotation, which is for launches: as in Triton, the signature decides
     if name in given and not _same_value(given[name], item.value):
         raise ArgumentError(f"{kernel}: `{name}` is {item.value!r} in the signature and {given[name]!r} in the constants")
     return item
