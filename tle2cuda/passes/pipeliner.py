@@ -15,7 +15,7 @@ threads are done with what the stage held before. Loops of no iterations copy no
 
 A product by `wgmma` is still in flight when the next iteration begins, if nothing else needs its sums. It is waited for
 behind the next product, so the barrier of the iteration after that one says that its stage is free: the ring has one stage
-more.
+more. Where one warpgroup does it all, the wait itself says so, and the stage is filled behind that.
 
 What the addresses of a copy need is computed n - 1 iterations ahead: carried values that they depend on are carried a
 second time, by that much further.
@@ -37,7 +37,7 @@ from tle2cuda.analysis.pipelining import Pipelined, pipelined_loops
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
-from tle2cuda.passes import canonicalise
+from tle2cuda.passes import canonicalise, shared_once
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
@@ -76,7 +76,8 @@ def run(kernel: Kernel) -> Kernel:
             if _are_lean(made, sites, left_out):
                 slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
                 if not slow:
-                    return canonicalise.run(_with_notes(made, _explained(left_out, plans), unstaged))
+                    noted = _with_notes(made, _explained(left_out, plans), unstaged)
+                    return canonicalise.run(shared_once.run(noted))
                 notes = {tile: note for tile, note in notes.items() if tile not in slow}
     if plain is kernel and not left_out and not unstaged:
         return kernel
