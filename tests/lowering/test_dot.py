@@ -76,7 +76,7 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
         ("dot_scaled_wide_nvfp4", "sm_103a", ("UTCOMMA", "UTCCP")),
         ("dot_scaled_wide_mxfp8", "sm_120a", ("QMMA.SF.16832.F32.E4M3.E5M2.E8",)),
         ("dot_scaled_nvfp4", "sm_121a", ("OMMA.SF.16864.F32.E2M1.E2M1.UE4M3.4X",)),
-        ("box_results_200x136x72_128x64x32_3_1_float16", "sm_90a", ("HGMMA", "UTMALDG.2D", "UTMASTG.2D", "STSM.16.M88.4")),
+        ("box_results_200x144x72_128x64x32_3_1_float16", "sm_90a", ("HGMMA", "UTMALDG.2D", "UTMASTG.2D", "STSM.16.M88.4")),
     ],
 )
 def test_machine_code_has_its_instructions(name: str, arch: str, opcodes: tuple[str, ...]) -> None:
