@@ -173,6 +173,12 @@ for name in sys.argv[1:]:
     assert "@@@ done candidate_002" in done.lines
 
 
+def test_kernel_that_time_runs_out_for_does_not_count_as_one_that_hangs() -> None:
+    done = session("say('@@@ start', sys.argv[1]); time.sleep(60)", limit_s=0.3).run()
+    assert done.trouble[KERNELS[0]] == "not run: no time left to end"
+    assert set(done.trouble) == set(KERNELS)
+
+
 def test_process_that_ends_at_a_kernel_is_started_again_behind_it() -> None:
     script = """
 for name in sys.argv[1:]:
