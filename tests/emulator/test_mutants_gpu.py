@@ -414,6 +414,20 @@ def test_what_the_tools_do_not_follow_is_not_asked_of_them() -> None:
     assert expected(Ours({("race", "global"): 1}, frozenset({"copies"})))[1] == ["racecheck watches shared memory only"]
 
 
+def test_what_the_tools_report_wrongly_is_known() -> None:
+    reads = {"initcheck": {"Uninitialized __global__ memory read": 256}}
+    assert judge("kernel", Ours({}), reads, {}, is_control=True).is_bad
+    one = judge("kernel", Ours({}, frozenset({"copies"})), reads, {}, is_control=True)
+    assert not one.is_bad and one.reason == "initcheck does not see what the copy engine writes"
+    assert not judge("kernel", Ours({}, frozenset({"arrivals"})), RACE, {}, is_control=True).is_bad
+    assert judge("kernel", Ours({}, frozenset({"copies"})), {**reads, **RACE}, {}, is_control=True).is_bad
+    misaligned = Ours({("misaligned", "global"): 1}, frozenset({"copies"}))
+    assert expected(misaligned) == (
+        set(),
+        ["the GPU refuses such copies by an error of the launch, which no tool explains"],
+    )
+
+
 def test_launches_that_were_not_made_are_no_agreement() -> None:
     trouble = {"memcheck": "not run: no time left"}
     assert verdict({}, {}, trouble=trouble) == ("not run", "not run: no time left")
