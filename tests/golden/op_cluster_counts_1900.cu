@@ -1,4 +1,4 @@
-// remote_counts.cu: emitted by tle2cuda from distributed.py:96 (remote_counts). Do not edit.
+// remote_counts.cu: emitted by tle2cuda from distributed.py:64 (remote_counts). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, clusters of (8, 1, 1), 128 bytes of shared memory
 //   launch    grid of CTAs, a multiple of the cluster (8, 1, 1)
@@ -65,7 +65,7 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int counts[32];               // distributed.py:101
+    alignas(16) int counts[32];               // distributed.py:69
 };
 static_assert(sizeof(Shared) <= 128, "the launch contract gives the CTA this much shared memory");
 
@@ -77,59 +77,59 @@ remote_counts(const int* __restrict__ x, int* out, int* ranks, const int n)
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // rank = tle.shard_id(mesh, "cluster_x")                                     distributed.py:100
+    // rank = tle.shard_id(mesh, "cluster_x")                                      distributed.py:68
     const int rank = cluster_rank();
-    // counts.store(tl.zeros((BINS,), tl.int32))                                  distributed.py:102
+    // counts.store(tl.zeros((BINS,), tl.int32))                                   distributed.py:70
     if (thread < 32) shared.counts[thread % 32] = 0;
-    // tle.distributed_barrier(mesh)                                              distributed.py:103
+    // tle.distributed_barrier(mesh)                                               distributed.py:71
     cluster_sync();
 
-    // first = tle.remote(counts, 0, scope=mesh)                                  distributed.py:104
+    // first = tle.remote(counts, 0, scope=mesh)                                   distributed.py:72
     int* const first = cluster_map(shared.counts, 0);
-    // at = tl.program_id(0) * N + i                                              distributed.py:105
+    // at = tl.program_id(0) * N + i                                               distributed.py:73
     const int pid_x = blockIdx.x;
-    // i = tl.arange(0, N)                                                         distributed.py:98
+    // i = tl.arange(0, N)                                                         distributed.py:66
     const int i = 2 * thread;
-    // at = tl.program_id(0) * N + i                                              distributed.py:105
+    // at = tl.program_id(0) * N + i                                               distributed.py:73
     const int at = pid_x * 256 + i;
 
-    // key = tl.load(x + at, mask=at < n, other=0)                                distributed.py:106
+    // key = tl.load(x + at, mask=at < n, other=0)                                 distributed.py:74
     const Vector<int, 2> key = load_edge<2>(x + at, n - at, 0);
     Vector<int, 2> old;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
         const bool inside = at + k < n;
 
-        // old = tl.atomic_add(tle.gpu.local_ptr(first, (key,)), 1, mask=at ...   distributed.py:107
+        // old = tl.atomic_add(tle.gpu.local_ptr(first, (key,)), 1, mask=at < ...  distributed.py:75
         old[k] = 0;
         if (inside) old[k] = atomicAdd(&first[key[k]], 1);
     }
 
-    // tl.atomic_max(tle.gpu.local_ptr(first, (BINS - 1,)), rank)                 distributed.py:108
+    // tl.atomic_max(tle.gpu.local_ptr(first, (BINS - 1,)), rank)                  distributed.py:76
     __syncthreads();  // the whole CTA's writes come before the release
     if (thread == 0) {
         fence_gpu();  // release: what this thread wrote comes before the atomics
         atomicMax(&first[31], rank);
     }
 
-    // tle.distributed_barrier(mesh)                                              distributed.py:109
+    // tle.distributed_barrier(mesh)                                               distributed.py:77
     cluster_sync();
 
-    // if rank == 0:                                                              distributed.py:110
+    // if rank == 0:                                                               distributed.py:78
     if (rank == 0) {
-        // tl.store(out + b, counts.load())                                       distributed.py:111
+        // tl.store(out + b, counts.load())                                        distributed.py:79
         const int counts_value = shared.counts[thread % 32];
-        // b = tl.arange(0, BINS)                                                  distributed.py:99
+        // b = tl.arange(0, BINS)                                                  distributed.py:67
         const int b = thread % 32;
-        // tl.store(out + b, counts.load())                                       distributed.py:111
+        // tl.store(out + b, counts.load())                                        distributed.py:79
         if (thread < 32) out[b] = counts_value;
     }
     fence_gpu();  // release: what this thread wrote comes before the atomics
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        // key = tl.load(x + at, mask=at < n, other=0)                            distributed.py:106
+        // key = tl.load(x + at, mask=at < n, other=0)                             distributed.py:74
         const bool inside_2 = at + k < n;
-        // tl.atomic_add(ranks + key * N * 8 + old, 1, mask=at < n)               distributed.py:112
+        // tl.atomic_add(ranks + key * N * 8 + old, 1, mask=at < n)                distributed.py:80
         if (inside_2) atomicAdd(ranks + key[k] * 256 * 8 + old[k], 1);
     }
 }

@@ -1,4 +1,4 @@
-// submesh_both.cu: emitted by tle2cuda from distributed.py:138 (submesh_both). Do not edit.
+// submesh_both.cu: emitted by tle2cuda from distributed.py:106 (submesh_both). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, clusters of (4, 1, 1), 32 bytes of shared memory
 //   launch    grid of CTAs, a multiple of the cluster (4, 1, 1)
@@ -56,8 +56,8 @@ __device__ __forceinline__ void cluster_sync()
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) unsigned member_barrier[1];   // distributed.py:145
-    alignas(16) int box[1];                   // distributed.py:141
+    alignas(16) unsigned member_barrier[1];   // distributed.py:113
+    alignas(16) int box[1];                   // distributed.py:109
 };
 static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
 
@@ -72,36 +72,36 @@ submesh_both(int* out)
     if (thread < 1) shared.member_barrier[thread] = 0;
     cluster_sync();  // the counters of the barriers among members are zero
 
-    // rank = tle.shard_id(mesh, "cluster_x")                                     distributed.py:140
+    // rank = tle.shard_id(mesh, "cluster_x")                                     distributed.py:108
     const int rank = cluster_rank();
-    // tl.store(tle.gpu.local_ptr(box, (0,)), rank)                               distributed.py:142
+    // tl.store(tle.gpu.local_ptr(box, (0,)), rank)                               distributed.py:110
     if (thread == 0) shared.box[0] = rank;
-    // tle.distributed_barrier(mesh)                                              distributed.py:143
+    // tle.distributed_barrier(mesh)                                              distributed.py:111
     cluster_sync();
 
-    // for step in range(5):                                                      distributed.py:144
+    // for step in range(5):                                                      distributed.py:112
     for (int step = 0; step < 5; ++step) {
-        // tle.distributed_barrier(mesh[:2])                                      distributed.py:145
+        // tle.distributed_barrier(mesh[:2])                                      distributed.py:113
         cluster_barrier_members<0x3u, 0, 2>(shared.member_barrier[0]);
 
-        // if rank < 2:                                                           distributed.py:146
+        // if rank < 2:                                                           distributed.py:114
         if (rank < 2) {
-            // peer = tle.remote(box, 1 - rank, scope=mesh)                       distributed.py:147
+            // peer = tle.remote(box, 1 - rank, scope=mesh)                       distributed.py:115
             int* const peer = cluster_map(shared.box, 1 - rank);
-            // value = tl.load(tle.gpu.local_ptr(peer, (0,)))                     distributed.py:148
+            // value = tl.load(tle.gpu.local_ptr(peer, (0,)))                     distributed.py:116
             const int value = peer[0];
-            // tle.distributed_barrier(mesh[:2])                                  distributed.py:149
+            // tle.distributed_barrier(mesh[:2])                                  distributed.py:117
             cluster_barrier_members<0x3u, 0, 2>(shared.member_barrier[0]);
 
-            // tl.store(tle.gpu.local_ptr(box, (0,)), value * 2 + step)           distributed.py:150
+            // tl.store(tle.gpu.local_ptr(box, (0,)), value * 2 + step)           distributed.py:118
             if (thread == 0) shared.box[0] = value * 2 + step;
         }
     }
 
-    // tle.distributed_barrier(mesh)                                              distributed.py:151
+    // tle.distributed_barrier(mesh)                                              distributed.py:119
     cluster_sync();
 
-    // tl.store(out + rank, tl.load(tle.gpu.local_ptr(box, (0,))))                distributed.py:152
+    // tl.store(out + rank, tl.load(tle.gpu.local_ptr(box, (0,))))                distributed.py:120
     const int box_value = shared.box[0];
     if (thread == 0) out[rank] = box_value;
     cluster_sync();  // no CTA leaves while members wait at its counters

@@ -1,4 +1,4 @@
-// grid_counts.cu: emitted by tle2cuda from distributed.py:173 (grid_counts). Do not edit.
+// grid_counts.cu: emitted by tle2cuda from distributed.py:141 (grid_counts). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 272 bytes of shared memory
 //   launch    cooperative: all CTAs of the grid resident at once
@@ -152,8 +152,8 @@ __device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int starts[64];               // distributed.py:181
-    alignas(16) int start_scan[4];            // scratch of distributed.py:180
+    alignas(16) int starts[64];               // distributed.py:149
+    alignas(16) int start_scan[4];            // scratch of distributed.py:148
 };
 static_assert(sizeof(Shared) <= 272, "the launch contract gives the CTA this much shared memory");
 
@@ -166,38 +166,38 @@ grid_counts(const int* __restrict__ x, int* counts, int* out, const int n,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // i = tl.program_id(0) * N + tl.arange(0, N)                                 distributed.py:175
+    // i = tl.program_id(0) * N + tl.arange(0, N)                                 distributed.py:143
     const int pid_x = blockIdx.x;
     const int i = pid_x * 256 + 2 * thread;
 
-    // key = tl.load(x + i, mask=i < n, other=0)                                  distributed.py:177
+    // key = tl.load(x + i, mask=i < n, other=0)                                  distributed.py:145
     const bool inside = i < n;
     const Vector<int, 2> key = load_vector_nc_if<uint2>(inside, x + i, fill_vector<2>(0));
     Vector<int, 2> mine;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        // mine = tl.atomic_add(counts + key, 1, mask=i < n, sem="relaxed")       distributed.py:178
+        // mine = tl.atomic_add(counts + key, 1, mask=i < n, sem="relaxed")       distributed.py:146
         mine[k] = 0;
         if (inside) mine[k] = atomicAdd(counts + key[k], 1);
     }
 
-    // tle.distributed_barrier(mesh)                                              distributed.py:179
+    // tle.distributed_barrier(mesh)                                              distributed.py:147
     grid_sync(grid_barrier_words);
 
-    // b = tl.arange(0, BINS)                                                     distributed.py:176
+    // b = tl.arange(0, BINS)                                                     distributed.py:144
     const int b = thread % 64;
 
-    // start, _ = tle.cumsum(tl.load(counts + b), axis=0)                         distributed.py:180
+    // start, _ = tle.cumsum(tl.load(counts + b), axis=0)                         distributed.py:148
     const int counts_value = counts[b];
     int start, value;
     start = cta_exclusive_sum<2, false>(counts_value, value, shared.start_scan);
 
-    // starts.store(start)                                                        distributed.py:182
+    // starts.store(start)                                                        distributed.py:150
     if (thread < 64) shared.starts[thread % 64] = start;
     __syncthreads();  // orders the stores to `starts` before the loads of it
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        // tl.store(out + tl.load(tle.gpu.local_ptr(starts, (key,))) + mine, ...  distributed.py:183
+        // tl.store(out + tl.load(tle.gpu.local_ptr(starts, (key,))) + mine, ...  distributed.py:151
         const int starts_value = shared.starts[key[k]];
         if (inside) *(out + starts_value + mine[k]) = key[k];
     }
