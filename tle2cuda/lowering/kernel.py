@@ -168,6 +168,10 @@ def _tensor_maps(kernel: Kernel) -> list[Op]:
 def _emit_body(state: State) -> None:
     ops = state.kernel.body.body
     if state.member_barrier is not None:
+        # Behind all partitions: whoever runs on warps of its own does not come to barriers of the cluster.
+        behind = max((ops.index(site) + 1 for site in state.kernel.specialisations), default=0)
+        control.emit_ops(state, ops[:behind])
+        ops = ops[behind:]
         with operation("cluster_barrier"):
             distributed.emit_member_counters(state)
     (control.emit_ops if specialize.ends_together(state) else control.emit_tail)(state, ops)

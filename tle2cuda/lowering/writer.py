@@ -232,7 +232,7 @@ def joined(lines: Sequence[Line]) -> list[Line]:
 # Statements at which all threads meet that run them, whatever the kernel's cluster does.
 MEETINGS = re.compile(
     r"((__syncthreads|__syncwarp)\(\)|\w+_barrier\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
-    r"cluster_barrier_members<[^;]*);"
+    r"cluster_barrier_members(?:_by)?<[^;]*);"
 )
 
 
