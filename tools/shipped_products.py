@@ -55,10 +55,10 @@ def warpgroup_kernels() -> tuple[ShippedKernel, ...]:
 
 
 def _attention_tle() -> ShippedKernel:
-    arguments = dict.fromkeys(("q", "k", "v", "out"), _HALVES) | {"lse": _FLOATS}
-    arguments |= dict.fromkeys(("batches", "heads", "kv_heads", "length"), _SIZE) | {"scale": "fp32"}
+    arguments = dict.fromkeys(("q", "k", "v", "out"), _HALVES) | {"lse": _FLOATS, "claims": "*i32:16"}
+    arguments |= dict.fromkeys(("batches", "heads", "kv_heads", "length", "near_heads"), _SIZE) | {"scale": "fp32"}
     axes = {"q": "bhm", "k": "bhn", "v": "bhn", "o": "bhm"}
     steps = [f"stride_{array}{axis}" for array, names in axes.items() for axis in names]
     arguments |= dict.fromkeys(steps, _ALIGNED) | dict.fromkeys(("stride_lb", "stride_lh"), _SIZE)
-    tile = {"CAUSAL": True, "HEAD": 128, "BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 2}
-    return ShippedKernel("attention_tle_fp16", "kernels.flash_attention_tle", "attention_tle", arguments, tile, 8)
+    tile = {"CAUSAL": True, "HEAD": 128, "GROUPS": 2, "ROWS": 64, "BLOCK_N": 128, "STAGES": 2, "QUERIES": 2}
+    return ShippedKernel("attention_tle_fp16", "kernels.flash_attention_tle", "attention_tle", arguments, tile, 4)
