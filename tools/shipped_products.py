@@ -31,7 +31,7 @@ def _gate_up() -> ShippedKernel:
     arguments = dict.fromkeys(("x", "weights", "hidden"), _BF16)
     arguments |= dict.fromkeys(("sorted_ids", "expert_ids", "num_post_pad"), _INTS)
     arguments |= dict.fromkeys(("num_slots", "N", "K", "stride_xm", "stride_we", "stride_wn", "stride_hm"), _ALIGNED)
-    tile = {"TOP_K": 8, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8}
+    tile = {"TOP_K": 8, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8, "EARLY": False}
     return ShippedKernel("moe_gate_up_bf16", "kernels.fused_moe", "moe_gate_up", arguments, tile)
 
 
@@ -55,10 +55,10 @@ def warpgroup_kernels() -> tuple[ShippedKernel, ...]:
 
 
 def _attention_tle() -> ShippedKernel:
-    arguments = dict.fromkeys(("q", "k", "v", "out"), _HALVES) | {"lse": _FLOATS, "claims": "*i32:16"}
-    arguments |= dict.fromkeys(("batches", "heads", "kv_heads", "length", "near_heads"), _SIZE) | {"scale": "fp32"}
+    arguments = dict.fromkeys(("q", "k", "v", "out"), _HALVES) | {"lse": _FLOATS}
+    arguments |= dict.fromkeys(("batches", "heads", "kv_heads", "length"), _SIZE) | {"scale": "fp32"}
     axes = {"q": "bhm", "k": "bhn", "v": "bhn", "o": "bhm"}
     steps = [f"stride_{array}{axis}" for array, names in axes.items() for axis in names]
     arguments |= dict.fromkeys(steps, _ALIGNED) | dict.fromkeys(("stride_lb", "stride_lh"), _SIZE)
-    tile = {"CAUSAL": True, "HEAD": 128, "GROUPS": 2, "ROWS": 64, "BLOCK_N": 128, "STAGES": 2, "QUERIES": 2}
-    return ShippedKernel("attention_tle_fp16", "kernels.flash_attention_tle", "attention_tle", arguments, tile, 4)
+    tile = {"CAUSAL": True, "HEAD": 128, "BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 2}
+    return ShippedKernel("attention_tle_fp16", "kernels.flash_attention_tle", "attention_tle", arguments, tile, 8)
