@@ -199,7 +199,11 @@ USAGE = [
      "  help: put PATH::KERNEL before --dump-cu"),
     (["compile", "--constants", "B=1", "FILE::add"], "--constants took 'FILE::add' for a constant, so the kernel is "
      "missing\n  help: put PATH::KERNEL before --constants"),
-    (["compile", "nowhere.py::add"], "there is no kernel file 'nowhere.py'\n"
+    (["compile", "nowhere.py::add"], f"there is no kernel file 'nowhere.py'\n  looked for in {Path.cwd()}\n"
+     "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
+    (["compile", "FILE:add"], "there is no kernel file 'FILE:add'\n  help: write two colons: FILE::add"),
+    (["compile", "FOLDER/ad_file.py::add"], "there is no kernel file 'FOLDER/ad_file.py'\n  help: did you mean 'FILE'?"),
+    (["compile", "FOLDER::add"], "'FOLDER' is a folder, not a kernel file\n"
      "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE::ad"], "add_file.py: `ad` is not there\n  kernels: add\n  help: did you mean `add`?"),
     (["compile", "FILE::number"], "add_file.py: `number` is of type int, not a kernel\n  kernels: add"),
@@ -213,9 +217,12 @@ USAGE = [
 
 @pytest.mark.parametrize(("arguments", "message"), USAGE)
 def test_wrong_command_lines(capsys: Any, kernel_file: Path, arguments: list[str], message: str) -> None:
-    code, out, err = run(capsys, *(a.replace("FILE", str(kernel_file)) for a in arguments))
+    def filled(text: str) -> str:
+        return text.replace("FILE", str(kernel_file)).replace("FOLDER", str(kernel_file.parent))
+
+    code, out, err = run(capsys, *map(filled, arguments))
     assert (code, out) == (2, "")
-    assert err == f"tle2cuda: {message.replace('FILE', str(kernel_file))}\n"
+    assert err == f"tle2cuda: {filled(message)}\n"
 
 
 @pytest.mark.parametrize(
@@ -665,3 +672,18 @@ def test_import_is_light() -> None:
     elapsed, heavy = done.stdout.splitlines()
     assert float(elapsed) < 0.3
     assert heavy == "[]"
+
+
+def test_warnings_of_kernels_name_their_lines(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "shift.py"
+    path.write_text(
+        "import tle2cuda\nimport tle2cuda.language as tl\n\n\n@tle2cuda.jit(do_not_specialize=['m'])\n"
+        "def shift(x):\n    tl.store(x, tl.load(x) << 40)\n"
+    )
+    code, _, err = run(capsys, "compile", f"{path}::shift", "--signature", "*i32", "--dump-cu")
+    assert code == 0
+    assert err == (
+        "shift.py:5: warning: do_not_specialize names 'm', which is not a parameter\n"
+        "shift.py:7: warning: `<<`: scalar i32 is shifted by 40, only 0 to 31 leave something of it; convert to a wider "
+        "type first\n"
+    )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, ToolchainError
+from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, KernelWarning, ToolchainError
 from tle2cuda.levels import LEVELS
 from tle2cuda.targets import DEFAULT_TARGET, parse_target
 from tle2cuda.version import __version__
@@ -77,8 +77,12 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print a warning as what it is, without the line of ours that raised it."""
-    print(f"tle2cuda: warning: {message}", file=file or sys.stderr)
+    """Print a warning as what it is: at its line when it is about a kernel, else without the line that raised it."""
+    from tle2cuda.runtime.nvrtc import DeviceCodeWarning
+
+    is_of_kernel = issubclass(category, (KernelWarning, DeviceCodeWarning))
+    place = f"{Path(filename).name}:{lineno}" if is_of_kernel else "tle2cuda"
+    print(f"{place}: warning: {message}", file=file or sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

@@ -7,12 +7,12 @@ import math
 import os
 import statistics
 import subprocess
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tle2cuda.errors import InvalidArgument, ToolchainError
 from tle2cuda.runtime.clock import Clock, clock, torch_has_gpu
+from tle2cuda.runtime.frames import warn_user
 
 _RETURN_MODES = ("min", "max", "mean", "median", "all")
 _MODE_HELP = f"one of {', '.join(_RETURN_MODES)}"
@@ -62,9 +62,7 @@ def _clear_gradients(tensors: Sequence[Any] | None) -> None:
 @functools.cache
 def _note_host_clock() -> None:
     """Says once what times on the CPU are worth."""
-    warnings.warn(
-        "kernels run on the CPU here: times are those of the emulation, not of a GPU", RuntimeWarning, stacklevel=3
-    )
+    warn_user("kernels run on the CPU here: times are those of the emulation, not of a GPU", RuntimeWarning)
 
 
 def do_bench(
@@ -382,7 +380,7 @@ class _Table:
     def draw(self, show: bool, folder: str) -> None:
         """Draw the lines, show them, and save the figure."""
         if folder and not show and not _has("matplotlib"):
-            warnings.warn("no figure is saved: matplotlib is not installed", RuntimeWarning, stacklevel=4)
+            warn_user("no figure is saved: matplotlib is not installed", RuntimeWarning)
             return
         plot = _optional("matplotlib.pyplot", "figures")
         bench = self.bench

@@ -5,7 +5,8 @@
     python tools/corpus.py show HASH                  one record: its message, or the emitted file
 
 `--pairs FILE` in front of the command takes the records that `tools.public_kernels.harvest` found in place of the
-development set; a `run` with `--cache FILE` compiles only those that have not passed in an earlier one.
+development set; a `run` with `--cache FILE` compiles only those that have not passed in an earlier one. With `--triton
+PYTHON`, a Python that has Triton 3.6, the table says what Triton's own cubins spill of the records that spill here.
 
 Packages and the kernels cut out of them lie outside the repository, under `--root` (by default
 `~/.cache/tle2cuda-corpus`). Each record is compiled in a process of its own, past all caches, with a time limit.
@@ -22,11 +23,12 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.public_kernels import packages, table, worker
+from tools.public_kernels import packages, table, triton_cubins, worker
 from tools.public_kernels.records import Record, load_records, records_of_pairs
 from tools.public_kernels.worker import Outcome
 
@@ -124,9 +126,13 @@ def _run(options: argparse.Namespace) -> int:
                 progress.console.print(f"{outcome.status} {record.hash} {record.title}: {outcome.reason}", markup=False)
             progress.update(task, advance=1, description=f"{failures} not passed, last {record.package}")
     in_order = {r.hash: results[r.hash] for r in records}
-    print(table.summary(in_order))
+    spilling = [key for key, (_, outcome) in in_order.items() if outcome.spill_bytes or outcome.local_bytes]
+    theirs: dict[str, dict[str, Any]] = {}
+    if options.triton and spilling:
+        theirs = triton_cubins.ask(options.triton, options.root, options.pairs, spilling)
+    print(table.summary(in_order, theirs))
     for path in filter(None, (options.json, options.cache)):
-        table.to_json(in_order, path)
+        table.to_json(in_order, path, theirs)
     return 0 if all(outcome.status == "passed" for _, outcome in results.values()) else 1
 
 
@@ -170,6 +176,7 @@ def main() -> int:
     run.add_argument("--json", type=Path, help="write all outcomes here")
     run.add_argument("--cache", type=Path, help="JSON of all outcomes so far: what passed there is not compiled again")
     run.add_argument("--sources", type=Path, help="write the emitted files into this folder")
+    run.add_argument("--triton", metavar="PYTHON", help="a Python with Triton, for what its cubins spill")
     run.add_argument("--verbose", action="store_true", help="print failures as they come")
     show = commands.add_parser("show")
     show.set_defaults(run=_show)

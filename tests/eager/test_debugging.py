@@ -18,7 +18,7 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tests.frontend.kernels_on_file import load
-from tle2cuda.errors import Deadlock, DTypeMismatch, InterpreterError, OffsetOverflow, OutOfBounds
+from tle2cuda.errors import Deadlock, DTypeMismatch, InterpreterError, InvalidType, OffsetOverflow, OutOfBounds
 from tle2cuda.language import tle
 
 
@@ -49,6 +49,40 @@ def test_breakpoint_stops_in_the_users_line_with_tiles_as_locals(monkeypatch):
     assert repr(names["doubled"]) == "tile fp32[4] [ 8. 10.  0.  0.]"
     assert repr(names["x"]) == "pointer *fp32 x + 0"
     assert repr(names["BLOCK"]) == "4"
+
+
+def test_elements_at_a_debuggers_prompt(monkeypatch):
+    """What is typed there is told where the elements are, not how kernels are written."""
+    said = []
+
+    def hook():
+        names = inspect.currentframe().f_back.f_locals
+        for typed in ("i[0]", "list(i)"):
+            with pytest.raises(InvalidType) as caught:
+                eval(typed, {}, names)
+            said.append(str(caught.value))
+
+    monkeypatch.setattr(sys, "breakpointhook", hook)
+    x = np.zeros(4, np.float32)
+    stops.eager[(1,)](x, x, 4, BLOCK=4)
+    help_text = "\n  help: the elements are in `.data`, an array of NumPy: x.data[0]"
+    assert said == [
+        f"a tile is indexed with None and `:` only, got 0{help_text}",
+        f"a tile cannot be iterated over or unpacked (tile i32[4]){help_text}",
+    ]
+
+
+def test_addresses_of_no_argument_say_what_to_pass():
+    @tle2cuda.jit
+    def far(x):
+        tl.store(x, tl.load(tl.full((), 4096, tl.int64).to(tl.pointer_type(tl.float32))))
+
+    with pytest.raises(OutOfBounds) as caught:
+        far.eager[(1,)](np.zeros(1, np.float32))
+    assert (
+        caught.value.help
+        == "an array that is reached through a table of pointers must be an argument of the kernel as well"
+    )
 
 
 def _found(line: str) -> int:

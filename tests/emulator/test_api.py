@@ -144,7 +144,7 @@ def test_wrong_arguments_are_refused() -> None:
         emulate(emitted, 1, (x, x, 8))
     with pytest.raises(ArgumentError, match="argument x points to float32, the array holds float64"):
         emulate(emitted, 1, (x.astype(np.float64), x, 8, 1.0))
-    with pytest.raises(ArgumentError, match=r"argument n is 1\.5"):
+    with pytest.raises(ArgumentError, match="`n` is i32, got float"):
         emulate(emitted, 1, (x, x, 1.5, 1.0))
     with pytest.raises(ArgumentError, match="scale: factor is missing"):
         emulate(scale, 1, {"x": x, "out": x, "n": 8, "BLOCK": 128})
@@ -282,7 +282,18 @@ def test_all_devices_print_the_same(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 )
 def test_unknown_devices_are_refused(chosen: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", chosen)
+    monkeypatch.setattr("tle2cuda.runtime.toolkit.require_gpu", lambda: None)
     with pytest.raises(LaunchError, match=message):
+        scale[(4,)](**arguments())
+
+
+def test_without_a_gpu_the_device_cuda_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_gpu() -> None:
+        raise ToolchainError("no GPU: none")
+
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "cuda")
+    monkeypatch.setattr("tle2cuda.runtime.toolkit.require_gpu", no_gpu)
+    with pytest.raises(ToolchainError, match="no GPU: none"):
         scale[(4,)](**arguments())
 
 

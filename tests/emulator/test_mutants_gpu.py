@@ -18,9 +18,10 @@ from tests.emulator.subjects import subject
 from tools import mutants_gpu
 from tools.bench.publish import PARTS, put
 from tools.launching import EXIT_MACHINE
-from tools.mutants_gpu import Candidate, Session, candidates, compile_one, giving_up, plan, sessions, theirs_of
+from tools.mutants_gpu import Candidate, candidates, compile_one, giving_up, plan, sessions, theirs_of
 from tools.mutants_verdict import Ours, expected, judge, ours_of
 from tools.sanitizer_output import TOOLS, command, find_sanitizer, records, refusal
+from tools.sanitizer_session import Session
 
 KERNELS = ("candidate_000", "candidate_001", "candidate_002")
 
@@ -152,7 +153,7 @@ def test_options_that_the_installed_version_does_not_know_are_left_out() -> None
 def session(script: str, names: tuple[str, ...] = KERNELS, tool: str = "memcheck", limit_s: float = 60.0) -> Session:
     """A session whose worker is a Python text that finds its names in `sys.argv[1:]`."""
     text = f"import sys, os, time\ndef say(*words): print(*words, flush=True)\n{script}"
-    return Session(tool, names, [sys.executable, "-c", text], time.monotonic() + limit_s)
+    return Session(tool, names, [sys.executable, "-c", text], time.monotonic() + limit_s, hang_s=1.0)
 
 
 def test_all_of_a_list_runs_in_one_process() -> None:
@@ -160,8 +161,7 @@ def test_all_of_a_list_runs_in_one_process() -> None:
     assert done.trouble == {} and sum(line.startswith("pid") for line in done.lines) == 1
 
 
-def test_kernel_that_hangs_is_named_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutants_gpu, "HANG_S", 0.5)
+def test_kernel_that_hangs_is_named_and_the_rest_runs() -> None:
     script = """
 for name in sys.argv[1:]:
     say('@@@ start', name)
@@ -263,7 +263,7 @@ def test_launches_reach_the_worker(chosen: list[Candidate], tmp_path: pathlib.Pa
     contract, cubin, ctas, args, _ = pickle.loads(payload.read_bytes())[one.kernel]
     assert contract == one.for_gpu.contract and cubin == code and ctas == one.ctas
     np.testing.assert_array_equal(args["x"], one.args["x"])
-    made = sessions(payload, [one.kernel], "cs", "", 0.0)
+    made = sessions(payload, {tool: [one.kernel] for tool in TOOLS}, "cs", "", 0.0)
     assert [session.tool for session in made] == list(TOOLS)
     assert all(session.command[-2:] == ["--worker", str(payload)] for session in made)
 
@@ -350,7 +350,10 @@ def test_three_steps_with_a_stand_in_for_the_tool(
     weak = "op_permute_210_i32_4x8x32: barrier of the exchange weakened to a warp"
     without = "op_permute_210_i32_4x8x32: barrier of the exchange removed"
     assert mutants_gpu.main(["--prepare", prepared, "--only", "32: barrier of the exchange", "--skip", without]) == 0
-    assert mutants_gpu.main(["--launch", prepared]) == 0
+    assert mutants_gpu.main(["--launch", prepared, "--limit-s", "-1"]) == 1
+    assert "2 kernels, 8 launches under a tool not made" in capsys.readouterr().out
+    for _ in range(2):  # the second time nothing is left
+        assert mutants_gpu.main(["--launch", prepared]) == 0
     capsys.readouterr()
     assert mutants_gpu.main(["--judge", prepared]) == 0
     lines = capsys.readouterr().out.splitlines()

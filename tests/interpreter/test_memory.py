@@ -454,10 +454,10 @@ def test_compare_and_swap() -> None:
         ("%x: *fp32", (np.zeros(1, np.int32),), "argument x points to float32, the array holds int32"),
         ("%x: *i64", (np.zeros(1, np.int32),), "argument x points to int64, the array holds int32"),
         ("%x: *i64", ([1, 2],), "argument x is [1, 2], not an array"),
-        ("%n: i8", (200,), "argument n is 200, which does not fit int8"),
-        ("%n: i32", (1.5,), "argument n is the float 1.5, the kernel takes int32"),
-        ("%n: i32", ("1",), "argument n is '1', not a number"),
-        ("%n: i32", ({"m": 1},), "argument n is {'m': 1}, not a number"),
+        ("%n: i8", (200,), "`n` = 200 does not fit in i8"),
+        ("%n: i32", (1.5,), "`n` is i32, got float"),
+        ("%n: i32", ("1",), "`n` is i32, got str"),
+        ("%n: i32", ({"m": 1},), "`n` is i32, got dict"),
     ],
 )
 def test_arguments_that_do_not_fit(header: str, args: tuple[Any, ...], message: str) -> None:

@@ -82,10 +82,10 @@ def divided_products(x, y, scales, out, n, N: tl.constexpr):
 
 
 @tle2cuda.jit
-def same_sequence(x, sequence, out, n, N: tl.constexpr):
+def same_sequence(x, sequence, out, n, N: tl.constexpr, STEPS: tl.constexpr):
     i = tl.arange(0, N)
     total = tl.zeros([N, N], tl.float32)
-    for step in tl.static_range(3):
+    for step in tl.static_range(STEPS):
         same = tl.load(sequence + i + step) == n
         total += tl.load(x + (i[:, None] + step) * n + i[None, :], mask=same[:, None], other=0.0)
     tl.store(out + i[:, None] * N + i[None, :], total)
@@ -114,10 +114,17 @@ def test_few_row_numbers_are_loaded_where_their_rows_are():
 
 
 def test_masks_of_rows_are_made_of_numbers_that_are_loaded_once_more():
-    ops = laid_out(same_sequence, "*fp32, *i32:16, *fp32:16, i32", {"N": 64})
+    ops = laid_out(same_sequence, "*fp32, *i32:16, *fp32:16, i32", {"N": 64, "STEPS": 2})
     masks = [op.result for op in ops if op.name == "load" and op.result.type.shape == (64,)]
-    assert [mask.type.layout.num_registers for mask in masks] == [32] * 3
+    assert [mask.type.layout.num_registers for mask in masks] == [32] * 2
     assert conversions(ops) == 0
+
+
+def test_many_masks_of_rows_are_moved_as_their_numbers_would_fill_the_registers():
+    ops = laid_out(same_sequence, "*fp32, *i32:16, *fp32:16, i32", {"N": 64, "STEPS": 3})
+    masks = [op.result for op in ops if op.name == "load" and op.result.type.shape == (64,)]
+    assert [mask.type.layout.num_registers for mask in masks] == [1] * 3
+    assert conversions(ops) == 3
 
 
 def test_row_factors_that_a_ring_brings_are_not_loaded_again():

@@ -42,8 +42,8 @@ def main_loop(source: str) -> str:
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_90", "sm_90a", "sm_120"])
 def test_the_products_loop_has_one_wait_and_one_barrier(stages: int, arch: str) -> None:
     source = product(num_stages=stages, arch=arch)
-    overlaps = arch == "sm_90a"  # a product in flight beside the next one takes one stage more
-    assert waits(source) == [stages - 2] + [0] * overlaps
+    overlaps = arch == "sm_90a"  # a product in flight beside the next one takes one stage more, where there is room
+    assert waits(source) == [stages - 2 + overlaps] + [0] * overlaps
     loop = main_loop(source)
     assert loop.count("__syncthreads()") == 1 and loop.count("cp_async_commit()") == 1
     assert f"a_tile[{stages + overlaps}][64][32]" in source
@@ -59,9 +59,16 @@ def test_products_of_warpgroups_overlap() -> None:
     assert "Descriptor a_tile_first = wgmma_descriptor<128>(shared.a_tile[stage]" in loop
 
 
-def test_two_ctas_beside_each_other_are_rather_kept() -> None:
-    """A product that each iteration waits for; meanwhile it copies."""
+def test_a_warpgroup_fills_what_it_waited_for() -> None:
+    """Its wait says that no warp reads the stage of the product before: no barrier, and no stage more."""
     loop = main_loop(product("128,128,64", arch="sm_90a"))
+    assert "step % 3;" in loop and "(step + 2) % 3;" in loop and loop.count("__syncthreads()") == 1
+    assert loop.index("wgmma_commit();") < loop.index("wgmma_wait<1>();") < loop.index("cp_async_zero_fill")
+
+
+def test_two_ctas_beside_each_other_are_rather_kept() -> None:
+    """A product of two warpgroups that each iteration waits for; meanwhile it copies."""
+    loop = main_loop(product("128,128,64", arch="sm_90a", num_warps=8))
     assert "wgmma_wait<1>" not in loop
     assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 

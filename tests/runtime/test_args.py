@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tle2cuda.language as tl
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime import ArgSpec, Parameter
 from tle2cuda.runtime.args import (
@@ -22,6 +23,7 @@ from tle2cuda.runtime.args import (
     passed_arguments,
     specialize,
 )
+from tle2cuda.runtime.signature import parameters_of
 
 P = Parameter("p")
 PARAMETERS = (
@@ -105,6 +107,41 @@ def test_annotated_dtype() -> None:
     assert specialize((unaligned,), (48,)).specialization.args == (ArgSpec("p", "scalar", "i64"),)
     real = Parameter("p", dtype="fp32")
     assert specialize((real,), (16,)).specialization.args == (ArgSpec("p", "scalar", "fp32"),)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "spec"),
+    [
+        (int, 1, ArgSpec("x", "scalar", "i32")),
+        (int, 48, ArgSpec("x", "scalar", "i32", 16)),
+        ("int", True, ArgSpec("x", "scalar", "i32")),
+        (float, 1, ArgSpec("x", "scalar", "fp32")),
+        (bool, 1, ArgSpec("x", "scalar", "i1")),
+        ("i64", 1, ArgSpec("x", "scalar", "i64")),
+        ("tl.uint16", 5, ArgSpec("x", "scalar", "u16")),
+        ("half", 2.0, ArgSpec("x", "scalar", "fp16")),
+        ("*fp32", FakeTensor(256), ArgSpec("x", "pointer", "fp32", 16)),
+        (tl.pointer_type(tl.float32), FakeTensor(256), ArgSpec("x", "pointer", "fp32", 16)),
+    ],
+)
+def test_annotations_fix_types_as_in_triton(annotation: Any, value: Any, spec: ArgSpec) -> None:
+    def kernel(x: Any) -> None: ...
+
+    kernel.__annotations__["x"] = annotation
+    assert specialize(parameters_of(kernel), (value,)).specialization.args == (spec,)
+
+
+def test_values_beyond_an_annotation() -> None:
+    def kernel(x: int, p: Any = None) -> None: ...
+
+    kernel.__annotations__["p"] = "*i8"
+
+    with pytest.raises(ArgumentError) as caught:
+        specialize(parameters_of(kernel), (1 << 40, None))
+    assert caught.value.message == "argument `x` is annotated int, which is i32 as in Triton, and its value needs i64"
+    with pytest.raises(ArgumentError) as caught:
+        specialize(parameters_of(kernel), (1, FakeTensor(256)))
+    assert caught.value.message == "argument `p` is annotated as a pointer to i8, the array's dtype is torch.float32"
 
 
 @pytest.mark.parametrize("value", [1, 16, 17, 1 << 40, (1 << 40) + 1, True, 2.0])

@@ -195,12 +195,9 @@ def test_wrong_signature(signature: Any, constants: Any, message: str) -> None:
     assert str(info.value) == message
 
 
-def test_annotated_dtype_must_agree() -> None:
-    parameters = (Parameter("n", dtype="i64"),)
-    assert parse_signature(parameters, "i64").args == (ArgSpec("n", "scalar", "i64"),)
-    with pytest.raises(ArgumentError) as info:
-        parse_signature(parameters, "i32", kernel="k")
-    assert str(info.value) == "k: `n` is annotated i64, but the signature says i32"
+@pytest.mark.parametrize("entry", ["i64", "i32"])
+def test_the_signature_decides_whatever_an_annotation_says(entry: str) -> None:
+    assert parse_signature((Parameter("n", dtype="i64"),), entry).args == (ArgSpec("n", "scalar", entry),)
 
 
 def test_split_keeps_brackets_and_quotes() -> None:
@@ -222,7 +219,7 @@ def test_parameters_of_a_function() -> None:
     found = parameters_of(kernel, do_not_specialize=["n"], do_not_specialize_on_alignment=[3])
     assert found == (
         Parameter("x"),
-        Parameter("n", specialize=False, specialize_alignment=False),
+        Parameter("n", dtype="i32", specialize=False, specialize_alignment=False, python_type=True),
         Parameter("m", dtype="i64"),
         Parameter("k", specialize_alignment=False),
         Parameter("BLOCK", is_constexpr=True, has_default=True, default=4),

@@ -25,7 +25,7 @@ from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, dtype_of, element_of, shape_of
 from tle2cuda.layout.shared import SWIZZLE_BYTES
@@ -96,7 +96,7 @@ class Pipelined:
     Attributes:
         loop: The loop.
         stages: Iterations whose loads are in flight or in use.
-        capacity: Stages of the ring: one more where a product is in flight beside the next one.
+        capacity: Stages of the ring: one more where a product is in flight beside the next one and memory allows it.
         overlapped: That product.
         chained: Two products, one of which is in flight beside the other one of the next iteration.
         holder: A product that may issue the copies while it multiplies.
@@ -112,6 +112,8 @@ class Pipelined:
         follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
         is_issued_alone: Whether `overlapped` may be issued and waited for at different places: a `wgmma` of 16-bit types
             whose operands lie as it takes them.
+        is_filled_behind: Whether copies stand behind `overlapped`, into the stage that the product before it has read. It
+            has done so behind the wait for it, without a barrier: one warpgroup waits for all of a product.
     """
 
     loop: Op
@@ -130,6 +132,7 @@ class Pipelined:
     asked: int = 0
     follows_stores: bool = False
     is_issued_alone: bool = False
+    is_filled_behind: bool = False
 
     @property
     def has_barriers(self) -> bool:
@@ -216,16 +219,17 @@ class _Finder:
         by_engine = any(staged.note is not None for staged in loads)
         is_mixed = by_engine and any(staged.note is None for staged in loads)
         overlapped = self._overlapped(loop, {staged.load for staged in loads})
-        extra = 0
+        extra, is_filled_behind = 0, False
         if overlapped is not None:
             has_room = self._has_room(stages, sum(staged.size_bytes for staged in loads))
-            extra, overlapped = int(has_room), overlapped if has_room or by_engine else None
+            is_filled_behind = not by_engine and self._frees_at_wait(overlapped, loads)
+            extra, overlapped = int(has_room), overlapped if has_room or by_engine or is_filled_behind else None
         capacity = min(stages + extra, self.most_stages)
         bounds = (self.info[loop.operands[0]], self.info[loop.operands[1]])
         return Pipelined(
             loop,
-            # A stage that the engine fills is free as soon as the product in flight is the one behind it.
-            capacity if by_engine else capacity - extra,
+            # Such a stage is free as soon as the product in flight is the one behind it.
+            capacity if by_engine or is_filled_behind else capacity - extra,
             capacity,
             overlapped,
             None if is_mixed or closure.indices else self._chained(loop, [staged.load for staged in loads]),
@@ -240,6 +244,7 @@ class _Finder:
             wished,
             any(self._may_be_stored(staged) for staged in loads),
             by_engine and overlapped is not None and self._is_issued_alone(overlapped, loads),
+            is_filled_behind,
         )
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
@@ -348,11 +353,28 @@ class _Finder:
         return product
 
     def _is_issued_alone(self, product: Op, loads: Sequence[Staged]) -> bool:
+        is_wide = any(dtype_of(v.type).bits != _HALF_BITS for v in product.operands[:2])
+        return self._reads_rows(product, loads) and not is_wide
+
+    def _reads_rows(self, product: Op, loads: Sequence[Staged]) -> bool:
+        """Whether a product is one `wgmma` of all of K whose operands have rows as long as a swizzle in the ring."""
         is_plain = product.attrs.get("max_num_imprecise_acc") is None
         rows_bytes = (staged.shape[-1] * dtype_of(staged.load.result.type).bytes for staged in loads)
-        has_rows = all(size >= SWIZZLE_BYTES[0] for size in rows_bytes)
-        is_wide = any(dtype_of(v.type).bits != _HALF_BITS for v in product.operands[:2])
-        return self._is_by(("wgmma",), product) and is_plain and has_rows and not is_wide
+        return self._is_by(("wgmma",), product) and is_plain and all(size >= SWIZZLE_BYTES[0] for size in rows_bytes)
+
+    def _frees_at_wait(self, product: Op, loads: Sequence[Staged]) -> bool:
+        """Whether a wait for a product says that nothing reads its stage any more, and operands are read in the ring."""
+        if self.kernel.num_warps != WARPGROUP_WARPS or not self._reads_rows(product, loads):
+            return False
+        return all(self._lies_as_taken(product.operands[side], side, loads) for side in (0, 1))
+
+    def _lies_as_taken(self, operand: Value, side: int, loads: Sequence[Staged]) -> bool:
+        """Whether an operand of `wgmma` lies in the ring as the instruction takes it: along K, if not of 16 bits."""
+        op, k_axis = self.definitions[operand], 1 - side
+        while op.name == "trans":
+            op, k_axis = self.definitions[op.operands[0]], op.attrs["perm"][k_axis]
+        staged = next(staged for staged in loads if staged.load is op)
+        return dtype_of(operand.type).bits == _HALF_BITS or staged.order[-1] == k_axis
 
     def _chained(self, loop: Op, staged: list[Op]) -> Chained | None:
         """Two products by `wgmma` that overlap."""

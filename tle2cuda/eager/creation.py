@@ -8,7 +8,7 @@ import numpy as np
 
 from tle2cuda.eager.checks import only_in_3_9
 from tle2cuda.eager.numbers import VALUES
-from tle2cuda.eager.operators import cast
+from tle2cuda.eager.operators import cast, to_dtype
 from tle2cuda.eager.values import (
     Tile,
     as_dtype,
@@ -24,7 +24,7 @@ from tle2cuda.eager.values import (
     without_width,
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
-from tle2cuda.ir.types import I32
+from tle2cuda.ir.types import I32, DType
 
 
 def arange(start: Any, end: Any) -> Tile:
@@ -185,14 +185,23 @@ def join(a: Any, b: Any) -> Tile:
     """Two tiles on a new last axis of extent 2."""
     x, y = to_tile(a), to_tile(b)
     shape = common_shape("tl.join", x, y)
-    if x.dtype != y.dtype:
-        raise DTypeMismatch(f"tl.join: the tiles hold {describe(x)} and {describe(y)}", help="convert one of them")
+    y = _read_as(x, y, "tl.join")
     x, y = x.stretched(shape), y.stretched(shape)
     region = x.region if x.region is y.region else None
     exact = None
     if x.exact is not None or y.exact is not None:
         exact = np.stack([without_width(x), without_width(y)], axis=-1)
     return Tile(np.stack([x.data, y.data], axis=-1), x.dtype, exact, region)
+
+
+def _read_as(a: Tile, b: Tile, what: str) -> Tile:
+    """`b` with `a`'s dtype, of which it may differ in the sign."""
+    if a.dtype == b.dtype:
+        return b
+    if isinstance(a.dtype, DType) and isinstance(b.dtype, DType) and a.dtype.is_int() and b.dtype.is_int():
+        if a.dtype.bits == b.dtype.bits:
+            return to_dtype(b, a.dtype)
+    raise DTypeMismatch(f"{what}: the tiles hold {describe(a)} and {describe(b)}", help="convert one of them")
 
 
 @method
@@ -221,8 +230,7 @@ def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> Ti
         only_in_3_9("tl.cat: dim")
     if not a.shape or not b.shape:
         raise InvalidType(f"tl.cat takes tiles, got {describe(a if not a.shape else b)}")
-    if a.dtype != b.dtype:
-        raise DTypeMismatch(f"tl.cat: the tiles hold {describe(a)} and {describe(b)}", help="convert one of them")
+    b = _read_as(a, b, "tl.cat")
     if a.shape != b.shape:
         raise ShapeMismatch(f"tl.cat: the tiles differ in shape, {list(a.shape)} and {list(b.shape)}")
     return behind(a, b, static_axis(dim or 0, len(a.shape), "tl.cat"))

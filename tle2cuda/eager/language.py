@@ -32,7 +32,7 @@ from tle2cuda.eager.constants import with_constants
 from tle2cuda.eager.memory import mask_for
 from tle2cuda.eager.numbers import VALUES
 from tle2cuda.eager.program import current, reads_3_9
-from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, range_bound
+from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, Unrolled, range_bound
 from tle2cuda.eager.values import (
     Tile,
     describe,
@@ -200,7 +200,7 @@ def static_range(arg1: Any, arg2: Any = None, step: Any = None) -> Any:
             f"tl.static_range would repeat the body {len(values)} times, the limit is {MOST_UNROLLED}",
             help="use range: it stays a loop in the compiled kernel",
         )
-    return tuple(values)
+    return Unrolled(values)
 
 
 # -- Python's own functions ---------------------------------------------------------------------------
@@ -366,6 +366,7 @@ _TL: dict[str, Any] = {
     "static_range": static_range,
     "constexpr": constexpr,
     "tensor": Tile,
+    "tensor_descriptor": tensors.Descriptor,
     "swizzle2d": swizzle2d,
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
     "condition": _condition,

@@ -24,6 +24,7 @@ from tle2cuda.ops.mesh import _mesh_to_cluster_dims, is_block_mesh
 from tle2cuda.ops.values import pointer_type
 from tle2cuda.runtime.contract import ArgSpec, Dim3, check_grid, normalize_grid
 from tle2cuda.runtime.frames import hide_frames
+from tle2cuda.runtime.scalars import scalar_number
 from tle2cuda.runtime.signature import DescriptorArgument, Specialization, TupleArgument
 
 LARGEST_CLUSTER = 16
@@ -154,12 +155,10 @@ def _argument(spec: ArgSpec, value: Any, memory: Memory) -> tuple[Tile, Any]:
         region = memory.add(Region(spec.name, value))
         base = np.array(value.ctypes.data, np.int64)
         return Tile(base, pointer_type(dtype), None, region), value
+    number = scalar_number(spec.name, spec.dtype, value)
     if dtype.is_floating():
-        return Tile(round_to(np.array(float(value)), dtype), dtype), None
-    if dtype.is_bool():
-        return Tile(np.array(bool(value)), dtype), None
-    bits = np.array(int(value) & ((1 << dtype.bits) - 1), np.uint64)
-    return Tile(bits.astype(VALUES[dtype]), dtype), None
+        return Tile(round_to(np.array(number), dtype), dtype), None
+    return Tile(np.array(number, VALUES[dtype]), dtype), None
 
 
 def _explain(error: Exception, program: Program) -> None:

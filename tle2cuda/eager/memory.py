@@ -126,6 +126,7 @@ def _locate(pointer: Tile, mask: Array | None, what: str, writes: bool) -> list[
             raise OutOfBounds(
                 f"{what}{place} accesses address {int(addresses[at]):#x}, which lies in no argument of the kernel",
                 facts=current().facts(),
+                help="an array that is reached through a table of pointers must be an argument of the kernel as well",
             )
         inside = left & (addresses >= region.base) & (addresses < region.base + region.nbytes)
         positions = np.flatnonzero(inside)

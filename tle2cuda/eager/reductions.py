@@ -140,7 +140,7 @@ def _with_index(kind: str, x: Tile, axis: Any, tie_left: bool, keep_dims: Any, w
     fold = (np.maximum if kind == "max" else np.minimum).reduce
     results = [watched_fold(fold, picked, flat, position), Tile(where.astype(np.int32), I32)]
     largest, index = _kept(results, x.shape, axis, keep_dims)
-    return largest, index
+    return (to_dtype(largest, x.dtype) if x.dtype.is_fp8() or x.dtype is BOOL else largest), index
 
 
 @method
@@ -320,7 +320,7 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> Tile:
     elif x.dtype is BOOL:
         wide = to_dtype(x, I32)
     result = _scanned(np.multiply, wide, position, reverse, "mul")
-    return to_dtype(result, x.dtype) if x.dtype.is_fp8() else result
+    return to_dtype(result, x.dtype) if x.dtype.is_fp8() or x.dtype is BOOL else result
 
 
 def exclusive_cumsum(input: Any, axis: Any = 0, reverse: Any = False, dtype: Any = None) -> tuple[Tile, Tile]:

@@ -15,10 +15,38 @@ from tle2cuda.eager.program import current, reads_3_9
 from tle2cuda.eager.values import Tile, decay, describe, is_number, number_dtype, static_int
 from tle2cuda.errors import CompilationError, DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch, UnsupportedSyntax
 from tle2cuda.ir.types import BOOL, DType
+from tle2cuda.ops.loops import range_refused
 
 Names = Mapping[str, Any]
 
 MOST_UNROLLED = 1 << 14
+
+
+class Unrolled:
+    """`tl.static_range` in a kernel: only loops and comprehensions go over it, as in compiled kernels.
+
+    Args:
+        constants: The values of the loop's variable.
+    """
+
+    def __init__(self, constants: range) -> None:
+        self._constants = constants
+
+    def __repr__(self) -> str:
+        return f"tl.static_{self._constants!r}"
+
+    def values(self) -> Iterator[Any]:
+        """The variable's values, for a loop."""
+        return iter(self._constants)
+
+    def constants(self) -> range:
+        """The same, for a comprehension."""
+        return self._constants
+
+    def _refuse(self, *_: Any) -> Any:
+        raise range_refused()
+
+    __iter__ = __getitem__ = __contains__ = __reversed__ = _refuse
 
 
 class Counted:
@@ -39,11 +67,10 @@ class Counted:
         """The variable's values, for a loop."""
         return self._values(*self.bounds)
 
-    def __iter__(self) -> Iterator[Tile]:
-        raise InvalidType(
-            "Python's functions cannot take a range: in a kernel only loops and comprehensions go over it",
-            help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
-        )
+    def _refuse(self, *_: Any) -> Any:
+        raise range_refused()
+
+    __iter__ = __getitem__ = __contains__ = __reversed__ = _refuse
 
     def constants(self) -> range:
         """The values of a range that is known at compile time.
@@ -168,7 +195,7 @@ class For(Loop):
         self.iterable = iterable
 
     def __iter__(self) -> Iterator[Any]:
-        return self.iterable.values() if isinstance(self.iterable, Counted) else iter(self.iterable)
+        return self.iterable.values() if isinstance(self.iterable, (Counted, Unrolled)) else iter(self.iterable)
 
 
 class While(Loop):
@@ -235,7 +262,7 @@ def unrolled(iterable: Any) -> Any:
     """
     if isinstance(iterable, Tile):
         raise InvalidType(f"a kernel cannot iterate over {describe(iterable)}")
-    return iterable.constants() if isinstance(iterable, Counted) else iterable
+    return iterable.constants() if isinstance(iterable, (Counted, Unrolled)) else iterable
 
 
 # -- branches -----------------------------------------------------------------------------------------

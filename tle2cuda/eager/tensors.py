@@ -278,6 +278,9 @@ class Descriptor:
     def __init__(self, base: Tile, shape: list[Any], strides: list[Any], block: tuple[int, ...], padding: Any) -> None:
         self.base, self.shape, self.strides, self.block_shape, self.padding = base, shape, strides, block, padding
 
+    def __repr__(self) -> str:
+        return f"tensor descriptor of {self.dtype.short}{list(self.block_shape)}"
+
     @property
     def dtype(self) -> Any:
         """Element dtype."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+import types
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -117,7 +119,10 @@ class Tile:
         return int(self.data)
 
     def __iter__(self) -> Any:
-        raise InvalidType(f"a tile cannot be iterated over or unpacked ({describe(self)})")
+        raise InvalidType(
+            f"a tile cannot be iterated over or unpacked ({describe(self)})",
+            help=_IN_A_DEBUGGER if _is_typed(sys._getframe(1)) else "",
+        )
 
     def __len__(self) -> int:
         raise InvalidType(f"a tile has no len ({describe(self)})", help="use x.shape")
@@ -137,7 +142,9 @@ class Tile:
             elif entry is not None:
                 raise InvalidType(
                     f"a tile is indexed with None and `:` only, got {entry!r}",
-                    help="load the element you need, reduce, or use tl.where with tl.arange",
+                    help=_IN_A_DEBUGGER
+                    if _is_typed(sys._getframe(1))
+                    else "load the element you need, reduce, or use tl.where with tl.arange",
                 )
             else:
                 shape.append(1)
@@ -167,6 +174,14 @@ class Tile:
         if self.data.shape == shape:
             return self
         return self.rearranged(lambda array: np.broadcast_to(array, shape))
+
+
+_IN_A_DEBUGGER = "the elements are in `.data`, an array of NumPy: x.data[0]"
+
+
+def _is_typed(frame: types.FrameType) -> bool:
+    """Whether what runs was typed at a debugger's prompt, rather than written in a kernel."""
+    return frame.f_code.co_filename in ("<string>", "<stdin>", "<console>", "<debugger>")
 
 
 def without_width(x: Tile) -> Array:

@@ -29,6 +29,7 @@ from tle2cuda.interpreter.arguments import as_array
 from tle2cuda.interpreter.dtypes import storage_dtype, value_dtype
 from tle2cuda.ir.types import DType
 from tle2cuda.runtime.contract import ArgSpec, Dim3, LaunchContract
+from tle2cuda.runtime.scalars import scalar_number
 
 PAGE_BYTES = 4096
 _ALIGNMENT_BYTES = 256  # of memory that `cudaMalloc` gives
@@ -205,14 +206,8 @@ def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
 
 def _scalar(spec: ArgSpec, value: Any) -> bytes:
     dtype = value_dtype(DType(spec.dtype))
-    try:
-        if np.dtype(dtype).kind in "iu":
-            number = value.__index__()
-            return np.array(number, dtype).tobytes()
-        with np.errstate(all="ignore"):
-            return np.array(value).astype(dtype).tobytes()
-    except (TypeError, ValueError, AttributeError, OverflowError):
-        raise ArgumentError(f"argument {spec.name} is {value!r}, which is no {spec.dtype}") from None
+    with np.errstate(all="ignore"):
+        return np.array(scalar_number(spec.name, spec.dtype, value)).astype(dtype).tobytes()
 
 
 def extent_of(array: NDArray[Any]) -> tuple[int, int]:

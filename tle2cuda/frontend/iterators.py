@@ -32,10 +32,7 @@ class CountedLoop:
         return f"range({', '.join('...' if isinstance(b, tensor) else repr(unwrap(b)) for b in bounds)})"
 
     def _refuse(self, *_: Any) -> Any:
-        raise InvalidType(
-            "in a kernel only loops and comprehensions go over a range: it has no elements to take or to look for",
-            help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
-        )
+        raise loops.range_refused()
 
     __getitem__ = __contains__ = __iter__ = _refuse
 

@@ -13,6 +13,7 @@ from tle2cuda.interpreter.dtypes import storage_dtype, value_dtype
 from tle2cuda.interpreter.memory import Memory
 from tle2cuda.ir.nodes import Argument, Kernel
 from tle2cuda.ir.types import DType, PointerType
+from tle2cuda.runtime.scalars import scalar_number
 
 _CPU = 1  # kDLCPU of the DLPack specification
 
@@ -124,18 +125,6 @@ def _check_dtype(element: DType, array: NDArray[Any], name: str) -> None:
 
 
 def _scalar(dtype: DType, value: Any, name: str) -> Any:
-    if hasattr(value, "item") and not isinstance(value, (bool, int, float)):
-        value = value.item()
-    if not isinstance(value, (bool, int, float)):
-        raise ArgumentError(f"argument {name} is {value!r}, not a number")
+    number = scalar_number(name, dtype.short, value)
     target = value_dtype(dtype)
-    if dtype.is_floating():
-        return np.float64(value).astype(target)
-    if isinstance(value, float):
-        raise ArgumentError(f"argument {name} is the float {value!r}, the kernel takes {dtype}")
-    if dtype.is_bool():
-        return np.bool_(value)
-    limits = np.iinfo(target)
-    if not limits.min <= value <= limits.max:
-        raise ArgumentError(f"argument {name} is {value}, which does not fit {dtype}")
-    return target.type(value)
+    return np.float64(number).astype(target) if dtype.is_floating() else target.type(number)

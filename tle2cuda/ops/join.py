@@ -9,7 +9,7 @@ import numpy as np
 
 from tle2cuda.errors import DTypeMismatch, InvalidType, ShapeMismatch
 from tle2cuda.ir.nodes import Op
-from tle2cuda.ir.types import shape_of
+from tle2cuda.ir.types import DType, shape_of
 from tle2cuda.ops import core
 from tle2cuda.ops.core import (
     builtin,
@@ -43,13 +43,19 @@ def emit_extract(x: tensor, start: Sequence[int], dims: tuple[int, ...]) -> tens
     return emit_value("extract", (x,), x.element, dims, {"start": tuple(start)})
 
 
-def _one_element_type(a: tensor, b: tensor, what: str) -> None:
+def _one_element_type(a: tensor, b: tensor, what: str) -> tensor:
+    """`b` with `a`'s element type: integers of one width differ only in how they are read, as in Triton."""
     if a.element != b.element:
+        first, second = a.element, b.element
+        if isinstance(first, DType) and isinstance(second, DType) and first.is_int() and second.is_int():
+            if first.bits == second.bits:
+                return core.cast(b, first)
         raise DTypeMismatch(
             f"{what}: the tiles hold {core.describe_type(a)} and {core.describe_type(b)}",
             facts=(fact("a", a), fact("b", b)),
             help="convert one of them, such as b.to(a.dtype)",
         )
+    return b
 
 
 @builtin
@@ -59,7 +65,8 @@ def join(a: Any, b: Any) -> tensor:
 
     Args:
         a: Tile or scalar.
-        b: Tile or scalar of the same dtype; the two are broadcast to one shape.
+        b: Tile or scalar of the same dtype; the two are broadcast to one shape. Of integers that differ in their sign
+            alone, the result has the dtype of `a`.
 
     Returns:
         Tile of the shape (*shape, 2); of two scalars a tile of 2.
@@ -72,7 +79,7 @@ def join(a: Any, b: Any) -> tensor:
         ``pairs = tl.join(real, imaginary)``
     """
     x, y = core.broadcast_pair(to_tensor(a), to_tensor(b), "tl.join")
-    _one_element_type(x, y, "tl.join")
+    y = _one_element_type(x, y, "tl.join")
     axis = len(x.dims)
     return emit_concat(expand_dims(x, axis), expand_dims(y, axis), axis, "tl.join")
 
@@ -126,7 +133,7 @@ def interleave(a: Any, b: Any) -> tensor:
         ``bytes = tl.interleave(low, high)``
     """
     x, y = core.broadcast_pair(to_tensor(a), to_tensor(b), "tl.interleave")
-    _one_element_type(x, y, "tl.interleave")
+    y = _one_element_type(x, y, "tl.interleave")
     pairs = join(x, y)
     return pairs if x.is_scalar else reshape(pairs, (*x.dims[:-1], 2 * x.dims[-1]))
 
@@ -164,7 +171,7 @@ def cat(input: Any, other: Any, can_reorder: Any = False, dim: Any = None) -> te
                 facts=(fact("operand", operand),),
                 help="tl.join makes a tile of two scalars",
             )
-    _one_element_type(x, y, "tl.cat")
+    y = _one_element_type(x, y, "tl.cat")
     if x.dims != y.dims:
         raise ShapeMismatch(
             f"tl.cat: the tiles differ in shape, {dims_text(x.dims)} and {dims_text(y.dims)}",

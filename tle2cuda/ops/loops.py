@@ -5,10 +5,10 @@ They can be constructed anywhere, also on the host, but only a ``for`` in a kern
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from tle2cuda.errors import InvalidArgument
+from tle2cuda.errors import InvalidArgument, InvalidType
+from tle2cuda.ir import builder
 from tle2cuda.ops.base import static_value
 from tle2cuda.ops.values import tensor, unwrap
 
@@ -23,8 +23,26 @@ class _Bounds:
         if not isinstance(unwrap(self.step), tensor) and unwrap(self.step) == 0:
             raise InvalidArgument(f"tl.{type(self).__name__}: step must not be 0")
 
-    def __iter__(self) -> Iterator[Any]:
-        raise RuntimeError(f"tl.{type(self).__name__} can be iterated over only inside a kernel")
+    def __repr__(self) -> str:
+        bounds = (unwrap(bound) for bound in (self.start, self.end, self.step))
+        start, end, step = ("..." if isinstance(bound, tensor) else repr(bound) for bound in bounds)
+        shown = end if (start, step) == ("0", "1") else f"{start}, {end}, {step}"
+        return f"tl.{type(self).__name__}({shown})"
+
+    def _refuse(self, *_: Any) -> Any:
+        if not builder.is_tracing():
+            raise RuntimeError(f"tl.{type(self).__name__} can be iterated over only inside a kernel")
+        raise range_refused()
+
+    __iter__ = __getitem__ = __contains__ = __reversed__ = _refuse
+
+
+def range_refused() -> InvalidType:
+    """What is said where something other than a loop takes a range."""
+    return InvalidType(
+        "in a kernel only loops and comprehensions go over a range: it has no elements to take or to look for",
+        help="write `for i in range(...)`; for a tuple of constants, [i for i in range(N)]",
+    )
 
 
 class range(_Bounds):

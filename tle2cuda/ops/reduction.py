@@ -139,9 +139,10 @@ def _extremum(
 
 
 def _with_index(kind: str, x: tensor, axis: Any, tie_left: bool, keep_dims: Any, what: str) -> tuple[tensor, tensor]:
-    if (x.element is BF16 and not builder.reads_3_9()) or core.dtype_of(x).is_fp8():
+    dtype = core.dtype_of(x)
+    if (dtype is BF16 and not builder.reads_3_9()) or dtype.is_fp8():
         x = core.cast(x, F32)
-    elif x.element is BOOL:
+    elif dtype is BOOL:
         x = core.cast(x, I32)
     rank = len(x.dims)
     if unwrap(axis) is None:
@@ -157,7 +158,7 @@ def _with_index(kind: str, x: tensor, axis: Any, tie_left: bool, keep_dims: Any,
             index = emit_value("expand_dims", (index,), I32, (*index.dims, 1), {"axis": len(index.dims)})
         index = stretch(index, x.dims)
     value, where = emit_reduce((x, index), axis, f"arg{kind}", what, keep_dims=keep_dims, tie_left=tie_left)
-    return value, where
+    return (core.cast(value, dtype) if dtype.is_fp8() or dtype is BOOL else value), where
 
 
 @builtin

@@ -93,7 +93,7 @@ def _checked_scan(x: tensor, axis: Any, kind: str, reverse: Any, what: str) -> t
 @builtin
 @tensor_member
 def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> tensor:
-    """Inclusive prefix products along an axis; bfloat16 becomes float32, bool int32.
+    """Inclusive prefix products along an axis; bfloat16 becomes float32.
 
     Args:
         input: Tile.
@@ -109,12 +109,11 @@ def cumprod(input: Any, axis: Any = 0, reverse: Any = False) -> tensor:
     """
     (x,) = tile_operands((input,), "tl.cumprod")
     dtype = core.dtype_of(x)
-    if dtype.is_fp8():
-        return core.cast(cumprod(core.cast(x, F32), axis, reverse), dtype)
+    if dtype.is_fp8() or dtype is BOOL:
+        wide = core.cast(x, F32 if dtype.is_fp8() else I32)
+        return core.cast(_emit_scan((wide,), axis, "prod", reverse, "tl.cumprod")[0], dtype)
     if dtype is BF16 and not builder.reads_3_9():
         x = core.cast(x, F32)
-    elif dtype is BOOL:
-        x = core.cast(x, I32)
     return _checked_scan(x, axis, "prod", reverse, "tl.cumprod")
 
 

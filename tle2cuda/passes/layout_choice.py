@@ -33,7 +33,7 @@ from tle2cuda.layout import (
     unflatten,
 )
 from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
-from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads
+from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads, with_traded_registers
 
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
 _MOST_ROW_LOADS = 64  # of a thread, which the compiler keeps in registers when it makes them early
@@ -550,6 +550,8 @@ class LayoutChoice:
         if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
             return preferred
         best = self.for_access(pointer, preferred.shape)
+        if is_store and (traded := with_traded_registers(info, pointer, preferred, best)) is not None:
+            return traded
         return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:

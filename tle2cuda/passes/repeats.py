@@ -2,7 +2,8 @@
 
 Row numbers that a kernel loads, and the pointers and masks that are made of them, are wanted where the rows lie that are
 loaded, and again where those lie that are stored. To load a number once more, for all threads that need it, costs less than
-to write it to shared memory and to meet twice.
+to write it to shared memory and to meet twice. That holds for a few loads only: no barrier keeps the compiler from having
+all of them on their way at once, so that many cost registers, and warps of a multiprocessor.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tle2cuda.layout import Layout, conversion
 
 _MOST_OPERATIONS = 12  # that are repeated for one tile
 _MOST_REGISTERS = 32  # elements of the tile that a thread holds
+_MOST_LOADED = 64  # elements that a thread would load, were all small tiles of the kernel made again so
 
 
 class Repeats:
@@ -37,17 +39,28 @@ class Repeats:
         self.lazy = lazy
         self._roots = Roots(kernel)
         self._written: set[Value | None] = _written_by(kernel, self._roots) if outer is None else outer._written
+        self._small_loads: int = self._count_small_loads() if outer is None else outer._small_loads
 
     def worthwhile(self, value: Value, own: Layout, wanted: Layout) -> bool:
         """Whether to make a tile again in the wanted layout, instead of moving it there from its own."""
         type_ = value.type
         assert isinstance(type_, TileType)
-        if type_.num_elements > self.kernel.default_threads or wanted.num_registers > _MOST_REGISTERS:
+        if not self._is_small(type_) or wanted.num_registers > _MOST_REGISTERS:
+            return False
+        if self._small_loads * wanted.num_registers > _MOST_LOADED:
             return False
         if conversion(own, wanted).kind != "shared":
             return False
         made: set[Op] = set()
         return self._can_make(value, made) and len(made) <= _MOST_OPERATIONS and any(op.name == "load" for op in made)
+
+    def _is_small(self, type_: TileType) -> bool:
+        return type_.num_elements <= self.kernel.default_threads
+
+    def _count_small_loads(self) -> int:
+        """Loads of small tiles that can be made again; those of a loop count once, as it takes them one after another."""
+        loads = [op for op in walk(self.kernel.body) if op.name == "load" and isinstance(op.results[0].type, TileType)]
+        return sum(self._is_small(op.results[0].type) and self._reads_the_same_again(op) for op in loads)  # type: ignore[arg-type]
 
     def _can_make(self, value: Value, made: set[Op]) -> bool:
         """Whether a tile can be made again; notes by which operations."""

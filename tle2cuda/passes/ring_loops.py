@@ -412,7 +412,7 @@ class RingLoop:
             later = self._later(induction, self.ahead)
             ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
             free = self._place(ahead, "free_stage")
-        is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
+        is_late = plan.holder is not None or plan.is_filled_behind or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
             following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
         for op in self.region.body:
@@ -427,8 +427,8 @@ class RingLoop:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
                     self._release_before(number, induction)
-                    if not self.is_split:
-                        following = self._fill(free, later, after, further)
+                if is_late and not self.is_split:
+                    following = self._fill(free, later, after, further, plan.has_barriers)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
                 following = self._fill(free, later, after, further, not plan.has_warpgroups)

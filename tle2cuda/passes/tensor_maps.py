@@ -18,6 +18,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.argument_expressions import ArgumentExpressions
 from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.analysis.pointer_order import PointerOrder
 from tle2cuda.analysis.tensor_coordinates import TensorCoordinates
 from tle2cuda.ir.multicast import sharing
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
@@ -215,6 +216,8 @@ class _Rewrite(Rewriter):
         self.source = kernel
         self.planned = planned
         self.maps: dict[_Description, Value] = {}
+        engines = (*planned.found, *planned.changed.found)
+        self.order = PointerOrder(kernel, [op for op in _copies(kernel) if op not in engines])
 
     def run(self) -> Kernel:
         """Maps stand in front of everything else: they are parameters of the kernel."""
@@ -256,8 +259,7 @@ class _Rewrite(Rewriter):
         elif op.name not in ("tma_load", "tma_store") or has_map(op):
             self.copy(op)
         elif op not in self.planned.found and op not in self.planned.changed.found:
-            for made in self._by_pointers(op):
-                self.emit(made)
+            self._in_order(op)
         elif op in self.planned.doubts:
             self._stack.append([])
             self._by_engine(op)
@@ -267,6 +269,19 @@ class _Rewrite(Rewriter):
                 self.emit(made)
         else:
             self._by_engine(op)
+
+    def _in_order(self, op: Op) -> None:
+        """A copy by pointers, between barriers where the order in memory matters."""
+        met = self.order.met(op)
+        attrs = {
+            "reason": f"tensor copies of `{met.name}` take place in the order of the program" if met is not None else ""
+        }
+        if met is not None and not (self._stack[-1] and self._stack[-1][-1].name == "barrier"):
+            self.emit(make_op("barrier", (), (), attrs, span=op.span))
+        for made in self._by_pointers(op):
+            self.emit(made)
+        if met is not None:
+            self.emit(make_op("barrier", (), (), attrs, span=op.span))
 
     def _renamed(self, op: Op) -> Op:
         return replace(op, operands=tuple(self[v] for v in op.operands))

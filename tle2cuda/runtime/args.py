@@ -702,11 +702,22 @@ def _collect(spec: ArgSpec, key: Any, value: Any, place: Place, found: _Collecte
 def _arg_spec(parameter: Parameter, key: Any) -> ArgSpec:
     if isinstance(key, str):
         dtype, _, hint = key.partition(":")
+        if parameter.python_type and parameter.dtype == "i32" and dtype in ("i64", "u64"):
+            raise ArgumentError(
+                f"argument `{parameter.name}` is annotated int, which is i32 as in Triton, and its value needs {dtype}",
+                help="annotate it tl.int64, or not at all",
+            )
         divisible = 16 if hint and parameter.specialize_alignment else 1
         return ArgSpec(parameter.name, "scalar", parameter.dtype or dtype, divisible)
     dtype, _, aligned = key
     divisible = 16 if aligned and parameter.specialize and parameter.specialize_alignment else 1
-    return ArgSpec(parameter.name, "pointer", array_dtype(str(dtype)), divisible)
+    pointee = array_dtype(str(dtype))
+    if parameter.pointee not in ("", pointee):
+        raise ArgumentError(
+            f"argument `{parameter.name}` is annotated as a pointer to {parameter.pointee}, the array's dtype is {dtype}",
+            help="drop the annotation, or pass `triton.reinterpret(array, dtype)`",
+        )
+    return ArgSpec(parameter.name, "pointer", pointee, divisible)
 
 
 def picker(indices: Sequence[Place]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

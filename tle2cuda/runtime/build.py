@@ -13,7 +13,8 @@ from tle2cuda.runtime.cache import KernelCache, digest
 from tle2cuda.runtime.compiled import Artifact, make_kernel
 from tle2cuda.runtime.contract import LaunchContract
 from tle2cuda.runtime.nvrtc import CompileOptions
-from tle2cuda.runtime.report import Resources, resources_of
+from tle2cuda.runtime.report import Resources
+from tle2cuda.runtime.spills import compile_without_needless_spills
 from tle2cuda.targets import MAX_THREADS_PER_CTA, parse_target
 from tle2cuda.version import __version__
 
@@ -92,16 +93,23 @@ def build_artifact(
     path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
     blobs = cache.get(key)
     if blobs is not None:
+        if "source" in blobs:
+            source = blobs["source"].decode()
+            path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
         resources = Resources.from_dict(json.loads(blobs["resources"]))
         cubin, ptx = blobs["cubin"], blobs["ptx"].decode()
     else:
-        result = nvrtc.compile_source(source, str(path), options, line_map, span, cache.directory / "pch")
+        source, result, resources = compile_without_needless_spills(
+            source, path, options, contract, line_map, span, cache.directory / "pch"
+        )
         nvrtc.warn_about(result.warnings, str(path), line_map)
-        resources = resources_of(result.log, result.cubin, contract.kernel_name, parse_target(contract.target))
         cubin, ptx = result.cubin, result.ptx
+        new = {"resources": json.dumps(resources.to_dict()).encode(), "cubin": cubin, "ptx": ptx.encode()}
+        if source != emitted.source:
+            path = cache.put_source(contract.kernel_name, key, source, contract.to_json())
+            new["source"] = source.encode()
         if not result.warnings:  # a kernel with warnings warns again in the next process
-            table = json.dumps(resources.to_dict()).encode()
-            cache.put(key, {"resources": table, "cubin": cubin, "ptx": ptx.encode()})
+            cache.put(key, new)
     return Artifact(
         contract,
         source,

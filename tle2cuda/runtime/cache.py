@@ -17,9 +17,10 @@ import re
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
+
+from tle2cuda.runtime.frames import warn_user
 
 _MAGIC = b"tle2cuda cache 1\n"
 _DEFAULT_MAX_MB = 1024
@@ -47,10 +48,8 @@ def max_cache_bytes() -> int:
         megabytes = float(configured) if configured else _DEFAULT_MAX_MB
         return max(int(megabytes * (1 << 20)), 0)
     except (ValueError, OverflowError):
-        warnings.warn(
-            f"TLE2CUDA_CACHE_MAX_MB is a number of megabytes, got {configured!r}; {_DEFAULT_MAX_MB} is used",
-            CacheWarning,
-            stacklevel=4,
+        warn_user(
+            f"TLE2CUDA_CACHE_MAX_MB is a number of megabytes, got {configured!r}; {_DEFAULT_MAX_MB} is used", CacheWarning
         )
         return _DEFAULT_MAX_MB << 20
 
@@ -204,10 +203,9 @@ class KernelCache:
             if self._warned:
                 return
             self._warned = True
-        warnings.warn(
+        warn_user(
             f"{message}; kernels are compiled anew in every process (set TLE2CUDA_CACHE_DIR to a writable directory)",
             CacheWarning,
-            stacklevel=4,
         )
 
 

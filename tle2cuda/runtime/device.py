@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 
 from tle2cuda.errors import LaunchError, ToolchainError
+from tle2cuda.runtime.frames import warn_user
 
 DEVICE_VARIABLE = "TLE2CUDA_DEVICE"
 TRITON_VARIABLE = "TRITON_INTERPRET"
@@ -56,9 +56,13 @@ def host_device() -> str:
 
     Raises:
         LaunchError: `TLE2CUDA_DEVICE` says none of them.
+        ToolchainError: It says ``cuda``, and there is no GPU.
     """
     device = chosen_device()
     if device == "cuda":
+        from tle2cuda.runtime.toolkit import require_gpu
+
+        require_gpu()  # without one, that is what is wrong
         raise LaunchError(
             f"{DEVICE_VARIABLE}=cuda, but the arrays lie in host memory",
             help="pass torch or CuPy arrays on a GPU, or choose one of " + ", ".join(HOST_DEVICES),
@@ -78,9 +82,8 @@ def host_device() -> str:
 @functools.cache
 def _note_no_compiler(why: str) -> None:
     """Says once why launches run in the interpreter."""
-    warnings.warn(
+    warn_user(
         f"kernels on NumPy arrays run in the interpreter, not as their emitted CUDA: {why}. Install g++ 11 or clang++ 12 "
         f"or later, or set {DEVICE_VARIABLE}=interpreter to silence this",
         RuntimeWarning,
-        stacklevel=2,
     )

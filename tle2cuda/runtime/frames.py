@@ -8,6 +8,7 @@ import pathlib
 import sys
 import sysconfig
 import types
+import warnings
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
@@ -56,6 +57,31 @@ def hide_frames(error: BaseException) -> None:
     error.__suppress_context__ = True
     if sys.version_info < (3, 11):
         raise error
+
+
+def warn_user(message: str, category: type[Warning], fallback: tuple[str, int] | None = None) -> None:
+    """Warns at the user's line that is running right now.
+
+    Args:
+        message: What is wrong.
+        category: Class of the warning.
+        fallback: File and line to name where no code of the user's is running, as in a thread of ours.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and (is_ours(frame.f_code) or _is_pythons(frame.f_code)):
+        frame = frame.f_back
+    if frame is not None:
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        name = frame.f_globals.get("__name__", "")
+        warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno, name, registry)
+    elif fallback is not None:
+        warnings.warn_explicit(message, category, *fallback)
+    else:
+        warnings.warn(message, category, stacklevel=2)
+
+
+def _is_pythons(code: types.CodeType) -> bool:
+    return _is_library(code) or code.co_filename.startswith("<frozen ")
 
 
 def without_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:

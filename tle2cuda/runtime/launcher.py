@@ -18,6 +18,7 @@ from tle2cuda.errors import ArgumentError, LaunchError, OutOfResources, Toolchai
 from tle2cuda.runtime import occupancy, toolkit
 from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, Dim3, LaunchContract
 from tle2cuda.runtime.descriptor import TensorDescriptor
+from tle2cuda.runtime.scalars import scalar_number
 from tle2cuda.runtime.scratch import ScratchPool
 from tle2cuda.runtime.tensor_maps import make_assembly
 from tle2cuda.targets import PORTABLE_CLUSTER_SIZE, STATIC_SHARED_LIMIT_BYTES, parse_target
@@ -426,19 +427,7 @@ def convert_argument(spec: ArgSpec, value: Any) -> Any:
     """
     if spec.kind == "pointer":
         return _address(spec, value)
-    try:
-        if spec.dtype in ("fp32", "fp64", "fp16", "bf16"):
-            return float(value)
-        if spec.dtype == "i1":
-            return bool(value)
-        number = value.__index__()
-    except (AttributeError, TypeError, ValueError):
-        raise ArgumentError(f"`{spec.name}` is {spec.dtype}, got {type(value).__name__}") from None
-    bits = int(spec.dtype[1:])
-    lower, upper = (-(1 << bits - 1), 1 << bits - 1) if spec.dtype.startswith("i") else (0, 1 << bits)
-    if not lower <= number < upper:
-        raise ArgumentError(f"`{spec.name}` = {number} does not fit in {spec.dtype}")
-    return number
+    return scalar_number(spec.name, spec.dtype, value)
 
 
 def _address(spec: ArgSpec, value: Any) -> int:

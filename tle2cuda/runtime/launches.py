@@ -17,7 +17,7 @@ from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import chosen_device, host_device
-from tle2cuda.runtime.frames import without_frames
+from tle2cuda.runtime.frames import warn_user, without_frames
 from tle2cuda.runtime.options import LaunchOptions
 from tle2cuda.runtime.wrappers import refuse_addresses
 from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_CTA, parse_target
@@ -340,10 +340,8 @@ class HostLaunch:
 @functools.cache
 def _note_no_registers(why: str) -> None:
     """Says once that a number is a bound."""
-    warnings.warn(
-        f"how many registers kernels have is not known here, so the most that fit are reported: {why}",
-        RuntimeWarning,
-        stacklevel=4,
+    warn_user(
+        f"how many registers kernels have is not known here, so the most that fit are reported: {why}", RuntimeWarning
     )
 
 

@@ -18,6 +18,25 @@ from tle2cuda.errors import ArgumentError, CompilationError, KernelError, Toolch
 from tle2cuda.ir.span import Span
 
 
+def _no_file(path: Path, text: str, separator: str) -> ArgumentError:
+    """What to do about a kernel file that is none."""
+    what = f"{text!r} is a folder, not a kernel file" if path.is_dir() else f"there is no kernel file {text!r}"
+    file, colon, kernel = text.rpartition(":")
+    if not separator and colon and Path(file).is_file():
+        return ArgumentError(what, help=f"write two colons: {file}::{kernel}")
+    if not separator or not text:
+        return ArgumentError(what, help="name a kernel as PATH::KERNEL, such as add.py::add")
+    try:
+        siblings = sorted(found.name for found in path.parent.glob("*.py"))
+    except OSError:
+        siblings = []
+    near = difflib.get_close_matches(path.name, siblings, 1)
+    if near:
+        return ArgumentError(what, help=f"did you mean {str(path.with_name(near[0]))!r}?")
+    facts = () if path.is_absolute() else (f"looked for in {Path.cwd()}",)
+    return ArgumentError(what, facts=facts, help="name a kernel as PATH::KERNEL, such as add.py::add")
+
+
 def load_kernel(reference: str) -> tuple[Any, ModuleType]:
     """The kernel that ``PATH::KERNEL`` names, and its file; ``PATH`` alone does when the file holds one kernel.
 
@@ -29,10 +48,7 @@ def load_kernel(reference: str) -> tuple[Any, ModuleType]:
     path_text, separator, name = reference.partition("::")
     path = Path(path_text)
     if not path.is_file():
-        raise ArgumentError(
-            f"there is no kernel file {path_text!r}",
-            help="name a kernel as PATH::KERNEL, such as add.py::add",
-        )
+        raise _no_file(path, path_text, separator)
     module = load_module(path)
     kernels = {key: value for key, value in vars(module).items() if is_kernel(value)}
     if not separator:

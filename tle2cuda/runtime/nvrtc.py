@@ -210,12 +210,12 @@ def compile_source(
 
 
 def warn_about(diagnostics: Sequence[Diagnostic], path: str, line_map: LineMap) -> None:
-    """Show the warnings of a compilation as Python warnings that name the user's line."""
+    """Show the warnings of a compilation as Python warnings at the user's line; those of no line, at the kernel's first."""
     for diagnostic in diagnostics:
-        span = span_of_line(line_map, diagnostic.line) if diagnostic.line else None
-        place = f"{span.short()}: " if span else ""
+        span = span_of_line(line_map, diagnostic.line) if diagnostic.line else line_map[0][1] if line_map else None
         at = f" (line {diagnostic.line} of {path})" if diagnostic.line else f" ({path})"
-        warnings.warn(f"{place}{diagnostic.text}{at}", DeviceCodeWarning, stacklevel=3)
+        file, line = (span.file, span.line) if span else (path, diagnostic.line or 1)
+        warnings.warn_explicit(f"{diagnostic.text}{at}", DeviceCodeWarning, file, line)
 
 
 _Outcome = tuple[int, str, bytes, bytes, bool]

@@ -21,6 +21,7 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError, KernelWarning
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
+from tle2cuda.runtime.frames import warn_user
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
 _DESCRIPTOR = re.compile(r"tensordesc<(?P<dtype>[a-z]\w*)\[(?P<shape>\d+(, *\d+)*)\](?:, *(?P<padding>nan|zero))?>")
@@ -38,10 +39,13 @@ class Parameter:
         is_constexpr: Annotated `tl.constexpr`.
         has_default: It may be left out.
         default: What it then is.
-        dtype: Element type that an annotation such as `tl.int64` fixes; empty otherwise.
+        dtype: Element type that an annotation such as `tl.int64` or `int` fixes for launches; empty otherwise. A signature
+            may say otherwise, as in Triton.
+        pointee: Element type that an annotation such as `tl.pointer_type(tl.int8)` asks of arrays; empty otherwise.
         specialize: Integers equal to 1 become constants, and divisibility by 16 is used.
         specialize_alignment: Divisibility by 16 is used.
         keyword_only: It is passed by name only.
+        python_type: `dtype` comes from Python's `int`, `float` or `bool`.
     """
 
     name: str
@@ -49,9 +53,11 @@ class Parameter:
     has_default: bool = False
     default: Any = None
     dtype: str = ""
+    pointee: str = ""
     specialize: bool = True
     specialize_alignment: bool = True
     keyword_only: bool = False
+    python_type: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class KernelParam:
         num: Its position.
         name: Its name.
         annotation: The text of its annotation.
+        annotation_type: The type that it fixes, as signatures write it; empty when it fixes none.
         is_constexpr: Annotated `tl.constexpr`.
         is_const: Annotated `tl.const`.
         do_not_specialize: Integers stay run-time values without hints.
@@ -72,6 +79,7 @@ class KernelParam:
     num: int
     name: str
     annotation: str
+    annotation_type: str
     is_constexpr: bool
     is_const: bool
     do_not_specialize: bool
@@ -92,6 +100,7 @@ def kernel_params(fn: Callable[..., Any], parameters: Sequence[Parameter]) -> li
             index,
             p.name,
             _annotation_name(found[p.name].annotation),
+            p.dtype or (f"*{p.pointee}" if p.pointee else ""),
             p.is_constexpr,
             _annotation_name(found[p.name].annotation) == "const",
             not p.specialize,
@@ -183,8 +192,8 @@ def parameters_of(
     """
     found = inspect.signature(fn).parameters
     names = list(found)
-    plain = _resolve_names(do_not_specialize, names, "do_not_specialize")
-    unaligned = _resolve_names(do_not_specialize_on_alignment, names, "do_not_specialize_on_alignment")
+    plain = _resolve_names(do_not_specialize, names, "do_not_specialize", fn)
+    unaligned = _resolve_names(do_not_specialize_on_alignment, names, "do_not_specialize_on_alignment", fn)
     result = []
     for name, parameter in found.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -204,32 +213,37 @@ def parameters_of(
                 is_constexpr=annotation == "constexpr",
                 has_default=has_default,
                 default=unwrap_constexpr(parameter.default) if has_default else None,
-                dtype=_annotation_dtype(annotation),
+                dtype=_ANNOTATED_DTYPES.get(annotation, ""),
+                pointee=_annotation_pointee(parameter.annotation),
                 specialize=name not in plain,
                 specialize_alignment=name not in plain and name not in unaligned,
                 keyword_only=parameter.kind is parameter.KEYWORD_ONLY,
+                python_type=annotation in _PYTHON_TYPES,
             )
         )
     return tuple(result)
 
 
-def _warn(message: str) -> None:
-    """Warns of what Triton ignores; kernels of packages have such leftovers."""
-    warnings.warn(message, KernelWarning, stacklevel=2)
+def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str, fn: Callable[..., Any]) -> frozenset[str]:
+    """The parameters that an option names; a warning for what is none, which Triton ignores and packages have."""
 
+    def warn(message: str) -> None:
+        code = getattr(fn, "__code__", None)
+        if code is None:
+            warn_user(message, KernelWarning)
+        else:
+            warnings.warn_explicit(message, KernelWarning, code.co_filename, code.co_firstlineno)
 
-def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str) -> frozenset[str]:
-    """The parameters that an option names; a warning for what is none."""
     resolved = set()
     for item in wanted:
         if isinstance(item, str):
             if item not in names:
                 hint = f"; {guess}" if (guess := _nearest(item, names)) else ""
-                _warn(f"{option} names {item!r}, which is not a parameter{hint}")
+                warn(f"{option} names {item!r}, which is not a parameter{hint}")
                 continue
             resolved.add(item)
         elif not -len(names) <= item < len(names):
-            _warn(f"{option} has index {item}; the kernel has {len(names)} parameters")
+            warn(f"{option} has index {item}; the kernel has {len(names)} parameters")
         else:
             resolved.add(names[item])
     return frozenset(resolved)
@@ -245,26 +259,31 @@ def _annotation_name(annotation: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
+_PYTHON_TYPES = {"int": "i32", "float": "fp32", "bool": "i1"}
+
+# What an annotation fixes, by all names that Triton knows a type by. A number beyond the type is refused at the launch.
 _ANNOTATED_DTYPES = {
-    "int1": "i1",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
+    **_PYTHON_TYPES,
+    "half": "fp16",
+    "double": "fp64",
+    "u1": "i1",
     "float16": "fp16",
     "bfloat16": "bf16",
     "float32": "fp32",
     "float64": "fp64",
+    **{short: short for short in ("fp16", "bf16", "fp32", "fp64")},
+    **{name: f"i{bits}" for bits in (1, 8, 16, 32, 64) for name in (f"int{bits}", f"i{bits}")},
+    **{name: f"u{bits}" for bits in (8, 16, 32, 64) for name in (f"uint{bits}", f"u{bits}")},
 }
 
 
-def _annotation_dtype(annotation: str) -> str:
-    """Element type that a parameter's annotation fixes. Python's own `int`, `float`, `bool` fix nothing."""
-    return _ANNOTATED_DTYPES.get(annotation, "")
+def _annotation_pointee(annotation: Any) -> str:
+    """Element type of the arrays that an annotation such as `tl.pointer_type(tl.int8)` or ``"*fp32"`` wants."""
+    if isinstance(annotation, str):
+        text = annotation.strip()
+        return _ANNOTATED_DTYPES.get(text[1:], "") if text.startswith("*") else ""
+    short = getattr(getattr(annotation, "element_ty", None), "short", "")
+    return short if isinstance(short, str) else ""
 
 
 def unwrap_constexpr(value: Any) -> Any:
@@ -429,9 +448,7 @@ def _bind(parameter: Parameter, entries: Mapping[str, Any], given: Mapping[str, 
                 f"{kernel}: `{name}` is a tl.constexpr: the signature gives its value, not the type {entry}",
                 help=f"write a literal such as 1024 in the place of {entry}",
             )
-        if parameter.dtype and (item.kind == "pointer" or item.dtype != parameter.dtype):
-            raise ArgumentError(f"{kernel}: `{name}` is annotated {parameter.dtype}, but the signature says {entry}")
-        return item
+        return item  # also against a type in the annotation, which is for launches: as in Triton, the signature decides
     if name in given and not _same_value(given[name], item.value):
         raise ArgumentError(f"{kernel}: `{name}` is {item.value!r} in the signature and {given[name]!r} in the constants")
     return item

@@ -7,13 +7,13 @@ import json
 import os
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tle2cuda.runtime.cache import CacheWarning, default_cache_dir, digest
+from tle2cuda.runtime.frames import warn_user
 from tle2cuda.tuning.config import Config
 from tle2cuda.version import __version__
 
@@ -122,7 +122,7 @@ class ResultStore:
                     os.unlink(temporary)
                 raise
         except OSError as error:
-            warnings.warn(f"the result of a tuning cannot be kept: {error}", CacheWarning, stacklevel=2)
+            warn_user(f"the result of a tuning cannot be kept: {error}", CacheWarning)
 
     @contextlib.contextmanager
     def locked(self, key: str) -> Iterator[None]:

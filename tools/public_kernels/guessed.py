@@ -21,9 +21,9 @@ import sys
 from pathlib import Path
 
 from tools.public_kernels import sides
-from tools.public_kernels.harvest import in_child
 from tools.public_kernels.recipe import Concrete, Launch, Recipe, compare, concrete, element_dtype, integers, normal
 from tools.public_kernels.records import Record, records_of_pairs, without_bf16
+from tools.public_kernels.triton_cubins import in_child
 
 _LENGTH = 1 << 17  # elements of an array
 _GRID = (1, 1, 1)  # programs that write to one place would come in one order here, in another there

@@ -1,12 +1,11 @@
 """Finds more (kernel, specialisation) pairs than the development set has: every jit function of the packages.
 
     PYTHON_WITH_TRITON -m tools.public_kernels.harvest --root ROOT --out PAIRS [--most N] [--package TEXT ...]
-    PYTHON_WITH_TRITON -m tools.public_kernels.harvest --root ROOT --spills PAIRS --only HASH ...
 
-Types and constants are guessed (`guess`), and a guess holds when Triton compiles it to PTX for sm_90. PAIRS has a JSON
-object on each line, a record or why there is none; what it has is not looked for again, so a search can be stopped and go
-on. `python tools/corpus.py --pairs PAIRS run` then compiles them by tle2cuda. The second form prints what Triton's own
-cubins of some pairs spill. Needs Triton, no GPU.
+Types and constants are guessed (`guess`), and a guess holds when Triton compiles it to PTX for sm_90; with `--to ttir`,
+many times as fast, when its front end takes it. PAIRS has a JSON object on each line, a record or why there is none; what
+it has is not looked for again, so a search can be stopped and go on. `python tools/corpus.py --pairs PAIRS run` then
+compiles them by tle2cuda. Needs Triton, no GPU.
 """
 
 from __future__ import annotations
@@ -14,13 +13,9 @@ from __future__ import annotations
 import argparse
 import ast
 import json
-import os
 import random
 import re
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,12 +24,12 @@ from typing import Any
 
 from tools.public_kernels import extract
 from tools.public_kernels.guess import Guess, Guesser, configurations, known_values
-from tools.public_kernels.records import Record, as_row, constants_for_triton, function_hash, load_records, records_of_pairs
+from tools.public_kernels.records import Record, as_row, function_hash, load_records
 from tools.public_kernels.sources import Module, Scope, Sources, dotted, functions_of
+from tools.public_kernels.triton_cubins import compile_with_triton, in_child, stand_in_driver
 from tools.public_kernels.usage import Flow
 
 _ATTEMPTS = 14
-_SHARED_BYTES = 232448  # that a CTA can have on sm_90
 _POINTWISE = ("pointwise_dynamic",)
 _MENTIONS = re.compile(rb"@.*jit|pointwise_dynamic|triton\.jit\(")
 _OTHER_CHIPS = re.compile(r"/backend/_(?!nvidia)")  # what flag-gems keeps for others than NVIDIA's
@@ -122,71 +117,11 @@ def record_of(folder: str, found: Found, guess: Guess) -> Record:
 # ---- Triton ---------------------------------------------------------------------------------------------------------
 
 
-def compile_with_triton(record: Record, root: Path, cut: Path, to: str) -> tuple[Any, dict[str, Any]]:
-    """The stage `to` (ttir, ptx, cubin) of a record for sm_90, and Triton's metadata.
-
-    Raises:
-        Exception: Whatever Triton raises.
-    """
-    import importlib
-
-    from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-    from triton.compiler.compiler import make_backend
-
-    folder = extract.extract(record, root, cut)
-    if str(folder.parent) not in sys.path:
-        sys.path.insert(0, str(folder.parent))
-    kernel = importlib.import_module(f"{folder.name}.entry").KERNEL
-    names = list(record.signature)
-    hints = {(names.index(name),): [["tt.divisibility", 16]] for name in record.divisible_by_16}
-    source = ASTSource(fn=kernel, signature=dict(record.signature), constexprs=constants_for_triton(record), attrs=hints)
-    target = GPUTarget("cuda", 90, 32)
-    backend = make_backend(target)
-    options = backend.parse_options({"num_warps": record.num_warps, "num_stages": record.num_stages})
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    made = source.make_ir(target, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
-    metadata = {"target": target, **options.__dict__}
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, options, source.language)
-    for name, stage in stages.items():
-        made = stage(made, metadata)
-        if name == to:
-            break
-    if metadata.get("shared", 0) > _SHARED_BYTES:
-        raise RuntimeError(f"{metadata['shared']} bytes of shared memory")
-    return made, metadata
-
-
-def stand_in_driver() -> None:
-    """Lets modules ask Triton for the device where there is none, and gives names that packages take from others."""
-    import triton
-    import triton.language as tl
-    from triton.backends.compiler import GPUTarget
-
-    class Driver:
-        def get_current_target(self) -> Any:
-            return GPUTarget("cuda", 90, 32)
-
-        def get_current_device(self) -> int:
-            return 0
-
-        def is_active(self) -> bool:
-            return True
-
-    for module in (tl, tl.core):
-        if not hasattr(module, "_experimental_make_tensor_descriptor"):
-            module._experimental_make_tensor_descriptor = tl.make_tensor_descriptor
-    triton.runtime.driver.set_active(Driver())
-
-
-def search(folder: str, found: Found, file: File, known: Any, root: Path, cut: Path) -> Record | str:
-    """A specialisation that Triton compiles; or the last error."""
+def search(folder: str, found: Found, file: File, known: Any, options: argparse.Namespace) -> Record | str:
+    """A specialisation that Triton compiles to the stage `options.to`; or the last error."""
+    root, cut = options.packages, options.cut
     if found.role == "pointwise":
-        return _search_pointwise(folder, found, root, cut)
+        return _search_pointwise(folder, found, options)
     flow = Flow(file.sources, found.module, found.node, found.scope)
     usage = flow.usage()
     given = literals(file.launches.get(found.node.name, []), usage.parameters)
@@ -196,7 +131,8 @@ def search(folder: str, found: Found, file: File, known: Any, root: Path, cut: P
         record = record_of(folder, found, guesser.guess(attempt))
         try:
             compile_with_triton(record, root, cut, "ttir")
-            compile_with_triton(record, root, cut, "ptx")
+            if options.to != "ttir":
+                compile_with_triton(record, root, cut, options.to)
             return record
         except (extract.NotFound, ImportError, NameError) as unavailable:
             return f"{type(unavailable).__name__}: {unavailable}"[:300]
@@ -206,7 +142,7 @@ def search(folder: str, found: Found, file: File, known: Any, root: Path, cut: P
     return error[:300]
 
 
-def _search_pointwise(folder: str, found: Found, root: Path, cut: Path) -> Record | str:
+def _search_pointwise(folder: str, found: Found, options: argparse.Namespace) -> Record | str:
     source = ast.parse(extract.pointwise_source(found.node))
     (kernel,) = (n for n in source.body if isinstance(n, ast.FunctionDef))
     error = ""
@@ -218,7 +154,7 @@ def _search_pointwise(folder: str, found: Found, root: Path, cut: Path) -> Recor
         values = {name: 256 if name == "BLOCK" else 1 for name, t in signature.items() if t == "constexpr"}
         record = record_of(folder, found, Guess(signature, values))
         try:
-            compile_with_triton(record, root, cut, "ptx")
+            compile_with_triton(record, options.packages, options.cut, options.to)
             return record
         except (extract.NotFound, ImportError, NameError) as unavailable:
             return f"{type(unavailable).__name__}: {unavailable}"[:300]
@@ -236,30 +172,7 @@ def _innermost(error: BaseException) -> tuple[str, ast.AST | None]:
     return f"{type(error).__name__}: {text}", node
 
 
-# ---- search in processes --------------------------------------------------------------------------------------------
-
-
-def in_child(work: Any, limit_s: float) -> str:
-    """What `work()` returns as text, from a process of its own that a crash or a limit may end."""
-    here, there = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(here)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nowhere, 1)
-        os.dup2(nowhere, 2)
-        signal.alarm(int(limit_s))
-        try:
-            answer = work()
-        except BaseException as error:
-            answer = json.dumps({"error": f"{type(error).__name__}: {error}"[:300]})
-        os.write(there, answer.encode()[:60000])
-        os._exit(0)
-    os.close(there)
-    with os.fdopen(here) as stream:
-        answer = stream.read()
-    os.waitpid(process, 0)
-    return answer or json.dumps({"error": "the process died or took too long"})
+# ---- the whole search -----------------------------------------------------------------------------------------------
 
 
 def _jobs(options: argparse.Namespace) -> Iterator[tuple[str, File, Found]]:
@@ -293,7 +206,7 @@ def find(options: argparse.Namespace) -> int:
         for done, (folder, file, found) in enumerate(_jobs(options), 1):
 
             def work(folder: str = folder, file: File = file, found: Found = found) -> str:
-                answer = search(folder, found, file, known, options.packages, options.cut)
+                answer = search(folder, found, file, known, options)
                 return json.dumps({"error": answer} if isinstance(answer, str) else as_row(answer))
 
             row = json.loads(in_child(work, options.limit))
@@ -306,57 +219,17 @@ def find(options: argparse.Namespace) -> int:
     return 0
 
 
-def spills(options: argparse.Namespace) -> int:
-    """Prints bytes that Triton's cubins spill."""
-    stand_in_driver()
-    for record in records_of_pairs(options.spills):
-        if not options.only or any(record.hash.startswith(start) for start in options.only):
-
-            def work(record: Record = record) -> str:
-                ptx, metadata = compile_with_triton(record, options.packages, options.cut, "ptx")
-                return json.dumps({**_ptxas(ptx), "shared": metadata.get("shared", 0)})
-
-            print(record.hash, in_child(work, 10 * options.limit), record.title, flush=True)
-    return 0
-
-
-def _ptxas(ptx: str) -> dict[str, int]:
-    import triton.backends.nvidia as backend
-
-    tool = Path(backend.__file__).parent / "bin" / "ptxas"
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "kernel.ptx"
-        source.write_text(ptx)
-        done = subprocess.run(
-            [str(tool), "-v", "--gpu-name=sm_90a", str(source), "-o", str(Path(folder) / "kernel.cubin")],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    numbers = {
-        "registers": r"Used (\d+) registers",
-        "stores": r"(\d+) bytes spill stores",
-        "loads": r"(\d+) bytes spill loads",
-        "stack": r"(\d+) bytes stack frame",
-    }
-    found = {name: re.search(pattern, done.stderr) for name, pattern in numbers.items()}
-    return {name: int(match[1]) if match else -1 for name, match in found.items()}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, required=True, help="packages, and kernels cut out of them")
-    parser.add_argument("--out", type=Path, help="file of pairs to make or to go on with")
+    parser.add_argument("--out", type=Path, required=True, help="file of pairs to make or to go on with")
     parser.add_argument("--most", type=int, default=1 << 30, help="kernels of a package in one search")
     parser.add_argument("--package", nargs="*", help="packages whose name contains a text")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds a kernel may take")
-    parser.add_argument("--spills", type=Path, help="pairs whose spills in Triton to print")
-    parser.add_argument("--only", nargs="*", help="starts of hashes")
+    parser.add_argument("--to", choices=("ttir", "ptx"), default="ptx", help="stage that a guess must reach in Triton")
     options = parser.parse_args()
     options.packages, options.cut = options.root / "src", options.root / "cut"
     sys.setrecursionlimit(10000)
-    if options.spills:
-        return spills(options)
-    if not options.out:
-        parser.error("--out or --spills is needed")
     return find(options)
 
 

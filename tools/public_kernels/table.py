@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,12 @@ from tools.public_kernels.worker import Outcome
 _SLOWEST = 10
 
 
-def to_json(results: Mapping[str, tuple[Record, Outcome]], path: Path) -> None:
-    """Writes every outcome, keyed by the record's hash."""
+Results = Mapping[str, tuple[Record, Outcome]]
+Theirs = Mapping[str, Mapping[str, Any]]  # what Triton's cubins use, by hash (`triton_cubins`)
+
+
+def to_json(results: Results, path: Path, theirs: Theirs | None = None) -> None:
+    """Writes every outcome, keyed by the record's hash; as `triton` what Triton's cubin uses, where that was asked for."""
     rows = {
         key: {
             "package": record.folder,
@@ -25,6 +29,7 @@ def to_json(results: Mapping[str, tuple[Record, Outcome]], path: Path) -> None:
             "kind": record.kind,
             **outcome.to_dict(),
             "total_s": round(outcome.total_s, 4),
+            **({"triton": dict(theirs[key])} if theirs and key in theirs else {}),
         }
         for key, (record, outcome) in results.items()
     }
@@ -42,18 +47,18 @@ def outcome_of(row: Mapping[str, Any]) -> Outcome:
     return Outcome(**{name: row[name] for name in Outcome.__slots__})
 
 
-def summary(results: Mapping[str, tuple[Record, Outcome]]) -> str:
+def summary(results: Results, theirs: Theirs | None = None) -> str:
     """The table."""
     outcomes = [outcome for _, outcome in results.values()]
     counts = collections.Counter(outcome.status for outcome in outcomes)
     lines = [f"{len(outcomes)} records: " + ", ".join(f"{n} {status}" for status, n in counts.most_common())]
     for status in ("crashed", "timeout", "refused", "unavailable"):
         lines += _grouped(status, results)
-    lines += _measures(results)
+    lines += _measures(results, theirs or {})
     return "\n".join(lines)
 
 
-def _grouped(status: str, results: Mapping[str, tuple[Record, Outcome]]) -> list[str]:
+def _grouped(status: str, results: Results) -> list[str]:
     groups: dict[str, list[Record]] = {}
     for record, outcome in results.values():
         if outcome.status == status:
@@ -69,7 +74,7 @@ def _grouped(status: str, results: Mapping[str, tuple[Record, Outcome]]) -> list
     return lines
 
 
-def _measures(results: Mapping[str, tuple[Record, Outcome]]) -> list[str]:
+def _measures(results: Results, theirs: Theirs) -> list[str]:
     passed = [(record, outcome) for record, outcome in results.values() if outcome.status == "passed"]
     if not passed:
         return []
@@ -86,11 +91,31 @@ def _measures(results: Mapping[str, tuple[Record, Outcome]]) -> list[str]:
             f"  {outcome.total_s:6.2f} = {outcome.front_s:.2f} + {outcome.passes_s:.2f} + {outcome.lowering_s:.2f} + "
             f"{outcome.nvrtc_s:.2f}  {outcome.lines} lines  {record.hash} {record.title}"
         )
+    return lines + _spilling(passed, theirs)
+
+
+def _spilling(passed: Sequence[tuple[Record, Outcome]], theirs: Theirs) -> list[str]:
+    """The records that spill or use local memory, those first of which Triton's cubins use none."""
     local = [(record, outcome) for record, outcome in passed if outcome.spill_bytes or outcome.local_bytes]
-    lines += ["", f"{len(local)} of {len(passed)} with spills or local memory"]
-    for record, outcome in sorted(local, key=lambda item: -(item[1].spill_bytes + item[1].local_bytes)):
+    lines = ["", f"{len(local)} of {len(passed)} with spills or local memory"]
+    alone = [record.hash for record, _ in local if record.hash in theirs and not _bytes_of(theirs[record.hash])]
+    if theirs:
+        lines[-1] += f", {len(alone)} of them without any in Triton"
+    for record, outcome in sorted(local, key=lambda item: (item[0].hash not in alone, -_bytes_of(item[1].to_dict()))):
         lines.append(
             f"  {outcome.registers:3} registers, {outcome.spill_bytes} bytes spilled, {outcome.local_bytes} bytes local  "
-            f"{record.hash} {record.title}"
+            f"{_in_triton(theirs.get(record.hash))}{record.hash} {record.title}"
         )
     return lines
+
+
+def _bytes_of(used: Mapping[str, Any]) -> int:
+    return int(used.get("spill_bytes", 0) + used.get("local_bytes", 0)) if "error" not in used else -1
+
+
+def _in_triton(used: Mapping[str, Any] | None) -> str:
+    if used is None:
+        return ""
+    if "error" in used:
+        return "(Triton fails)  "
+    return f"(Triton: {used['registers']}, {used['spill_bytes']}, {used['local_bytes']})  "

@@ -115,11 +115,10 @@ def _compile(kernel: Any, record: Record, arch: str, outcome: Outcome, source_to
     from tle2cuda.compiler import kernel_function, kernel_parameters, trace_specialized
     from tle2cuda.lowering import lower
     from tle2cuda.passes import pipeline
-    from tle2cuda.runtime import nvrtc
     from tle2cuda.runtime.build import check_resources, default_cache
-    from tle2cuda.runtime.report import resources_of
+    from tle2cuda.runtime.nvrtc import CompileOptions
     from tle2cuda.runtime.signature import parse_signature
-    from tle2cuda.targets import parse_target
+    from tle2cuda.runtime.spills import compile_without_needless_spills
 
     start = time.perf_counter()
     name = kernel_function(kernel).__name__
@@ -139,12 +138,11 @@ def _compile(kernel: Any, record: Record, arch: str, outcome: Outcome, source_to
         source_to.parent.mkdir(parents=True, exist_ok=True)
         source_to.write_text(lowered.source)
     check_resources(lowered.contract, final.span)
-    options = nvrtc.CompileOptions(arch)
-    result = nvrtc.compile_source(
-        lowered.source, f"{name}.cu", options, lowered.line_map, final.span, default_cache().directory / "pch"
-    )
+    _, _, used = compile_without_needless_spills(
+        lowered.source, f"{name}.cu", CompileOptions(arch), lowered.contract, lowered.line_map, final.span,
+        default_cache().directory / "pch",
+    )  # fmt: skip
     outcome.nvrtc_s = time.perf_counter() - lowered_at
-    used = resources_of(result.log, result.cubin, lowered.contract.kernel_name, parse_target(arch))
     outcome.registers, outcome.local_bytes = used.registers, used.local_bytes
     outcome.spill_bytes = used.spill_store_bytes + used.spill_load_bytes
 

@@ -1,0 +1,78 @@
+"""Spills that ptxas chooses so that more CTAs fit on a multiprocessor, undone.
+
+Without a bound ptxas may keep a kernel to a few registers, 72 say, and spill the rest of what it needs. Where asked for one
+CTA of a multiprocessor at least, which launch bounds without a number promise just as well, it does not. It spends more
+registers then also where nothing was spilled, so that this is for kernels that would spill only.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tle2cuda.runtime import nvrtc
+from tle2cuda.runtime.contract import LaunchContract
+from tle2cuda.runtime.nvrtc import CompileOptions, CompileResult
+from tle2cuda.runtime.report import Resources, resources_of
+from tle2cuda.targets import parse_target
+
+if TYPE_CHECKING:
+    from tle2cuda.ir.span import Span
+
+_BOUNDS = re.compile(r"__launch_bounds__\((\d+)\)")
+_FEW_BYTES = 512  # spilled, stores and loads together; what spills more than that does so with all registers, too
+_MOST_REGISTERS = 255  # of a thread
+
+
+def compile_without_needless_spills(
+    source: str,
+    path: Path | str,
+    options: CompileOptions,
+    contract: LaunchContract,
+    line_map: tuple[tuple[int, Span], ...] = (),
+    span: Span | None = None,
+    pch_directory: Path | None = None,
+) -> tuple[str, CompileResult, Resources]:
+    """Compile an emitted file; its text as it was compiled, the result, and what the cubin uses.
+
+    Args:
+        source: The emitted file.
+        path: Where it is kept.
+        options: Options of NVRTC.
+        contract: How the kernel is launched.
+        line_map: As for `nvrtc.compile_source`, like `span` and `pch_directory`.
+        span: The kernel's definition.
+        pch_directory: Where precompiled headers are kept.
+
+    Raises:
+        DeviceCodeError: NVRTC or ptxas refuses the file.
+    """
+
+    def compiled(text: str) -> tuple[str, CompileResult, Resources]:
+        result = nvrtc.compile_source(text, str(path), options, line_map, span, pch_directory)
+        target = parse_target(contract.target)
+        return text, result, resources_of(result.log, result.cubin, contract.kernel_name, target)
+
+    first = compiled(source)
+    if not spills_with_registers_left(first[2], contract):
+        return first
+    with_one_cta = _BOUNDS.sub(r"__launch_bounds__(\1, 1)", source)
+    if with_one_cta == source:
+        return first
+    second = compiled(with_one_cta)
+    return first if _spilled_bytes(second[2]) else second
+
+
+def spills_with_registers_left(resources: Resources, contract: LaunchContract) -> bool:
+    """Whether a kernel spills a little, although its threads could have more registers."""
+    registers_per_sm = parse_target(contract.target).limits.registers_per_sm
+    most = min(_MOST_REGISTERS, registers_per_sm // contract.cta_threads // 8 * 8)
+    return 0 < _spilled_bytes(resources) <= _FEW_BYTES and resources.registers < most
+
+
+def _spilled_bytes(resources: Resources) -> int:
+    return resources.spill_store_bytes + resources.spill_load_bytes
+
+
+__all__ = ["compile_without_needless_spills", "spills_with_registers_left"]
