@@ -117,12 +117,11 @@ class RotatedLoop:
             into.bind(self.chained.first.result, first.awaited(scores, 1))
             first.release(*place)
             self._rest(first, slots)
-            following_number = into.make("add", (number, into.number(1, I32, span)), I32, span)
             if self.is_split:
-                self._wait_ahead(first, induction, following_number)
+                self._wait_ahead(first, induction, into.make("add", (number, one), I32, span))
             into.bind(self.region.params[1 + self.chained.sums], first.awaited(product, 0))
             second.release(*place_2)
-            return (*self._state(), *following, following_number)
+            return (*self._state(), *following, into.make("add", (number, one), I32, span))
 
         region = into.inside(body, span, (induction, *params, *further[0], *further[1], number))
         lower = into.make("add", (first.lower, first.step), first.type, span)
