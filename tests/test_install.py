@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tle2cuda
@@ -146,7 +147,6 @@ def test_package_metadata(installed: Any) -> None:
         ("triton._C.libtriton", "triton._C: it is Triton's compiled library; tle2cuda emits CUDA and calls NVRTC"),
         ("triton.language.extra.hip", "triton.language.extra.hip: it belongs to another vendor's GPUs; "),
         ("triton.profiler", "triton.profiler: profile with Nsight Compute"),
-        ("triton.tools.ragged_tma", "triton.tools.ragged_tma: make a descriptor of the part in the kernel"),
         ("triton.tools.compile", "with `tle2cuda compile FILE::KERNEL --signature S --dump-cu FILE`"),
         ("triton.nothing.at.all", "tle2cuda serves triton, and has no module triton.nothing"),
     ],
@@ -168,6 +168,34 @@ def test_microscaling_formats(installed: Any) -> None:
     assert torch.equal(fp4.unpack_packed_tensor(packed, 0, (6,)), fp4.data)
     scales = MXScaleTensor(torch.tensor([3.0, 0.5, -1.0]))
     assert scales.data.tolist() == [128, 126, 255]
+
+
+@tle2cuda.jit
+def moves_parts(x, y, first, size, MODULE: tl.constexpr, ROWS: tl.constexpr):
+    for row in range(0, size, ROWS):
+        tile = MODULE.load_ragged(x, first, size, [row, 1, 0])
+        MODULE.store_ragged(y, first, size, [1, row, 0], tile.trans(1, 0, 2) + 100, ragged_dim=-2)
+        MODULE.atomic_add_ragged(x, first, size, [row, 0, 0], tile, ragged_dim=0)
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+def test_parts_of_tensors_are_clipped(installed: Any, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from triton.tools import ragged_tma
+
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x = np.arange(12 * 2 * 4, dtype=np.float32).reshape(12, 2, 4)
+    y = np.zeros((2, 12, 4), np.float32)
+    before = x.copy()
+    of_x = ragged_tma.create_ragged_descriptor(x, [4, 1, 4])
+    of_y = ragged_tma.create_ragged_descriptor(y, [1, 4, 4], ragged_dim=1)
+    moves_parts[(1,)](of_x, of_y, 3, 6, ragged_tma, 4)
+    expected, sums = np.zeros_like(y), before.copy()
+    expected[1, 3:9] = before[3:9, 1] + 100
+    sums[3:9, 0] += before[3:9, 1]
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(x, sums)
+    with pytest.raises(errors.InvalidArgument, match="ragged_dim is 3, the tensor has 3 dimensions"):
+        ragged_tma.create_ragged_descriptor(x, [4, 1, 4], ragged_dim=3)
 
 
 def test_unknown_attributes_say_who_serves(installed: Any) -> None:

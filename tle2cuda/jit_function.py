@@ -168,6 +168,11 @@ class JitFunction(KernelInterface[Any]):
         return source_text(self.fn).splitlines(keepends=True)
 
     @property
+    def module(self) -> str:
+        """Name of the function's module."""
+        return str(self.fn.__module__)
+
+    @property
     def starting_line_number(self) -> int:
         """Line of the file where the function begins."""
         return int(self.fn.__code__.co_firstlineno)

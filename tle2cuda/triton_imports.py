@@ -69,8 +69,6 @@ _MISSING: Mapping[str, str] = {
     "triton.compiler.make_launcher": "kernel[grid](...) launches, and tle2cuda.compile gives a cupy.RawKernel",
     "triton.tools.compile": "write the CUDA of a kernel with `tle2cuda compile FILE::KERNEL --signature S --dump-cu FILE`",
     "triton.tools.link": "build the emitted .cu files yourself, as examples/cpp does with CMake",
-    "triton.tools.ragged_tma": "make a descriptor of the part in the kernel, "
-    "tl.make_tensor_descriptor(base + first * stride, (size, N), (stride, 1), block): it is clipped at the part's end",
     "triton.tools.experimental_descriptor": "it is of Triton 3.3 and older; use triton.tools.tensor_descriptor",
     "triton.common": "it is of Triton 2; its parts are triton.runtime.build and triton.backends.nvidia.driver",
     "triton.ops": "it is of Triton 2.1 and older; the kernels moved to the project triton-lang/kernels",

@@ -49,9 +49,9 @@ from tools.bench.moe_rivals import Outputs, Problem, rivals_of
 ARCH = "sm_90a"
 CUDA_FOLDER = ROOT / "build" / "cu"
 DATA = {  # data sets of tools/bench, and what the table calls them
-    "top1_e512": "text 512",
-    "top8_e256": "text 256",
-    "zipf512": "Zipf 512",
+    "top1_e512": "text\n1/512",
+    "top8_e256": "text\n8/256",
+    "zipf512": "Zipf\n1/512",
 }
 SHOWN_DATA = "top1_e512"
 """The data set whose sizes the emitted files are specialised for."""
@@ -284,9 +284,9 @@ def table_of(rows: Sequence[Row], machine: Machine, options: argparse.Namespace)
     """The closing table."""
     title = f"MoE Align Block Size: {options.tokens} slots, blocks of {options.block}, compiled for {ARCH}"
     caption = (
-        "right: runs that gave NumPy's result; text 512 is real text routed to 1 of 512 experts, text 256 to 8 of "
-        "256, Zipf 512 is Zipf 1.2; lines of CUDA, registers and shared bytes are those for text 512; "
-        "n/k is n lines in k kernels"
+        "runs right: those that gave NumPy's result; times by data: text is real text, 1/512 sends a token to 1 of 512 "
+        "experts, Zipf follows Zipf 1.2; lines, registers and bytes are those for text 1/512; n/k is n lines in k "
+        "kernels"
     )
     table = Table(
         title=title,
@@ -299,7 +299,7 @@ def table_of(rows: Sequence[Row], machine: Machine, options: argparse.Namespace)
     )
     table.add_column("kernel", no_wrap=True)
     table.add_column("ran on", no_wrap=True)
-    for column in ("right", "lines", "regs", "shared", *DATA.values()):
+    for column in ("runs\nright", "CUDA\nlines", "regis-\nters", "shared\nbytes", *DATA.values()):
         table.add_column(column, justify="right")
     for row in rows:
         verified = f"{row.verified}/{row.attempted}"

@@ -24,13 +24,10 @@ import multiprocessing
 import os
 import pathlib
 import pickle
-import queue
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -46,16 +43,13 @@ from tle2cuda.compiler import EmittedKernel
 from tle2cuda.runtime.contract import Dim3
 from tools.launching import EXIT_MACHINE, encoded, memory_of, workers
 from tools.mutants_verdict import Ours, Verdict, judge, ours_of, uses_of
-from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records, refusal
+from tools.sanitizer_output import TOOLS, Record, command, find_sanitizer, help_text, records
+from tools.sanitizer_session import HANG_S, HANGS, MARK, Session
 
-START_S = 60.0  # silence in which a worker may start: imports and a CUDA context under a tool
-HANG_S = 12.0  # silence behind the start of a launch that means it hangs
 GIVE_UP_S = 0.5  # a wait at an mbarrier that takes so long is one without end
 LISTS_PER_TOOL = 4
 POISON_BYTES = (0xA5, 0x7B)  # what arrays hold that a kernel must write before it reads
 _LOST = 3  # exit code of a worker whose CUDA context is gone
-_MARK = "@@@"
-HANGS = "hangs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +182,7 @@ def work(payload: pathlib.Path, names: Sequence[str]) -> int:
     launches = pickle.loads(payload.read_bytes())
     cupy.cuda.runtime.free(0)
     for name in names:
-        print(f"{_MARK} start {name}", flush=True)
+        print(f"{MARK} start {name}", flush=True)
         problem = ""
         try:
             if _launch(cupy.cuda.runtime, *launches[name]) >= GIVE_UP_S:
@@ -196,7 +190,7 @@ def work(payload: pathlib.Path, names: Sequence[str]) -> int:
         except Exception as error:
             problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         lost = problem not in ("", HANGS) and not _is_alive(cupy)
-        print(f"{_MARK} done {name} {problem}", flush=True)
+        print(f"{MARK} done {name} {problem}", flush=True)
         if lost:
             os._exit(_LOST)  # destructors would only raise again
     return 0
@@ -237,126 +231,24 @@ def _is_alive(cupy: Any) -> bool:
         return False
 
 
-# ---- watcher: runs workers under the tools --------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Session:
-    """A tool that goes through a list of kernels, in one process or several.
-
-    Attributes:
-        tool: The tool.
-        names: The kernels.
-        command: Command line of the worker under the tool, to which names are added.
-        deadline: When to stop, by `time.monotonic`.
-        lines: Everything that was printed.
-        trouble: What went wrong with a launch, by kernel.
-        patience_s: Silence of the process that is running that means it hangs.
-        hang_s: The same behind the start of a launch.
-    """
-
-    tool: str
-    names: Sequence[str]
-    command: Sequence[str]
-    deadline: float
-    lines: list[str] = field(default_factory=list)
-    trouble: dict[str, str] = field(default_factory=dict)
-    patience_s: float = START_S
-    hang_s: float = HANG_S
-
-    def run(self) -> Session:
-        """Goes through the whole list."""
-        rest = list(self.names)
-        while rest:
-            if time.monotonic() > self.deadline:
-                self.trouble |= dict.fromkeys(rest, "not run: no time left")
-                break
-            done = self._run_some(rest)
-            if not done:
-                why = refusal(self.lines) or (self.lines[-1] if self.lines else "nothing was printed")
-                self.trouble |= dict.fromkeys(rest, f"not run: the worker does not start: {why}"[:300])
-                break
-            rest = rest[done:]
-        return self
-
-    def _run_some(self, names: Sequence[str]) -> int:
-        """Runs one process; returns how many kernels it is through with, the one it ended at included."""
-        process = subprocess.Popen(
-            [*self.command, *names],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        current, done, hangs = "", 0, False
-        self.patience_s = START_S
-        for line in self._lines_of(process):
-            if line is None:
-                hangs = True
-                if current:
-                    self.trouble[current] = HANGS
-                break
-            self.lines.append(line)
-            words = line.split(maxsplit=3)
-            if words[:1] != [_MARK]:
-                continue
-            self.patience_s = self.hang_s
-            if words[1] == "start":
-                current = words[2]
-                continue
-            done += 1
-            current = ""
-            if len(words) > 3:
-                self.trouble[words[2]] = words[3].strip()
-        _end(process, hangs)
-        if current:
-            self.trouble.setdefault(current, f"ended its process with code {process.returncode}")
-            done += 1
-        return done
-
-    def _lines_of(self, process: subprocess.Popen[str]) -> Iterator[str | None]:
-        """Lines as they come; None, and then no more, when there is none for too long."""
-        lines: queue.Queue[str | None] = queue.Queue()
-
-        def read() -> None:
-            assert process.stdout is not None
-            for line in process.stdout:
-                lines.put(line)
-            lines.put(None)
-
-        threading.Thread(target=read, daemon=True).start()
-        while True:
-            patience = min(self.patience_s, max(self.deadline - time.monotonic(), 1.0))
-            try:
-                line = lines.get(timeout=patience)
-            except queue.Empty:
-                yield None
-                return
-            if line is None:
-                return
-            yield line.rstrip("\n")
-
-
-def _end(process: subprocess.Popen[str], hangs: bool) -> None:
-    """Ends a process with all it started: at once when it hangs."""
-    try:
-        process.wait(timeout=0 if hangs else 5)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+# ---- watcher ----------------------------------------------------------------------------------------------------------
 
 
 def sessions(
-    payload: pathlib.Path, names: Sequence[str], sanitizer: str, known: str, deadline: float, hang_s: float = HANG_S
+    payload: pathlib.Path,
+    names: Mapping[str, Sequence[str]],
+    sanitizer: str,
+    known: str,
+    deadline: float,
+    hang_s: float = HANG_S,
 ) -> list[Session]:
-    """Every tool with every kernel, in lists of about the same length."""
+    """Every tool with the kernels that it is given, in lists of about the same length."""
     program = [sys.executable, str(pathlib.Path(__file__).resolve()), "--worker", str(payload)]
     return [
-        Session(tool, names[part::LISTS_PER_TOOL], command(sanitizer, tool, known, program), deadline, hang_s=hang_s)
-        for part in range(LISTS_PER_TOOL)
+        Session(tool, part, command(sanitizer, tool, known, program), deadline, hang_s=hang_s)
+        for number in range(LISTS_PER_TOOL)
         for tool in TOOLS
-        if names[part::LISTS_PER_TOOL]
+        if (part := names[tool][number::LISTS_PER_TOOL])
     ]
 
 
@@ -376,8 +268,8 @@ def theirs_of(finished: Sequence[Session], kernels: Sequence[str]) -> dict[str, 
 def _attributed(session: Session) -> Iterator[Record]:
     """Records; those that name no kernel go to the one that ran when they were printed."""
     current, block = "", []
-    for line in [*session.lines, f"{_MARK} end"]:
-        if line.startswith(_MARK):
+    for line in [*session.lines, f"{MARK} end"]:
+        if line.startswith(MARK):
             for record in records(block, session.names):
                 yield record if record.kernel else dataclasses.replace(record, kernel=current)
             block = []
@@ -429,21 +321,34 @@ def launches_of(chosen: Sequence[Candidate], compiled: Mapping[str, bytes | str]
     return launches
 
 
-def run(launches: Mapping[str, tuple[Any, ...]], options: Any) -> dict[str, Theirs]:
-    """Launches everything under all tools."""
+def run(
+    launches: Mapping[str, tuple[Any, ...]], options: Any, before: Mapping[str, Theirs] | None = None
+) -> dict[str, Theirs]:
+    """Launches everything under all tools; what ran `before` stands, and only the rest is launched."""
     sanitizer = find_sanitizer()
     assert sanitizer is not None
     deadline = time.monotonic() + options.limit_s
     with tempfile.TemporaryDirectory(prefix="tle2cuda-mutants-") as folder:
         payload = pathlib.Path(folder) / "launches.pickle"
         payload.write_bytes(pickle.dumps(dict(launches)))
-        todo = sessions(payload, list(launches), sanitizer, help_text(sanitizer), deadline, options.hang_s)
+        names = {tool: [name for name in launches if not (before and _has_run(before[name], tool))] for tool in TOOLS}
+        todo = sessions(payload, names, sanitizer, help_text(sanitizer), deadline, options.hang_s)
         with ThreadPoolExecutor(options.processes) as pool:
             finished = list(pool.map(Session.run, todo))
     if options.log:
         parts = ["\n".join([" ".join([*session.command, *session.names]), *session.lines, ""]) for session in finished]
         options.log.write_text("\n".join(parts), encoding="utf-8")
-    return theirs_of(finished, list(launches))
+    theirs = theirs_of(finished, list(launches))
+    for name, told in (before or {}).items():
+        for tool in TOOLS:
+            if _has_run(told, tool):
+                theirs[name].found.update({tool: told.found[tool]} if tool in told.found else {})
+                theirs[name].trouble.update({tool: told.trouble[tool]} if tool in told.trouble else {})
+    return theirs
+
+
+def _has_run(told: Theirs, tool: str) -> bool:
+    return not told.trouble.get(tool, "").startswith("not run")
 
 
 def report(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -489,7 +394,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.judge:
         only, titles, compiled, _ = pickle.loads(options.judge.read_bytes())
         chosen = [one for one in candidates(*only) if one.title in titles]
-        device, theirs = pickle.loads(_told(options.judge).read_bytes())
+        device, theirs = _read_told(_told(options.judge))
         return conclude(chosen, compiled, emulate_all(chosen), theirs, device, options)
     if not (options.dry_run or options.prepare):
         why, device = _machine()
@@ -530,11 +435,16 @@ def launch_prepared(options: Any) -> int:
         print(f"mutants_gpu.py: {why}", file=sys.stderr)
         return EXIT_MACHINE
     *_, launches = pickle.loads(options.launch.read_bytes())
-    theirs = run(launches, options)
-    _told(options.launch).write_bytes(pickle.dumps((device, theirs)))
-    silent = sum(not one.found and not one.trouble for one in theirs.values())
-    print(f"{len(theirs)} kernels launched: the tools say something about {len(theirs) - silent}")
-    return 0
+    told = _told(options.launch)
+    theirs = run(launches, options, _read_told(told)[1] if told.exists() else None)
+    content = {
+        "device": device,
+        "theirs": {name: {"found": one.found, "trouble": one.trouble} for name, one in theirs.items()},
+    }
+    told.write_text(json.dumps(content), encoding="utf-8")
+    left = sum(not _has_run(one, tool) for one in theirs.values() for tool in TOOLS)
+    print(f"{len(theirs)} kernels, {left} launches under a tool not made; run again to make these")
+    return int(left > 0)
 
 
 def conclude(
@@ -561,6 +471,15 @@ def conclude(
         content = {"device": device, "records": [dataclasses.asdict(one) for one in verdicts]}
         options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return int(any(one.is_bad for one in verdicts))
+
+
+def _read_told(file: pathlib.Path) -> tuple[dict[str, Any], dict[str, Theirs]]:
+    content = json.loads(file.read_text(encoding="utf-8"))
+    theirs = {
+        name: Theirs({tool: collections.Counter(kinds) for tool, kinds in one["found"].items()}, one["trouble"])
+        for name, one in content["theirs"].items()
+    }
+    return content["device"], theirs
 
 
 def _told(prepared: pathlib.Path) -> pathlib.Path:

@@ -27,8 +27,8 @@ from tests.opcases import cases
 from tests.opcases.run_gpu import compile_ahead
 from tools import sanitize
 from tools.launching import EXIT_MACHINE
-from tools.mutants_gpu import HANG_S, Session
 from tools.sanitizer_output import PREFIX, command, find_sanitizer, help_text, records
+from tools.sanitizer_session import HANG_S, MARK, Session
 
 FAMILIES = tuple(
     """
@@ -39,7 +39,6 @@ FAMILIES = tuple(
 PARTS = ("wgmma",)  # of names of cases that move data asynchronously in other families
 TOOLS = ("memcheck", "racecheck", "synccheck")
 SHIPPED = "shipped"  # what stands in front of the name of a shipped kernel
-_MARK = "@@@"
 _LOST = 3  # exit code of a worker whose CUDA context is gone
 SHIPPED_S = 100.0  # silence of a shipped kernel, which is many launches, that means it hangs
 _PER_PROCESS = 14  # kernels
@@ -54,7 +53,7 @@ def work(names: Sequence[str]) -> int:
 
     os.environ["COLUMNS"] = "200"
     for name in names:
-        print(_MARK, "start", name, flush=True)
+        print(MARK, "start", name, flush=True)
         problem = ""
         try:
             if name.startswith(f"{SHIPPED}:"):
@@ -64,7 +63,7 @@ def work(names: Sequence[str]) -> int:
                 problem = "; ".join(case.differences(run_on_gpu(case), case.reference(case.inputs())))
         except Exception as error:
             problem = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:200]
-        print(_MARK, "done", name, problem.replace("\n", " "), flush=True)
+        print(MARK, "done", name, problem.replace("\n", " "), flush=True)
         if problem and not context_is_alive():
             os._exit(_LOST)
     return 0
@@ -167,7 +166,7 @@ def report(
     if json_:
         json_.write_text(json.dumps(found, indent=1))
     if log:
-        log.write_text("\n".join(line for s in finished for line in s.lines if line.startswith((PREFIX, _MARK))))
+        log.write_text("\n".join(line for s in finished for line in s.lines if line.startswith((PREFIX, MARK))))
     tools = ", ".join(sorted({session.tool for session in finished}))
     total = sum(map(len, found.values()))
     print(f"{kernels} kernels under {tools}: {total} findings, {not_run} launches not run, {seconds:.0f} s")

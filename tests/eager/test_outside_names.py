@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import tle2cuda
 import tle2cuda.language as tl
 from tle2cuda.errors import DTypeMismatch
 from tle2cuda.language import tle
+from tle2cuda.runtime.descriptor import TensorDescriptor
 
 # ---- attributes -----------------------------------------------------------------------------------------------------
 
@@ -138,3 +140,53 @@ def test_while_takes_no_number(device, language, dtype, message, monkeypatch):
 
     with pytest.raises(DTypeMismatch, match=f"`while`: the condition must be {message}"):
         kernel[(1,)](np.ones(1, dtype))
+
+
+@tle2cuda.jit
+def _double(x):
+    return 2 * x
+
+
+class _Operations:
+    double = _double
+    OFFSET = tl.constexpr(5)
+
+    class Inner:
+        double = _double
+
+
+class _Choice(NamedTuple):
+    function: Any
+    factor: int
+
+
+@tle2cuda.jit
+def by_constant(x, N: tl.constexpr, C: tl.constexpr):
+    local = N.double
+    tl.store(x, local(tl.load(x)) + N.Inner.double(10) + N.OFFSET + C.function(C.factor))
+
+
+def test_functions_that_a_constant_has_are_device_functions():
+    x = np.full(1, 3.0, np.float32)
+    by_constant.eager[(1,)](x, _Operations, _Choice(_double, 50))
+    assert x[0] == 6 + 20 + 5 + 100
+
+
+@tle2cuda.jit
+def described(x, rows: tl.constexpr):
+    if isinstance(x, tl.tensor_descriptor):
+        return x
+    return tl.make_tensor_descriptor(x, [rows, 8], [8, 1], [2, 8])
+
+
+@tle2cuda.jit
+def by_either(x, out, rows: tl.constexpr):
+    described(out, rows).store([2, 0], described(x, rows).load([2, 0]) + 1)
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_descriptors_are_told_from_pointers(made_before):
+    x, out = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros((4, 8), np.float32)
+    made = [TensorDescriptor.from_tensor(a, [2, 8]) for a in (x, out)] if made_before else (x, out)
+    by_either.eager[(1,)](*made, 4)
+    np.testing.assert_array_equal(out, np.where(np.arange(4)[:, None] >= 2, x + 1, 0))

@@ -18,9 +18,10 @@ from tests.emulator.subjects import subject
 from tools import mutants_gpu
 from tools.bench.publish import PARTS, put
 from tools.launching import EXIT_MACHINE
-from tools.mutants_gpu import Candidate, Session, candidates, compile_one, giving_up, plan, sessions, theirs_of
+from tools.mutants_gpu import Candidate, candidates, compile_one, giving_up, plan, sessions, theirs_of
 from tools.mutants_verdict import Ours, expected, judge, ours_of
 from tools.sanitizer_output import TOOLS, command, find_sanitizer, records, refusal
+from tools.sanitizer_session import Session
 
 KERNELS = ("candidate_000", "candidate_001", "candidate_002")
 
@@ -152,7 +153,7 @@ def test_options_that_the_installed_version_does_not_know_are_left_out() -> None
 def session(script: str, names: tuple[str, ...] = KERNELS, tool: str = "memcheck", limit_s: float = 60.0) -> Session:
     """A session whose worker is a Python text that finds its names in `sys.argv[1:]`."""
     text = f"import sys, os, time\ndef say(*words): print(*words, flush=True)\n{script}"
-    return Session(tool, names, [sys.executable, "-c", text], time.monotonic() + limit_s)
+    return Session(tool, names, [sys.executable, "-c", text], time.monotonic() + limit_s, hang_s=1.0)
 
 
 def test_all_of_a_list_runs_in_one_process() -> None:
@@ -160,8 +161,7 @@ def test_all_of_a_list_runs_in_one_process() -> None:
     assert done.trouble == {} and sum(line.startswith("pid") for line in done.lines) == 1
 
 
-def test_kernel_that_hangs_is_named_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutants_gpu, "HANG_S", 0.5)
+def test_kernel_that_hangs_is_named_and_the_rest_runs() -> None:
     script = """
 for name in sys.argv[1:]:
     say('@@@ start', name)
@@ -171,6 +171,12 @@ for name in sys.argv[1:]:
     done = session(script).run()
     assert done.trouble == {"candidate_001": "hangs"}
     assert "@@@ done candidate_002" in done.lines
+
+
+def test_kernel_that_time_runs_out_for_does_not_count_as_one_that_hangs() -> None:
+    done = session("say('@@@ start', sys.argv[1]); time.sleep(60)", limit_s=0.3).run()
+    assert done.trouble[KERNELS[0]] == "not run: no time left to end"
+    assert set(done.trouble) == set(KERNELS)
 
 
 def test_process_that_ends_at_a_kernel_is_started_again_behind_it() -> None:
@@ -263,7 +269,7 @@ def test_launches_reach_the_worker(chosen: list[Candidate], tmp_path: pathlib.Pa
     contract, cubin, ctas, args, _ = pickle.loads(payload.read_bytes())[one.kernel]
     assert contract == one.for_gpu.contract and cubin == code and ctas == one.ctas
     np.testing.assert_array_equal(args["x"], one.args["x"])
-    made = sessions(payload, [one.kernel], "cs", "", 0.0)
+    made = sessions(payload, {tool: [one.kernel] for tool in TOOLS}, "cs", "", 0.0)
     assert [session.tool for session in made] == list(TOOLS)
     assert all(session.command[-2:] == ["--worker", str(payload)] for session in made)
 
@@ -350,7 +356,10 @@ def test_three_steps_with_a_stand_in_for_the_tool(
     weak = "op_permute_210_i32_4x8x32: barrier of the exchange weakened to a warp"
     without = "op_permute_210_i32_4x8x32: barrier of the exchange removed"
     assert mutants_gpu.main(["--prepare", prepared, "--only", "32: barrier of the exchange", "--skip", without]) == 0
-    assert mutants_gpu.main(["--launch", prepared]) == 0
+    assert mutants_gpu.main(["--launch", prepared, "--limit-s", "-1"]) == 1
+    assert "2 kernels, 8 launches under a tool not made" in capsys.readouterr().out
+    for _ in range(2):  # the second time nothing is left
+        assert mutants_gpu.main(["--launch", prepared]) == 0
     capsys.readouterr()
     assert mutants_gpu.main(["--judge", prepared]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -403,6 +412,20 @@ def test_what_the_tools_do_not_follow_is_not_asked_of_them() -> None:
     assert not tools
     assert reasons[0] == "racecheck does not follow copies that go on while the threads do"
     assert expected(Ours({("race", "global"): 1}, frozenset({"copies"})))[1] == ["racecheck watches shared memory only"]
+
+
+def test_what_the_tools_report_wrongly_is_known() -> None:
+    reads = {"initcheck": {"Uninitialized __global__ memory read": 256}}
+    assert judge("kernel", Ours({}), reads, {}, is_control=True).is_bad
+    one = judge("kernel", Ours({}, frozenset({"copies"})), reads, {}, is_control=True)
+    assert not one.is_bad and one.reason == "initcheck does not see what the copy engine writes"
+    assert not judge("kernel", Ours({}, frozenset({"arrivals"})), RACE, {}, is_control=True).is_bad
+    assert judge("kernel", Ours({}, frozenset({"copies"})), {**reads, **RACE}, {}, is_control=True).is_bad
+    misaligned = Ours({("misaligned", "global"): 1}, frozenset({"copies"}))
+    assert expected(misaligned) == (
+        set(),
+        ["the GPU refuses such copies by an error of the launch, which no tool explains"],
+    )
 
 
 def test_launches_that_were_not_made_are_no_agreement() -> None:

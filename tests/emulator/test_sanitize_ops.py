@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools import sanitize_ops
-from tools.mutants_gpu import Session
+from tools.sanitizer_session import Session
 
 SAID = """\
 @@@ start barriers_by_phases_1

@@ -79,7 +79,12 @@ def test_transposes_have_no_bank_conflicts(name: str) -> None:
     assert counters.shared_loads.bank_conflicts == counters.shared_stores.bank_conflicts == 0
 
 
-@pytest.mark.parametrize("name", ["tensor_boxes_f32_nan", "tensor_turn_f16", "tensor_ring_3_10", "tensor_windows"])
+WITHOUT_TMA = (
+    "tensor_boxes_f32_nan tensor_turn_f16 tensor_ring_3_10 tensor_windows order_down_the_rows order_mixed order_twice_5"
+)
+
+
+@pytest.mark.parametrize("name", WITHOUT_TMA.split())
 def test_copies_without_tma(name: str) -> None:
     case = cases()[name]
     emitted = case.emit(arch="sm_80")

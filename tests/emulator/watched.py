@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from tle2cuda.emulator import api, launch
+from tle2cuda.emulator import Emulation, api, emulate, launch
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 
 RUNS = (
@@ -25,6 +25,23 @@ SEEDS_VARIABLE = "TLE2CUDA_TEST_SEEDS"
 DETECTORS = ("races", "uninitialized", "bounds", "alignment", "exit")
 
 
+def more_runs() -> list[launch.RunOptions]:
+    """Random schedules that the environment asks for."""
+    seeds = range(100, 100 + int(os.environ.get(SEEDS_VARIABLE, "0")))
+    deliveries = ("random", "late", "random", "now")
+    return [launch.RunOptions("random", n, access_switch=n % 3, delivery=deliveries[n % 4]) for n in seeds]
+
+
+def watched(kernel: Any, grid: Any, args: Mapping[str, Any], **options: Any) -> Emulation:
+    """The emulation of a kernel under all detectors, which find nothing, nor in the schedules that the environment adds."""
+    for more in more_runs():
+        schedule = {"schedule": more.schedule, "seed": more.seed, "delivery": more.delivery}
+        emulate(
+            kernel, grid, args, **{**options, **schedule, "switch_at_accesses": more.access_switch, "detect": DETECTORS}
+        ).check()
+    return emulate(kernel, grid, args, **options, detect="all").check()
+
+
 @contextmanager
 def watched_launches(runs: Sequence[launch.RunOptions] = RUNS) -> Iterator[list[str]]:
     """Within it every launch runs once for each of `runs`, and must find nothing; gives the kernels' names.
@@ -32,10 +49,7 @@ def watched_launches(runs: Sequence[launch.RunOptions] = RUNS) -> Iterator[list[
     The results are those of the last run. At the end something must have been launched.
     """
     launched: list[str] = []
-    seeds = range(100, 100 + int(os.environ.get(SEEDS_VARIABLE, "0")))
-    deliveries = ("random", "late", "random", "now")
-    more = (launch.RunOptions("random", n, access_switch=n % 3, delivery=deliveries[n % 4]) for n in seeds)
-    runs = (*runs, *more)
+    runs = (*runs, *more_runs())
 
     def run(program: api.Program, ctas: Any, args: Any) -> None:
         bound = launch.bind(program.contract, args, ctas)

@@ -53,6 +53,34 @@ __device__ __forceinline__ float divide_approx(float a, float b)
     return quotient;
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
+{
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
+
 // 2 to the power of x within 2 ulp; denormals are zero (PTX ISA, ex2.approx.ftz.f32).
 __device__ __forceinline__ float exp2_approx(float x)
 {
@@ -64,15 +92,6 @@ __device__ __forceinline__ float exp2_approx(float x)
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
 
 // A vector whose elements are all equal.
 template <int N, typename T>
@@ -130,13 +149,6 @@ __device__ __forceinline__ uint4 load_bits_nc_if(bool condition, const uint4* po
         : "+r"(otherwise.x), "+r"(otherwise.y), "+r"(otherwise.z), "+r"(otherwise.w)
         : "l"(pointer), "r"(static_cast<int>(condition)));
     return otherwise;
-}
-
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
-{
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
@@ -266,10 +278,7 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    union {  // never alive at the same time
-        alignas(1024) __half key[3][64][64];      // 3 stages of attention.py:30, 128-byte swizzle
-        alignas(16) __half exchange[8192];        // scratch of attention.py:44
-    };
+    alignas(1024) __half key[3][64][64];      // 3 stages of attention.py:30, 128-byte swizzle
     alignas(1024) __half value[3][64][64];    // 3 stages of attention.py:40, 128-byte swizzle
     alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
 };
@@ -518,31 +527,27 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             result[run][k] = __float2half(result_2);
         }
     }
-    __syncthreads();  // orders the stores to the ring `key` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows[:, ...   attention.py:44
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__half, 4> packed;
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) packed[k] = result[run + k / 2 * 16][k % 2];
-        store_vector(&shared.exchange[((thread % 4) ^ (thread / 8 * 4) ^ (run / 2)) * 8 + thread / 4 % 2 * 4 + 512 * run], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> result_converted[8];
     #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 4> unpacked = load_vector<4>(&shared.exchange[thread % 8 * 1024 + thread / 64 * 512 + ((thread / 16 % 4 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + thread / 8 % 2 * 4 + run / 4 * 128]);
+    for (int run = 0; run < 8; ++run) {
         #pragma unroll
-        for (int k = 0; k < 4; ++k)
-            result_converted[run / 4 + k / 2 * 4][run % 4 * 2 + k % 2] = unpacked[k];
+        for (int k = 0; k < 8; ++k)
+            result_converted[run][k] = result[run / 2 * 8 + run % 2 + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(result_converted[run]);
+        exchange_words<2, 2>(result_converted[run]);
     }
+
+    // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run / 4 * 64 + run % 2 * 8, column = thread % 4 * 8 + run / 2 % 2 * 32 + k;  run < 8, k < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
         // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                 attention.py:19
-        const int rows = pid_x * 128 + thread / 8 + 16 * run;
+        const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 4 * 64 + run % 2 * 8;
+        // d = tl.arange(0, HEAD)                                                    attention.py:20
+        const int d_2 = thread % 4 * 8 + run / 2 % 2 * 32;
         // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:21
-        const int at = rows * 64 + d;
+        const int at = rows * 64 + d_2;
         // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows ...  attention.py:44
         store_vector_if<uint4>(rows < length, out + head + at, result_converted[run]);
     }

@@ -184,8 +184,7 @@ gather_scale(const __half* table, const int* index, const float* scale, __half* 
         // source = table + row.to(tl.int64)[:, None] * table_stride              gather_scale.py:36
         const long long row_wide = static_cast<long long>(row);
         const long long product = row_wide * static_cast<long long>(table_stride);
-        const __half* source;
-        source = table + product;
+        const __half* source = table + product;
         const __half* source_2[4];
         source_2[0] = shuffle_from(source, thread / 8 % 4 * 8 + thread / 64);
         source_2[1] = shuffle_from(source, thread / 8 % 4 * 8 + thread / 64 + 2);
@@ -193,8 +192,7 @@ gather_scale(const __half* table, const int* index, const float* scale, __half* 
         source_2[3] = shuffle_from(source, thread / 8 % 4 * 8 + thread / 64 + 6);
 
         // inside = exists[:, None] & (col < cols)[None, :]                       gather_scale.py:40
-        bool tile_source;
-        tile_source = exists;
+        bool tile_source = exists;
         bool exists_converted[4];
         exists_converted[0] = shuffle_from(tile_source, thread / 8 % 4 * 8 + thread / 64);
         exists_converted[1] = shuffle_from(tile_source, thread / 8 % 4 * 8 + thread / 64 + 2);

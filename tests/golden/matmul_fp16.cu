@@ -37,10 +37,6 @@ __device__ __forceinline__ void cp_async_zero_fill(void* destination, const void
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(destination)), "l"(source), "n"(BYTES), "r"(valid_bytes) : "memory");
 }
 
-// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
-// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -50,11 +46,48 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
+// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
 }
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
@@ -63,13 +96,6 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
 {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
-{
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -151,10 +177,7 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    union {  // never alive at the same time
-        alignas(1024) __half a_tile[4][128][32];  // 4 stages of matmul.py:50, 64-byte swizzle
-        alignas(16) __half exchange[16384];       // scratch of matmul.py:59
-    };
+    alignas(1024) __half a_tile[4][128][32];  // 4 stages of matmul.py:50, 64-byte swizzle
     alignas(1024) __half b_tile[4][2][32][64];  // 4 stages of matmul.py:51, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
@@ -213,7 +236,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         b_ptrs[run] = b + k_3 * stride_bk + cols_2;
     }
     #pragma unroll
-    for (int stage = 0; stage < 2; ++stage) {
+    for (int stage = 0; stage < 3; ++stage) {
         if (stage < (K + 31) / 32) {
             // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             #pragma unroll
@@ -241,31 +264,13 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    keep_sums(acc);
     for (int step = 0; step < (K + 31) / 32; ++step) {
         const int stage = step % 4;
-        cp_async_wait<1>();
-        const int free_stage = (step + 2) % 4;
+        cp_async_wait<2>();
+        const int free_stage = (step + 3) % 4;
         fence_async_proxy();  // shows what was written to the ring `a_tile` and the ring `b_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
-
-        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
-        }
-
-        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
-            const int k_3 = thread / 16 + 8 * run;
-            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
-        }
-        cp_async_commit();
-
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
-        a_ptrs_offset_ahead += 32ll;
-        b_ptrs_offset_ahead += value;
 
         // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile[stage], 16, 512);  // rows along K
@@ -278,8 +283,28 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
                 wgmma_m64n128k16_f32_f16_b_along_n(&acc[32 * row], a_tile_first + 256 * row + 2 * step_2, b_tile_first + 128 * step_2, true);
         wgmma_commit();
         wgmma_wait<1>();
+
+        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 3) * 32 && step + 3 < (K + 31) / 32 ? 16 : 0);
+        }
+
+        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
+            const int k_3 = thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 3) * 32 && step + 3 < (K + 31) / 32 ? 16 : 0);
+        }
+        cp_async_commit();
+
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
     }
     wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
     Vector<__half, 2> acc_2[64];
 
@@ -290,33 +315,25 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         #pragma unroll
         for (int k = 0; k < 2; ++k) acc_2[run][k] = __float2half(acc[run][k]);
     }
-    __syncthreads();  // orders the stores to the ring `a_tile` before the stores to the scratch `exchange`, which shares its bytes
 
     // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (co ...  matmul.py:59
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__half, 8> packed;
-        #pragma unroll
-        for (int k = 0; k < 8; ++k) packed[k] = acc_2[2 * run + k / 4 * 32 + k / 2 % 2][k % 2];
-        store_vector(&shared.exchange[(thread ^ (run % 8)) * 8 + run % 8 * 2048 + run / 8 * 1024], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> acc_converted[16];
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[thread % 8 * 2048 + thread / 8 % 2 * 1024 + ((thread / 16 * 4) ^ (thread % 8) ^ (run % 4)) * 8 + run / 4 * 256]);
         #pragma unroll
         for (int k = 0; k < 8; ++k)
-            acc_converted[run / 4 * 2 + k / 4 * 8 + k / 2 % 2][run % 4 * 2 + k % 2] = unpacked[k];
+            acc_converted[run][k] = acc_2[run / 2 * 8 + run % 2 + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(acc_converted[run]);
+        exchange_words<2, 2>(acc_converted[run]);
     }
 
-    // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                             matmul.py:44
-    const int cols_3 = pid_n * 128 + thread % 16 * 8;
-    // tile [128, 128]: row = thread / 16 + 8 * run, column = thread % 16 * 8 + k;  run < 16, k < 8
+    // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run / 8 * 64 + run % 2 * 8, column = thread % 4 * 8 + run / 2 % 4 * 32 + k;  run < 16, k < 8
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         // rows = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M                         matmul.py:43
-        const int rows = pid_m * 128 + thread / 16 + 8 * run;
+        const int rows = pid_m * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 8 * 64 + run % 2 * 8;
+        // cols = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N                         matmul.py:44
+        const int cols_3 = pid_n * 128 + thread % 4 * 8 + run / 2 % 4 * 32;
         // tl.store(c_ptrs, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & ...  matmul.py:59
         store_vector_if<uint4>(rows < M && cols_3 < N, c + rows * stride_cm + cols_3, acc_converted[run]);
     }

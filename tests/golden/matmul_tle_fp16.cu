@@ -31,6 +31,36 @@ __device__ __forceinline__ void fence_mbarrier_init()
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
+// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
 {
@@ -88,15 +118,6 @@ __device__ __forceinline__ void registers_decrease() { asm volatile("setmaxnreg.
 // threads (PTX ISA, setmaxnreg; sm_90a).
 template <int REGISTERS>
 __device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
 
 // Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
 // matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
@@ -286,6 +307,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                     #pragma unroll
                     for (int k = 0; k < 2; ++k)
                         acc[run][k] = 0.0f;
+                keep_sums(acc);
                 for (int step = 0; step < steps_2; ++step) {
                     // slot = reader.wait(turn + step).slot                         matmul_tle.py:59
                     const int stage = (turn + step) & 3;
@@ -313,6 +335,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
                 // acc = tle.gpu.wgmma_wait(0, acc)                                 matmul_tle.py:67
                 wgmma_wait<0>();
+                keep_sums(acc);
                 // turn += steps                                                    matmul_tle.py:68
                 turn += steps_2;
                 // reader.release(turn - 1)                                         matmul_tle.py:69
@@ -473,6 +496,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             #pragma unroll
             for (int k = 0; k < 2; ++k)
                 acc[run][k] = 0.0f;
+        keep_sums(acc);
         for (int step = 0; step < steps; ++step) {
             // slot = reader.wait(turn + step).slot                                 matmul_tle.py:59
             const int stage = (turn + step) & 3;
@@ -500,6 +524,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
         // acc = tle.gpu.wgmma_wait(0, acc)                                         matmul_tle.py:67
         wgmma_wait<0>();
+        keep_sums(acc);
         // turn += steps                                                            matmul_tle.py:68
         turn += steps;
         // reader.release(turn - 1)                                                 matmul_tle.py:69

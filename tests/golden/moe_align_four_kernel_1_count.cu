@@ -133,8 +133,7 @@ moe_align_count(const int* topk_ids, int* sorted_ids, int* expert_ids, int* coun
     __syncthreads();  // all bins are zero
     if (is_routed && static_cast<unsigned>(id) < 512u) atomicAdd(&shared.count_bins[id], 1);
     __syncthreads();  // all values are counted
-    Vector<int, 2> count;
-    count = load_vector<2>(&shared.count_bins[2 * thread]);
+    Vector<int, 2> count = load_vector<2>(&shared.count_bins[2 * thread]);
 
     // tl.store(counts + program * GROUP_TILE + tl.arange(0, GROUP_TILE), count)        staged.py:47
     store_vector(counts + program * 512 + 2 * thread, count);

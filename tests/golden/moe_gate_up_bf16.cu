@@ -1,4 +1,4 @@
-// moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:53 (moe_gate_up). Do not edit.
+// moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:85 (moe_gate_up). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 73728 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 73728 bytes of dynamic shared memory
@@ -7,7 +7,7 @@
 //             num_slots i32 divisible by 16, N i32 divisible by 16, K i32 divisible by 16,
 //             stride_xm i32 divisible by 16, stride_we i32 divisible by 16,
 //             stride_wn i32 divisible by 16, stride_hm i32 divisible by 16
-//   constants TOP_K = 8, BLOCK_M = 64, BLOCK_N = 64, BLOCK_K = 64, GROUP_M = 8
+//   constants TOP_K = 8, BLOCK_M = 64, BLOCK_N = 64, BLOCK_K = 64, GROUP_M = 8, EARLY = False
 
 #include <cuda_bf16.h>
 
@@ -46,10 +46,6 @@ __device__ __forceinline__ float divide_approx(float a, float b)
     return quotient;
 }
 
-// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
-// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -59,11 +55,48 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
+
+// Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
+// before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
+// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
 }
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
@@ -72,13 +105,6 @@ __device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, ui
 {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
         :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
-{
-    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
 // Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
@@ -160,11 +186,8 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:41, 128-byte swizzle
-    union {  // never alive at the same time
-        alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:42, 128-byte swizzle
-        alignas(16) __nv_bfloat16 exchange[4096];  // scratch of fused_moe.py:91
-    };
+    alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:73, 128-byte swizzle
+    alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:74, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 73728, "the launch contract gives the CTA this much shared memory");
 
@@ -181,40 +204,39 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
-    // tiles_m = tl.load(num_post_pad) // BLOCK_M                                    fused_moe.py:74
+    // tiles_m = tl.load(num_post_pad) // BLOCK_M                                   fused_moe.py:109
     const int num_post_pad_value = *num_post_pad;
     const int tiles_m = num_post_pad_value / 64;
 
-    // if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):                         fused_moe.py:75
+    // if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):                        fused_moe.py:110
     const int pid = blockIdx.x;
     const int tiles_n = (N + 63) / 64;
     if (pid >= tiles_m * tiles_n) return;
 
-    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                fused_moe.py:27
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                fused_moe.py:59
     const int first_m = pid / (8 * tiles_n) * 8;
-    // group_m = tl.minimum(tiles_m - first_m, GROUP_M)                              fused_moe.py:28
+    // group_m = tl.minimum(tiles_m - first_m, GROUP_M)                              fused_moe.py:60
     const int group_m = min(tiles_m - first_m, 8);
-    // return first_m + pid % (GROUP_M * tiles_n) % group_m, pid % (GROUP_M * t ...  fused_moe.py:29
+    // return first_m + pid % (GROUP_M * tiles_n) % group_m, pid % (GROUP_M * t ...  fused_moe.py:61
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
     const int pid_n = pid % (8 * tiles_n) / group_m;
 
-    // expert = tl.load(expert_ids + pid_m).to(tl.int64)                             fused_moe.py:79
+    // expert = tl.load(expert_ids + pid_m).to(tl.int64)                            fused_moe.py:114
     const int expert_ids_value = expert_ids[pid_m];
     const long long expert = static_cast<long long>(expert_ids_value);
-    int slots[4];
     bool is_real[4];
     long long value[4];
 
     // tile [64]: element = thread / 8 + 16 * run;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:78
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
         const int k_ = thread / 8 + 16 * run;
-        slots[run] = *(sorted_ids + pid_m * 64 + k_);
-        // is_real = slots < num_slots                                               fused_moe.py:80
-        is_real[run] = slots[run] < num_slots;
-        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[ ...  fused_moe.py:84
-        value[run] = static_cast<long long>(slots[run] / 8);
+        const int slots = *(sorted_ids + pid_m * 64 + k_);
+        // is_real = slots < num_slots                                              fused_moe.py:115
+        is_real[run] = slots < num_slots;
+        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k ...  fused_moe.py:119
+        value[run] = static_cast<long long>(slots / 8);
     }
     long long product[4];
 
@@ -224,47 +246,47 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         product[run] = value[run] * static_cast<long long>(stride_xm);
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:71
     long long x_ptrs_offset_ahead = 0ll;
     long long weight_ptrs_offset_ahead = 0ll;
-    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]  fused_moe.py:84
+    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[Non ...  fused_moe.py:119
     const __nv_bfloat16* x_ptrs[4];
 
-    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
+    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))        fused_moe.py:113
     const int k_ = thread % 8 * 8;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         x_ptrs[run] = x + product[run] + k_;
     }
 
-    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...   fused_moe.py:85
+    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...  fused_moe.py:120
     const __nv_bfloat16* weight_ptrs[8];
 
-    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
+    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))        fused_moe.py:113
     const int k_3 = thread % 8 * 8;
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)                fused_moe.py:81
+        // k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)               fused_moe.py:116
         const int both = thread / 8 + 16 * run;
-        // rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both // ...  fused_moe.py:83
+        // rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both / ...  fused_moe.py:118
         const int rows = min(pid_n * 64 + both % 64, N - 1) + both / 64 * N;
         weight_ptrs[run] = weights + expert * static_cast<long long>(stride_we) + static_cast<long long>(rows) * stride_wn + k_3;
     }
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage * 64 < K) {
-            // left = K - first                                                      fused_moe.py:40
+            // left = K - first                                                      fused_moe.py:72
             const int left = K - stage * 64;
 
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:73
             const bool inside = k_ < left;
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
                 cp_async_zero_fill<16>(&shared.x_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside ? 16 : 0);
             }
 
-            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:42
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
+            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:74
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:73
             const bool inside_2 = k_3 < left;
             #pragma unroll
             for (int run = 0; run < 8; ++run) {
@@ -276,13 +298,14 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         weight_ptrs_offset_ahead += 64ll;
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:71
     Vector<float, 2> acc[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    keep_sums(acc);
     for (int first = 0; first < K; first += 64) {
         const int stage = first / 64 % 3;
         cp_async_wait<1>();
@@ -291,7 +314,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
 
-        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:46
+        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:78
         const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
         const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
         wgmma_fence();
@@ -299,87 +322,92 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         for (int step = 0; step < 4; ++step)
             wgmma_m64n128k16_f32_bf16(acc, x_tile_first + 2 * step, weight_tile_first + 2 * step, true);
         wgmma_commit();
+        wgmma_wait<1>();
 
-        // left = K - first                                                          fused_moe.py:40
+        // left = K - first                                                          fused_moe.py:72
         const int left_2 = K - (first + 128);
 
-        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:73
         const bool inside = k_ < left_2;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside && left > 128 ? 16 : 0);
         }
 
-        // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:42
-        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
+        // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:74
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:73
         const bool inside_2 = k_3 < left_2;
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
             cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, inside_2 && left > 128 ? 16 : 0);
         }
         cp_async_commit();
-        wgmma_wait<0>();
 
-        // for first in range(0, K, BLOCK_K):                                        fused_moe.py:39
+        // for first in range(0, K, BLOCK_K):                                        fused_moe.py:71
         x_ptrs_offset_ahead += 64ll;
         weight_ptrs_offset_ahead += 64ll;
     }
+    wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
-    Vector<float, 2> result[16];
+    Vector<__nv_bfloat16, 2> result[16];
 
     // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // result = gate * tl.sigmoid(gate) * up                                 fused_moe.py:88
+            // result = gate * tl.sigmoid(gate) * up                                fused_moe.py:123
             const float product_2 = acc[run][k] * divide_approx(1.0f, 1.0f + __expf(0.0f - acc[run][k]));
-            result[run][k] = product_2 * acc[run + 16][k];
+            const float result_2 = product_2 * acc[run + 16][k];
+            // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask= ...  fused_moe.py:126
+            result[run][k] = __float2bfloat16(result_2);
         }
     }
-    long long slots_wide[4];
+    int slots[2];
+    long long slots_wide[2];
+
+    // tile [64]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
-        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + col ...  fused_moe.py:90
+    for (int run = 0; run < 2; ++run) {
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
+        const int k_4 = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
+        slots[run] = *(sorted_ids + pid_m * 64 + k_4);
+        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + co ...  fused_moe.py:125
         slots_wide[run] = static_cast<long long>(slots[run]);
     }
-    long long product_2[4];
+    long long product_2[2];
+
+    // tile [64, 1]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = 0;  run < 2
     #pragma unroll
-    for (int run = 0; run < 4; ++run) {
+    for (int run = 0; run < 2; ++run) {
         product_2[run] = slots_wide[run] * static_cast<long long>(stride_hm);
     }
-    Vector<__nv_bfloat16, 2> result_2[16];
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:91
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) result_2[run][k] = __float2bfloat16(result[run][k]);
-    }
-    __syncthreads();  // orders the stores to the ring `weight_tile` before the stores to the scratch `exchange`, which shares its bytes
 
-    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[: ...  fused_moe.py:91
-    #pragma unroll
-    for (int run = 0; run < 16; ++run) {
-        Vector<__nv_bfloat16, 2> packed;
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) packed[k] = result_2[run][k];
-        store_vector(&shared.exchange[thread / 32 * 1024 + thread / 4 % 8 * 64 + ((thread % 32) ^ (run / 2 * 4)) * 2 + run % 2 * 512], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
+    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[ ...  fused_moe.py:126
     Vector<__nv_bfloat16, 8> result_converted[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        const Vector<__nv_bfloat16, 8> unpacked = load_vector<8>(&shared.exchange[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run]);
         #pragma unroll
-        for (int k = 0; k < 8; ++k) result_converted[run][k] = unpacked[k];
+        for (int k = 0; k < 8; ++k)
+            result_converted[run][k] = result[run / 2 * 8 + run % 2 + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(result_converted[run]);
+        exchange_words<2, 2>(result_converted[run]);
     }
-
-    // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                                fused_moe.py:89
-    const int cols = pid_n * 64 + k_;
-    // tile [64, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 4, k < 8
+    bool is_real_2[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // is_real = slots < num_slots                                              fused_moe.py:115
+        is_real_2[run] = slots[run] < num_slots;
+    }
+    // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 8 + run / 2 * 32 + k;  run < 4, k < 8
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:91
-        store_vector_if<uint4>(is_real[run] && cols < N, hidden + product_2[run] + cols, result_converted[run]);
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
+        const int k_4 = thread % 4 * 8 + run / 2 * 32;
+        // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                           fused_moe.py:124
+        const int cols = pid_n * 64 + k_4;
+        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_r ...  fused_moe.py:126
+        store_vector_if<uint4>(is_real_2[run % 2] && cols < N, hidden + product_2[run % 2] + cols, result_converted[run]);
     }
 }

@@ -136,8 +136,7 @@ convert_kernel(const signed char* __restrict__ x, short* out, const int n)
     // value = tl.load(x + i, mask=i < n, other=0)                                  inline_asm.py:41
     const Vector<signed char, 4> value = load_narrow_edge<4>(x + i, n - i, 0);
     // result = tl.inline_asm_elementwise(TEXT, LETTERS, [value], out.dtype.el ...  inline_asm.py:42
-    Vector<short, 4> result;
-    result = asm_prmt(value);
+    Vector<short, 4> result = asm_prmt(value);
     // tl.store(out + i, result, mask=i < n)                                        inline_asm.py:43
     store_narrow_edge<uint2>(out + i, n - i, result);
 }

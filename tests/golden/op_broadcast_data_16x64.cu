@@ -78,8 +78,7 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
     const int column = x[r];
 
     // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:283
-    int tile_source;
-    tile_source = column;
+    int tile_source = column;
     int column_converted[2];
     column_converted[0] = shuffle_from(tile_source, thread / 16);
     column_converted[1] = shuffle_from(tile_source, thread / 16 + 8);

@@ -1,6 +1,6 @@
 // accumulated.cu: emitted by tle2cuda from dot.py:54 (accumulated). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 10240 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, out *fp16 align 16
 //   constants M = 32, N = 64, K = 32, OUT = float16
@@ -8,6 +8,34 @@
 #include <cuda_fp16.h>
 
 namespace {
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
+{
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
 
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
@@ -30,15 +58,6 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned* words, const void* r
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(shared_address(row)) : "memory");
 }
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
 
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
@@ -97,9 +116,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 struct Shared {
     alignas(128) __half x_tile[1024];         // operand of dot.py:61: [32, 32], rows in 16-byte chunks, swizzled
     alignas(128) __half y_tile[2048];         // operand of dot.py:61: [32, 64], rows in 16-byte chunks, swizzled
-    alignas(16) __half exchange[2048];        // scratch of dot.py:63
 };
-static_assert(sizeof(Shared) <= 10240, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6144, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -123,10 +141,8 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     for (int run = 0; run < 2; ++run) {
         // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int rows_3 = thread / 8 + 16 * run;
-        // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
-        const int index = rows_3 * 64;
         // y = tl.load(b + k[:, None] * N + cols[None, :])                                 dot.py:59
-        y[run] = load_vector<8>(b + index + cols);
+        y[run] = load_vector<8>(b + rows_3 * 64 + cols);
     }
     Vector<__half, 2> start[8];
 
@@ -135,9 +151,12 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     for (int run = 0; run < 8; ++run) {
         // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + run % 2 * 8;
+        // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
+        const int index = rows_3 * 64;
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
         const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 2 + run / 2 * 8;
         // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
-        const int at = rows_3 * 64 + cols_2;
+        const int at = index + cols_2;
         // start = tl.load(c + at)                                                         dot.py:60
         start[run] = load_vector<2>(c + at);
     }
@@ -196,28 +215,25 @@ accumulated(const __half* __restrict__ a, const __half* __restrict__ b,
     }
 
     // tl.store(out + at, start + twice)                                                   dot.py:63
-    #pragma unroll
-    for (int run = 0; run < 8; ++run) {
-        Vector<__half, 2> packed;
-        #pragma unroll
-        for (int k = 0; k < 2; ++k) packed[k] = sum[run][k];
-        store_vector(&shared.exchange[thread / 64 * 1024 + thread / 4 % 8 * 64 + ((thread / 32 % 2 * 16) ^ (thread % 32) ^ (run / 2 * 4)) * 2 + run % 2 * 512], packed);
-    }
-    __syncthreads();  // the whole tile is in shared memory
     Vector<__half, 8> converted[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        const Vector<__half, 8> unpacked = load_vector<8>(&shared.exchange[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run]);
         #pragma unroll
-        for (int k = 0; k < 8; ++k) converted[run][k] = unpacked[k];
+        for (int k = 0; k < 8; ++k) converted[run][k] = sum[run + k / 2 * 2][k % 2];
+        exchange_words<1, 1>(converted[run]);
+        exchange_words<2, 2>(converted[run]);
     }
+
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)                   dot.py:56
+    const int cols_2 = thread / 32 % 2 * 32 + thread % 4 * 8;
+    // tile [32, 64]: row = thread / 64 * 16 + thread / 4 % 8 + 8 * run, column = thread / 32 % 2 * 32 + thread % 4 * 8 + k;  run < 2, k < 8
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)               dot.py:56
-        const int rows_3 = thread / 8 + 16 * run;
+        const int rows_3 = thread / 64 * 16 + thread / 4 % 8 + 8 * run;
         // at = rows[:, None] * N + cols[None, :]                                          dot.py:57
         const int index = rows_3 * 64;
-        const int at = index + cols;
+        const int at = index + cols_2;
         // tl.store(out + at, start + twice)                                               dot.py:63
         store_narrow<uint4>(out + at, converted[run]);
     }

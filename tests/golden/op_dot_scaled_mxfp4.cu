@@ -191,8 +191,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     }
     const unsigned short shifted_12 = static_cast<unsigned short>(static_cast<unsigned short>(ys) << 7);
     const __nv_bfloat16 value_10 = bit_cast<__nv_bfloat16>(shifted_12);
-    __nv_bfloat16 tile_source;
-    tile_source = value_10;
+    __nv_bfloat16 tile_source = value_10;
     Vector<__nv_bfloat16, 4> converted;
     converted[0] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64);
     converted[1] = shuffle_from(tile_source, thread % 4 * 8 + thread / 64 + 2);
@@ -209,8 +208,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
         }
     }
     const bool flag_2 = ys == 255;
-    bool tile_source_2;
-    tile_source_2 = flag_2;
+    bool tile_source_2 = flag_2;
     Vector<bool, 4> converted_2;
     converted_2[0] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64);
     converted_2[1] = shuffle_from(tile_source_2, thread % 4 * 8 + thread / 64 + 2);

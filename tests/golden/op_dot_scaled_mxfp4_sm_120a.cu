@@ -141,8 +141,7 @@ scaled_product(const unsigned char* __restrict__ a, const unsigned char* __restr
     const Vector<unsigned char, 2> xs = load_vector<2>(a_scale + rows_4 * 2);
 
     // ys = tl.load(b_scale + cols[:, None] * GROUPS + groups[None, :])                   dot.py:175
-    unsigned char ys_2;
-    ys_2 = ys;
+    unsigned char ys_2 = ys;
     Vector<unsigned char, 2> ys_3;
     ys_3[0] = shuffle_from(ys_2, thread / 4 % 16 * 2);
     ys_3[1] = shuffle_from(ys_2, thread / 4 % 16 * 2 + 1);

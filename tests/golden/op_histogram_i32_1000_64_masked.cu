@@ -71,8 +71,7 @@ histogram_kernel(const int* __restrict__ x, int* out, const int n)
         if ((inside && (i + k / 4 * 512 + k % 4) % 3 != 0) && static_cast<unsigned>(value[k / 4][k % 4]) < 64u) atomicAdd(&shared.counts_bins[value[k / 4][k % 4]], 1);
     }
     __syncthreads();  // all values are counted
-    int counts;
-    counts = shared.counts_bins[thread % 64];
+    int counts = shared.counts_bins[thread % 64];
 
     // tl.store(out + tl.arange(0, BINS), counts)                                 collectives.py:283
     if (thread < 64) out[thread % 64] = counts;

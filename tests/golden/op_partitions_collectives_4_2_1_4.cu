@@ -445,8 +445,7 @@ collectives(const int* x, int* out, int* prefix, int* counts, int* ordered, cons
             for (int k = 0; k < 4; ++k)
                 if (static_cast<unsigned>(value[k]) < 16u) atomicAdd(&shared.bins[value[k]], 1);
             write_counts_barrier();  // all values are counted
-            int counts_2;
-            counts_2 = shared.bins[thread % 16];
+            int counts_2 = shared.bins[thread % 16];
             if (thread < 16) counts[thread % 16] = counts_2 * factor;
 
             // tl.store(out + 16, tl.argmax(row, axis=0))                     async_partitions.py:39

@@ -22,6 +22,27 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
+// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
+// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
@@ -123,6 +144,7 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
         #pragma unroll
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
+    keep_sums(acc);
 
     // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)       tle_wgmma.py:60
     const int k_ = thread % 4 * 8;
@@ -168,6 +190,7 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
 
     // acc = tle.gpu.wgmma_wait(0, acc)                                              tle_wgmma.py:71
     wgmma_wait<0>();
+    keep_sums(acc);
     // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
     #pragma unroll
     for (int run = 0; run < 16; ++run) {

@@ -55,6 +55,27 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
+// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
+// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // The machine word that moves BYTES bytes at once: Word<16>::Type is uint4.
 template <int BYTES>
 struct Word;
@@ -281,6 +302,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int k = 0; k < 2; ++k)
             acc[run][k] = 0.0f;
     int iteration = 0;
+    keep_sums(acc);
     for (int first = first_k; first < end_k; first += 128) {
         const int stage = iteration % 3;
         cp_async_wait<1>();
@@ -298,6 +320,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int step = 0; step < 8; ++step)
             wgmma_m64n16k16_f32_f16(acc, weight_tile_first + step / 4 * 512 + step % 4 * 2, x_tile_first + step / 4 * 128 + step % 4 * 2, true);
         wgmma_commit();
+        wgmma_wait<1>();
 
         // left = end_k - first                                                  decode_matmul.py:41
         const int left_2 = end_k - (first + 256);
@@ -316,13 +339,14 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
             cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && flag ? 16 : 0);
         }
         cp_async_commit();
-        wgmma_wait<0>();
 
         // for first in range(first_k, end_k, BLOCK_K):                          decode_matmul.py:40
         x_ptrs_offset_ahead += 128ll;
         weight_ptrs_offset_ahead += 128ll;
         iteration += 1;
     }
+    wgmma_wait<0>();
+    keep_sums(acc);
     cp_async_wait<0>();  // zeros of iterations that do not exist have landed
 
     // tile = pid_m * tl.num_programs(0) + pid_n                                decode_matmul.py:100

@@ -14,6 +14,7 @@ import tle2cuda
 from kernels import matmul_tle
 from kernels.attention import attend, attention, attention_reference
 from kernels.matmul import matmul, matmul_reference, multiply
+from tests.emulator.watched import watched
 from tle2cuda.emulator import emulate
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 
@@ -80,7 +81,7 @@ def test_emitted_matmul(dtype: Any, num_warps: int, turned: str) -> None:
     names = ("stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn")
     flat = [x.reshape(-1, order="A") for x in (a, b)]
     args = {"a": flat[0], "b": flat[1], "c": out, "M": m, "N": n, "K": k, **dict(zip(names, strides, strict=True)), **SMALL}
-    result = emulate(matmul, 4, args, num_warps=num_warps, schedule="random", seed=3, detect="all").check()
+    result = watched(matmul, 4, args, num_warps=num_warps, schedule="random", seed=3)
     check(result.outputs["c"], matmul_reference(a, b))
 
 
@@ -102,9 +103,7 @@ def test_emitted_matmul_in_tle(schedule: str, steps: int) -> None:
     strides = {"stride_am": k, "stride_bk": n, "stride_cm": n}
     tile = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "STAGES": 2, "GROUP_M": 2}
     args = {"a": a.reshape(-1), "b": b.reshape(-1), "c": np.full((m, n), 7, np.float16), "M": m, "N": n, "K": k}
-    result = emulate(
-        matmul_tle.matmul_tle, 2, {**args, **strides, **tile}, num_warps=4, schedule=schedule, seed=3, detect="all"
-    ).check()
+    result = watched(matmul_tle.matmul_tle, 2, {**args, **strides, **tile}, num_warps=4, schedule=schedule, seed=3)
     check(result.outputs["c"], matmul_reference(a, b))
     stores = result.counters.shared_stores
     assert stores.requests and stores.phases == stores.wavefronts  # no bank conflicts
@@ -147,7 +146,7 @@ def test_emitted_attention(head: int, num_warps: int) -> None:
     names = dict(zip(("q", "k", "v", "out"), (*arrays, np.zeros_like(arrays[0])), strict=True))
     constants = {"CAUSAL": True, "HEAD": head, "BLOCK_M": 32, "BLOCK_N": 32}
     args = {**names, "length": 50, "scale": head**-0.5, **constants}
-    result = emulate(attention, (2, 2), args, num_warps=num_warps, schedule="reverse", detect="all").check()
+    result = watched(attention, (2, 2), args, num_warps=num_warps, schedule="reverse")
     check(result.outputs["out"], attention_reference(*arrays, True))
 
 

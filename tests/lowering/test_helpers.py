@@ -73,11 +73,16 @@ USES = {
     "cluster_sync": "cluster_sync();",
     "cluster_rank": "i[0] = cluster_rank();",
     "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
+    "cluster_barrier_members_by": (
+        "__shared__ unsigned count; cluster_barrier_members_by<0x6u, 1, 2>(count, [] { __syncthreads(); });"
+    ),
     "cluster_barrier_members": "__shared__ unsigned count; cluster_barrier_members<0x6u, 1, 2>(count);",
     "grid_sync": "grid_sync(reinterpret_cast<unsigned*>(i));",
     "swizzled": "i[0] = swizzled<128, 4>(i[1], i[2]);",
     "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
     "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
+    "keep_sums": "Vector<float, 2> s[4] = {}; keep_sums(s); Vector<int, 2> t[4] = {}; keep_sums(t); f[0] = s[1][0];",
+    "exchange_words": "Vector<short, 8> v{}; exchange_words<2, 1>(v); c[0] = v[3];",
     "shuffle_from": "d[0] = shuffle_from(d[1], 5);",
     "shuffle_previous": "f[0] = shuffle_previous<8, false>(f[1], 2); f[2] = shuffle_previous<32, true>(f[3], 1);",
     "lanes_all_reduce": f"f[0] = lanes_all_reduce<11>(f[1], {ADD});",

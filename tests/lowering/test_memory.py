@@ -172,7 +172,7 @@ def test_subslices_shift_the_index():
 
 def test_reshaped_buffers_are_pointers_to_the_first_element():
     text = body(flattened, SIGNATURE, N=128)
-    assert "int* const flat = &shared.buffer[0][0];" in text
+    assert "int* const flat = shared.buffer[0];" in text
     assert "flat[thread] = x_value;" in text
 
 

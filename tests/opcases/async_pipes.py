@@ -463,10 +463,11 @@ def closed(inputs: Inputs) -> Mapping[str, Array]:
     return {"out": out.reshape(-1)}
 
 
-for count, capacity in ((0, 2), (7, 2), (8, 3), (43, 40)):  # stages that one word has no bits for
+for count, capacity in ((0, 2), (7, 2), (43, 40), (73, 70)):  # 64 stages have bits in a word, more in an array of words
     name = f"pipe_closed_{count}_{capacity}"
     constants = {"B": 64, "CAPACITY": capacity}
-    add_case(OpCase(name, "async_pipes", closed_ring, (1,), make_closed(count), closed, constants))
+    uses_stack = capacity > 64
+    add_case(OpCase(name, "async_pipes", closed_ring, (1,), make_closed(count), closed, constants, uses_stack=uses_stack))
 
 
 def make_table(rng: np.random.Generator) -> Inputs:

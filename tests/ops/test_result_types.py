@@ -48,3 +48,23 @@ def test_of_two_signs_the_first_counts(device: str, monkeypatch: pytest.MonkeyPa
     x, out = np.array([-8, 6], np.int32), np.zeros(4, np.int32)
     of_signs[(1,)](x, out, 2)
     np.testing.assert_array_equal(out, [-4, -4, 3, 3])
+
+
+@tle2cuda.jit
+def by_methods(x, out, N: tl.constexpr):
+    tl.static_assert(tl.bfloat16.exponent_bias == 127 and tl.int8.exponent_bias == 0)
+    a, b = tl.rand4x(seed=1, offsets=tl.arange(0, N))[:2]
+    source = tl.make_block_ptr(x, (N,), (1,), (0,), (2,), (0,))
+    target = tl.make_block_ptr(out, (N,), (1,), (0,), (2,), (0,))
+    for _ in range(N // 2):
+        target.store(source.load(boundary_check=(0,)) + 1, boundary_check=(0,))
+        source, target = source.advance((2,)), target.advance((2,))
+    tl.store(out + N, tl.sum(tl.where(a == b, 1, 0)))
+
+
+@pytest.mark.parametrize("device", ["interpreter", "eager"])
+def test_methods_and_keywords_under_tritons_names(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    x, out = np.arange(8, dtype=np.int32), np.full(9, 7, np.int32)
+    by_methods[(1,)](x, out, 8)
+    np.testing.assert_array_equal(out, [*range(1, 9), 0])

@@ -61,6 +61,16 @@ def side_by_side(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     tle.gpu.warp_specialize([(one_product, work[0]), (one_product, work[1])], [4], [64])
 
 
+@tle2cuda.jit
+def some_ctas(a, b, out, count, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """CTAs behind `count` leave at once."""
+    if tl.program_id(0) >= count:
+        return
+    out += tl.program_id(0) * 2 * M * N
+    work = (a, b, out, M, N, K), (a, b, out + M * N, M, N, K)
+    tle.gpu.warp_specialize([(one_product, work[0]), (one_product, work[1])], [4], [64])
+
+
 def operands(steps: int, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     return tuple(rng.integers(-4, 5, (max(steps, 1), *shape)).astype(np.float16) for shape in ((m, k), (k, n)))
@@ -126,3 +136,10 @@ def test_partitions_have_columns_of_their_own_and_a_worker_says_when_it_is_done(
 def test_too_many_columns_side_by_side() -> None:
     with pytest.raises(OutOfResources, match="product 512 \\+ product 512 = 1024 columns, limit 512 on sm_100a"):
         tle2cuda.emit(side_by_side, SIDES, {"M": 128, "N": 512, "K": 16}, arch="sm_100a")
+
+
+def test_ctas_that_leave_early_give_their_columns_back() -> None:
+    a, b = operands(1, 64, 32, 16)
+    args = {"a": a, "b": b, "out": np.zeros((4, 64, 32), np.float32), "count": 2, "M": 64, "N": 32, "K": 16}
+    got = emulate(some_ctas, 3, args, arch="sm_100a", schedule="random", detect="all").check().outputs["out"]
+    assert np.array_equal(got, np.broadcast_to(a.astype(np.float32) @ b.astype(np.float32), got.shape))

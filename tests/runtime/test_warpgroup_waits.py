@@ -50,7 +50,8 @@ LEFT
 )
 LEFT = {
     "in shared memory": "    const Descriptor a_first = wgmma_descriptor<128>(a, 16, 1024);",
-    "in registers": """    const __half* const pairs = x + 64 * row + lane % 4 * 2;
+    "in registers": """    (void)a;
+    const __half* const pairs = x + 64 * row + lane % 4 * 2;
     unsigned fragments[4][4];
     for (int step = 0; step < 4; ++step)
         for (int i = 0; i < 4; ++i)

@@ -277,6 +277,12 @@ def test_pruning() -> None:
         wrong[grid](*arrays(), 100, 2)
 
 
+def test_what_is_no_configuration_is_refused_at_once() -> None:
+    with pytest.raises(errors.InvalidArgument, match="scale: a configuration of autotune is a Config, got dict"):
+        tuned(scale, [{"BLOCK": 64}])  # type: ignore[list-item]
+    assert tle2cuda.autotune(blocks(64, 128), key="n")(tle2cuda.jit(scale)).keys == ["n"]
+
+
 def test_a_constant_given_twice_is_refused() -> None:
     kernel = tuned(scale, blocks(16, 32))
     kernel[grid](*arrays(), 100, 2)  # also where the choice is made already

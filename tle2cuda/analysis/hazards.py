@@ -41,6 +41,7 @@ WAITS = frozenset(("pipe_acquire", "pipe_close", "pipe_wait"))
 """Operations behind which what the task did through the pipe before is known to all of its threads."""
 
 _HANDING_BACK = frozenset(("pipe_commit", "pipe_release"))
+_WAITS_FOR_GROUPS = frozenset(("cp_async_wait", "pipe_wait", "wgmma_wait"))
 _CONTROL = frozenset(("if", "for", "while", "warp_specialize"))
 _EVENTS = ARRIVALS | WAITS | {"cp_async_wait", "tma_store_wait", "proxy_fence", "wgmma_wait"}
 
@@ -352,7 +353,7 @@ class Hazards:
         return self.behind_barrier(pending) if op.attrs.get("sync_behind") else pending
 
     def _behind_event(self, item: Item, pending: int) -> int:
-        if item.op.name == "cp_async_wait" or item.op.attrs.get("pending") is not None:
+        if item.op.name in _WAITS_FOR_GROUPS and item.op.attrs.get("pending") is not None:
             kind, settled = (self._products, self._settled) if item.op.name == "wgmma_wait" else (self._copies, 0)
             landed = pending & (kind << 2 * self.count | kind << 3 * self.count)
             known = landed & ~(settled << 2 * self.count | settled << 3 * self.count)

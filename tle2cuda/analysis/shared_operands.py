@@ -135,7 +135,7 @@ def buffer_places(made: Mapping[Value, Op], buffer: Value) -> SharedLayout | Non
 
 
 def ring_of(made: Mapping[Value, Op], slot: Value) -> Op | None:
-    """The allocation that a buffer is a slot of, of a pipe or by an index; None when it is something else."""
+    """The allocation that a buffer is a slot of, of a pipe or by indices; None when it is something else."""
     op = made.get(slot)
     if op is None:
         return None
@@ -149,7 +149,7 @@ def ring_of(made: Mapping[Value, Op], slot: Value) -> Op | None:
     else:
         return None
     alloc = made.get(source)
-    return alloc if alloc is not None and alloc.name == "alloc" else None
+    return alloc if alloc is not None and alloc.name == "alloc" else ring_of(made, source)
 
 
 __all__ = ["SharedOperand", "SharedOperands", "buffer_places", "ring_of"]

@@ -88,6 +88,9 @@ class DeviceFunction:
             raise InvalidArgument(f"{self.__name__}: {error}", facts=facts) from None
 
 
+_FROM_OUTSIDE = (types.FunctionType, types.ModuleType, type, constexpr)
+
+
 class Session:
     """One launch's view of functions and globals: what is exchanged for what.
 
@@ -127,7 +130,7 @@ class Session:
             outer[name] = value
         for name in self._unmarked(fn, code):
             del outer[name]
-        outer.update(helpers(self.attribute))
+        outer.update(helpers(self.attribute, self.member))
         outer["__builtins__"] = BUILTINS
         made = types.FunctionType(code, outer, fn.__name__)
         if fn.__defaults__ is not None:
@@ -197,6 +200,11 @@ class Session:
         if isinstance(thing, (types.FunctionType, types.ModuleType, type)):  # they last, and so do their ids
             self._attributes[id(thing)] = (thing, found)
         return found
+
+    def member(self, thing: Any) -> Any:
+        """What stands for an attribute of a value: of a constant it may be something from outside the kernel."""
+        is_outside = isinstance(thing, _FROM_OUTSIDE) or device_function(thing) is not None
+        return self.attribute(thing) if is_outside else thing
 
     def meshes(self, fn: Callable[..., Any], constants: dict[str, Any]) -> list[device_mesh]:
         """Meshes that a kernel can see: in its constants, its globals, and those of functions it calls."""

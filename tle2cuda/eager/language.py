@@ -366,6 +366,7 @@ _TL: dict[str, Any] = {
     "static_range": static_range,
     "constexpr": constexpr,
     "tensor": Tile,
+    "tensor_descriptor": tensors.Descriptor,
     "swizzle2d": swizzle2d,
     "inline_asm_elementwise": inline_asm.inline_asm_elementwise,
     "condition": _condition,

@@ -100,9 +100,9 @@ def rand(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> Any:
     return uint_to_uniform_float(randint(seed, offset, n_rounds))
 
 
-def rand4x(seed: Any, offset: Any, n_rounds: Any = _ROUNDS) -> tuple[Tile, ...]:
+def rand4x(seed: Any, offsets: Any, n_rounds: Any = _ROUNDS) -> tuple[Tile, ...]:
     """Four of them."""
-    return tuple(uint_to_uniform_float(word) for word in randint4x(seed, offset, n_rounds))
+    return tuple(uint_to_uniform_float(word) for word in randint4x(seed, offsets, n_rounds))
 
 
 @method

@@ -5,7 +5,8 @@ Everything else of the function's tree stays, with its file, lines and columns, 
 - plain assignment turns numbers into run-time scalars (``x: tl.constexpr = ...`` does not);
 - `and`, `or` and `not` combine run-time values elementwise instead of asking for their truth;
 - `assert` takes tiles; ``.value`` of a constant is the constant; lists are tuples;
-- what names from outside have as attributes (``helpers.scale``) is exchanged as those names themselves are;
+- what names from outside have as attributes (``helpers.scale``) is exchanged as those names themselves are, and so are the
+  functions, classes and constants that a constant has, which may be such a module;
 - loops and branches check the names that they hand on (`scopes`), and what kernels cannot contain is refused where it is
   reached (`syntax`).
 
@@ -28,6 +29,9 @@ from tle2cuda.frontend.liveness import analyse, assigned_names, constexpr_names
 from tle2cuda.frontend.source import source_of
 
 _PREFIX = "_tle2cuda_"
+
+
+_LIST_METHODS = ("append", "extend", "insert", "pop")
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -348,12 +352,14 @@ class _Rewriter(ast.NodeTransformer):
             return self._call("exchanged", node, node)
         if node.attr == "value" and isinstance(node.ctx, ast.Load):
             return self._call("value", node, node.value)
-        return node
+        if not isinstance(node.ctx, ast.Load) or node.attr in _LIST_METHODS:
+            return node
+        return self._call("member", node, node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = node.func
-        if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert", "pop"):
+        if isinstance(function, ast.Attribute) and function.attr in _LIST_METHODS:
             function.value = self._call("no_list", function.value, function.value)
         return node
 
@@ -435,13 +441,14 @@ _SCOPES: dict[str, Callable[..., Any]] = {
 }
 
 
-def helpers(exchanged: Callable[[Any], Any]) -> dict[str, Any]:
+def helpers(exchanged: Callable[[Any], Any], member: Callable[[Any], Any]) -> dict[str, Any]:
     """What rewritten functions call, to be put among their globals.
 
     Args:
         exchanged: Gives what stands for an attribute of something from outside.
+        member: The same for an attribute of a value, which may be a constant from outside.
     """
-    functions = {**FUNCTIONS, **_SCOPES, "exchanged": exchanged}
+    functions = {**FUNCTIONS, **_SCOPES, "exchanged": exchanged, "member": member}
     return {f"{_PREFIX}{name}": function for name, function in functions.items()}
 
 

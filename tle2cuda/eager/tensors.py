@@ -222,6 +222,14 @@ class BlockPointer:
         ]
         return BlockPointer(self.base, self.lengths, self.strides, moved, self.block)
 
+    def load(self, *args: Any, **kwargs: Any) -> Tile:
+        """`tl.load` of it."""
+        return load(self, *args, **kwargs)
+
+    def store(self, *args: Any, **kwargs: Any) -> None:
+        """`tl.store` to it."""
+        store(self, *args, **kwargs)
+
     def _access(self, boundary_check: Any, what: str) -> tuple[Tile, Tile | None]:
         pointers, coordinates = _addressed(self.base, self.strides, self.offsets, self.block)
         axes = rules.block_axes(boundary_check, len(self.block), what)
@@ -277,6 +285,9 @@ class Descriptor:
 
     def __init__(self, base: Tile, shape: list[Any], strides: list[Any], block: tuple[int, ...], padding: Any) -> None:
         self.base, self.shape, self.strides, self.block_shape, self.padding = base, shape, strides, block, padding
+
+    def __repr__(self) -> str:
+        return f"tensor descriptor of {self.dtype.short}{list(self.block_shape)}"
 
     @property
     def dtype(self) -> Any:

@@ -22,6 +22,7 @@ from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import describe_value, is_handle, is_static, wrap
 from tle2cuda.ir.builder import reads_3_9, warn
 from tle2cuda.ops.compare import condition, logical_and, logical_not, logical_or
+from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.core import constexpr, tensor, unwrap
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -373,7 +374,8 @@ class Expressions(Scope):
                 "do_not_specialize, or use the function instead of the method, such as tl.cast(x, tl.int64)",
             )
         names = [n for n in dir(base) if not n.startswith("_")]
-        return UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names))
+        known = f"it has {', '.join(names)}" if isinstance(base, Compound) else ""
+        return UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names) or known)
 
     def _subscript(self, node: ast.Subscript) -> Any:
         base = self.evaluate(node.value)

@@ -315,11 +315,18 @@ def _copy_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
 
 
 _PTX_ACCESS = re.compile(r"\b(?:ld|st|atom|red|cp|multimem)\b")
+_PTX_PREFETCH = re.compile(r"\bprefetchu?\.[^;]*")
+
+
+def may_write(asm: Op) -> bool:
+    """Whether the user's PTX may write memory: memory operands stand in brackets, and to prefetch is no access."""
+    is_pure = asm.name == "asm" or asm.attrs["pure"]
+    return not is_pure and "[" in _PTX_PREFETCH.sub("", asm.attrs["asm"])
 
 
 def _asm_accesses(op: Op, roots: Roots) -> tuple[Effect, ...]:
     """The user's PTX may write whatever its pointers lead to; without pointers, what instructions on memory reach."""
-    if op.attrs["pure"]:
+    if not may_write(op):
         return ()
     pointers = [v for v in op.operands if not isinstance(v.type, BufferType) and is_pointer(v.type)]
     found = []

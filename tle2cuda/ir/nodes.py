@@ -158,9 +158,10 @@ class Kernel:
         """Whether the partitions of a specialisation hand registers over.
 
         `setmaxnreg` acts on whole warpgroups. It is left out where every thread may have as many registers as it can use
-        anyway, and where there are several specialisations, each of which would undo what the others did.
+        anyway. Of several specialisations the first one hands over for all, if they want the same.
         """
-        if not any(specialisation.attrs["registers"]) or len(self.specialisations) > 1:
+        wants = {(site.attrs["warps"][1:], site.attrs["registers"]) for site in self.specialisations}
+        if not any(specialisation.attrs["registers"]) or len(wants) > 1:
             return False
         if self.num_warps % WARPGROUP_WARPS or not parse_target(self.target).has("setmaxnreg"):
             return False

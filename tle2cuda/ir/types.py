@@ -70,6 +70,11 @@ class DType:
         return _MANTISSA_BITS.get(self.name, 0)
 
     @property
+    def exponent_bias(self) -> int:
+        """What is added to the exponent of a float before it is stored; 0 for others."""
+        return _EXPONENT_BIASES.get(self.name, 0)
+
+    @property
     def scalar(self) -> DType:
         return self
 
@@ -188,6 +193,17 @@ _MANTISSA_BITS = {
     "bfloat16": 7,
     "float32": 23,
     "float64": 52,
+}
+_EXPONENT_BIASES = {
+    "float8e4nv": 7,
+    "float8e5": 15,
+    "float8e4b15": 15,
+    "float8e4b8": 8,
+    "float8e5b16": 16,
+    "float16": 15,
+    "bfloat16": 127,
+    "float32": 127,
+    "float64": 1023,
 }
 
 BOOL = DType._define("int1", "i1", "bool", 1, "bool")

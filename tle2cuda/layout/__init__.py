@@ -11,6 +11,7 @@ from .blocked import blocked, coalesced, scan_layout, sort_layout
 from .conversions import Conversion, ShuffleRound, ThreadMap, conversion
 from .distributed import LANE_BITS, Layout, axis_unit, flatten, unflatten
 from .errors import LayoutError
+from .exchanges import Exchange, Trade, trade, with_vectors
 from .expressions import (
     IndexExpression,
     Term,
@@ -95,6 +96,7 @@ __all__ = [
     "Conversion",
     "CoordMap",
     "DescriptorForm",
+    "Exchange",
     "IndexExpression",
     "Layout",
     "LayoutError",
@@ -107,6 +109,7 @@ __all__ = [
     "ShuffleRound",
     "Term",
     "ThreadMap",
+    "Trade",
     "access_fields",
     "access_offsets",
     "access_phases",
@@ -145,6 +148,7 @@ __all__ = [
     "sort_layout",
     "swizzle_address",
     "tensor_block",
+    "trade",
     "unflatten",
     "vector_groups",
     "wgmma_accumulator",
@@ -153,4 +157,5 @@ __all__ = [
     "whole_scales",
     "whole_sums",
     "widest_vector",
+    "with_vectors",
 ]

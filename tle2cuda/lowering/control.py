@@ -20,6 +20,7 @@ from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.shared import first_element, row_major_strides
 from tle2cuda.lowering.state import BufferRef, CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.wgmma import in_flight, keep_sums
 from tle2cuda.lowering.writer import Block, operation
 
 
@@ -505,6 +506,8 @@ def emit_for(state: State, op: Op) -> None:
     state.comment(op.span)
     for param, init, following in zip(carried, op.operands[3:], region.terminator.operands, strict=True):
         start_variable(state, param, init, following)
+    for param in in_flight(region):
+        keep_sums(state, param, op)
     for param, result in zip(carried, op.results, strict=True):
         share(state, result, param)
         if isinstance(result.type, BufferType):
@@ -532,6 +535,8 @@ def emit_for(state: State, op: Op) -> None:
     write(state.block, TEMPLATE, "for_loop", view, op.span, body=body)
     if any(inner.name == "dot" and inner.attrs.get("pending") for inner in region.ops):
         statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<0>()", op.span)  # for the last product
+        for param in in_flight(region):
+            keep_sums(state, param, op)
 
 
 def _unroll(op: Op, region: Region) -> int | str | None:

@@ -22,8 +22,10 @@ TEMPLATE = "distributed.cu.j2"
 
 @dataclass(frozen=True, slots=True)
 class MembersView:
-    """A barrier among some CTAs of the cluster."""
+    """A barrier among some CTAs of the cluster, behind partitions with the function at which the default warps meet."""
 
+    function: str
+    meeting: str
     mask: str
     first: int
     count: int
@@ -109,8 +111,10 @@ def emit_cluster_barrier(state: State, op: Op) -> None:
     elif members is not None:
         assert state.member_barrier is not None
         counters, groups = state.member_barrier
-        state.helper("cluster_barrier_members")
+        meeting = state.task.barrier_function if state.kernel.specialisations else ""
         view = MembersView(
+            function=state.helper("cluster_barrier_members_by" if meeting else "cluster_barrier_members"),
+            meeting=meeting,
             mask=f"{sum(1 << rank for rank in members):#x}u",
             first=min(members),
             count=len(members),

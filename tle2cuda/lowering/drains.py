@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import BarrierType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import SHIFT, C
+from tle2cuda.lowering.cexpr import C
 from tle2cuda.lowering.mbarriers import SetUpGroup, parity
 from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.stage_bits import StageBits
@@ -58,7 +58,7 @@ def note_fill(state: State, barriers: Value, stage: Value | None, lap: Value | N
     assert lap is not None
     statements.evaluate(state.block, f"{filled.word(at)} |= {filled.bit(at)}", op.span)
     statements.evaluate(state.block, f"{parities.word(at)} &= ~({parities.bit(at)})", op.span)
-    set_ = f"({parity(state, lap)}) << {parities.place(at).at(SHIFT + 1)}"
+    set_ = parities.moved(parity(state, lap), at)
     statements.evaluate(state.block, f"{parities.word(at)} |= {set_}", op.span)
 
 

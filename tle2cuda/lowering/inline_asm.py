@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tle2cuda.ir.classify import is_tile
+from tle2cuda.ir.effects import may_write
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.rules import value_operands
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, F64, Element, PointerType, element_of
@@ -119,7 +120,8 @@ class _Function:
             else [f"{self.type_of(e)}& {_result_name(i, len(self.results))}" for i, e in enumerate(self.results)]
         )
         for i, element in enumerate(self.operands):
-            parameters.append(f"{self.type_of(element)} {letters[i]}")
+            only_read = isinstance(element, PointerType) and self.pack == 1 and not may_write(self.op)
+            parameters.append(f"{'const ' if only_read else ''}{self.type_of(element)} {letters[i]}")
         position = 0
         for i, element in enumerate(self.results):
             position = self._declare_result(i, element, position, declare=single)

@@ -23,7 +23,7 @@ from tle2cuda.lowering.shared import STATIC_SHARED_LIMIT_BYTES, Member, bind_buf
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
-from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation, render, without_unused
+from tle2cuda.lowering.writer import LINE_WIDTH, Block, joined, operation, render, without_unused
 from tle2cuda.passes.mma_layouts import instruction_of
 from tle2cuda.passes.tensor_memory import allocated_columns
 from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
@@ -102,8 +102,9 @@ def lower(kernel: Kernel, headers: str = "toolkit", max_registers: int | None = 
     if state.uses_cluster or state.uses_grid:
         state.includes.add("cooperative_groups.h")
     prologue = _prologue(state, bool(members) and not dynamic, dynamic, memory_map.alignment_bytes)
-    text, places, ops = render([*prologue.lines, *state.block.lines])
-    functions = specialize.barrier_functions(state, [*prologue.lines, *state.block.lines])
+    lines = joined([*prologue.lines, *state.block.lines])
+    text, places, ops = render(lines)
+    functions = specialize.barrier_functions(state, lines)
     contract = _contract(state, access, shared_bytes, dynamic)
     if state.headers == "minimal" and kernel.cooperative:
         parameters.append(f"unsigned* {GRID_BARRIER_WORDS}")
@@ -167,10 +168,13 @@ def _tensor_maps(kernel: Kernel) -> list[Op]:
 def _emit_body(state: State) -> None:
     ops = state.kernel.body.body
     if state.member_barrier is not None:
+        # Behind all partitions: whoever runs on warps of its own does not come to barriers of the cluster.
+        behind = max((ops.index(site) + 1 for site in state.kernel.specialisations), default=0)
+        control.emit_ops(state, ops[:behind])
+        ops = ops[behind:]
         with operation("cluster_barrier"):
             distributed.emit_member_counters(state)
-    ends_together = state.member_barrier is not None or allocated_columns(state.kernel) > 0
-    (control.emit_ops if ends_together else control.emit_tail)(state, ops)
+    (control.emit_ops if specialize.ends_together(state) else control.emit_tail)(state, ops)
     if allocated_columns(state.kernel):
         with operation("tensor_alloc"):
             tensor_memory.emit_deallocation(state)
@@ -331,6 +335,7 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
     for op in walk(kernel.body):
         if reason := op.attrs.get("undivided"):
             lines.append(f"loops     {op.span.short()} has no partition that loads: {reason}")
+        lines += [f"loops     {op.span.short()} {text}" for text in op.attrs.get("unstaged", ())]
     lines.append(f"launch    {_launch(kernel, contract)}")
     for number, site in enumerate((*kernel.specialisations, *kernel.divisions)):
         lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))

@@ -77,8 +77,11 @@ def _at_start(kernel: Kernel) -> int:
 
 
 def register_plan(kernel: Kernel, op: Op, workers: Sequence[Worker]) -> RegisterPlan:
-    """What each warpgroup gets: workers the largest request in their warpgroup, the default warps what is left."""
-    if not kernel.moves_registers(op):
+    """What each warpgroup gets: workers the largest request in their warpgroup, the default warps what is left.
+
+    Behind the first specialisation every warpgroup has it already.
+    """
+    if not kernel.moves_registers(op) or op is not kernel.specialisations[0]:
         return RegisterPlan()
     at_start = _at_start(kernel)
     groups: dict[int, int] = {}

@@ -24,10 +24,11 @@ from tle2cuda.lowering.scalars import define
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import Block
-from tle2cuda.passes.collective_plan import conversion_way, element_bytes, flip_in_warp
+from tle2cuda.passes.collective_plan import conversion_way, element_bytes, flip_in_warp, trade_of
 
 TEMPLATE = "shape.cu.j2"
 _LANE_BITS = 5
+_WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,18 @@ class SharedView:
     unpacked: str
     read: str
     unpack: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeView:
+    """Registers put in order and then traded between lanes, as `shape.cu.j2` shows it."""
+
+    declaration: str
+    runs: int
+    width: int
+    element_lines: tuple[str, ...]
+    order: str
+    exchanges: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,9 @@ def emit_convert_layout(state: State, op: Op) -> None:
             state.registers[result] = registers
         return
     state.comment(op.span)
-    if way == "shuffle":
+    if way == "exchange":
+        _emit_exchanges(state, op)
+    elif way == "shuffle":
         _emit_shuffles(state, op)
     else:
         _emit_shared(state, op)
@@ -335,6 +350,35 @@ def in_registers(state: State, value: Value, op: Op) -> Registers:
         state.declare_registers(source, value, op.span)
         assign_tile(state, source, value)
     return source
+
+
+def _emit_exchanges(state: State, op: Op) -> None:
+    """Each thread puts its registers in the order of the target's, then lanes trade words of its vectors."""
+    value, result = op.operands[0], op.results[0]
+    assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
+    source, plan = value.type.layout, trade_of(value.type, result.type)
+    assert source is not None and plan is not None
+    registers = state.targets.get(result) or state.new_registers(result, converted_name(state, op))
+    size, width_bits = element_bytes(value.type), registers.vec.bit_length() - 1
+    images = [source.flat_registers[bit] for bit in plan.source_bits]
+    depth = state.names.depth
+    with state.names.scope():
+        grid = grid_of(source.shape, images[:width_bits], images[width_bits:], source.flat_threads)
+        element = elements_at(state, (value,), grid, depth)
+        view = ExchangeView(
+            declaration="" if result in state.targets else state.declaration(registers, result),
+            runs=registers.runs,
+            width=registers.vec,
+            element_lines=(*element.run_lines, *element.k_lines),
+            order=f"{registers.element(RUN, K)} = {element.texts[0].text};",
+            exchanges=tuple(
+                f"{state.helper('exchange_words')}<{1 << each.lane_bit}, {(size << each.target_bit) // _WORD_BYTES}>"
+                f"({registers.vector(RUN)});"
+                for each in plan.exchanges
+            ),
+        )
+    write(state.block, TEMPLATE, "exchanges", view, op.span)
+    state.registers[result] = registers
 
 
 def _emit_shuffles(state: State, op: Op) -> None:

@@ -320,6 +320,11 @@ def _warps(task: Task) -> str:
     return f"warp {first}" if first == last else f"warps {first} to {last}"
 
 
+def ends_together(state: State) -> bool:
+    """Whether the default warps have something to do behind all operations of the kernel, so that none may leave early."""
+    return state.member_barrier is not None or allocated_columns(state.kernel) > 0
+
+
 def _is_last(state: State, op: Op) -> bool:
     """Whether threads have nothing to do behind the partitions, so that they may leave in the midst of theirs."""
     last = next(each for each in reversed(state.kernel.body.body) if each.name != "constant")
@@ -369,7 +374,8 @@ def _default(state: State, op: Op, registers: RegisterPlan) -> None:
             emit_ops(state, op.regions[0].body)
         write(block, TEMPLATE, "one_thread", OneThreadView("threadIdx.x == 0"), body=inner)
     else:
-        (emit_tail if _is_last(state, op) else emit_ops)(state, op.regions[0].body)
+        may_leave = _is_last(state, op) and not ends_together(state)
+        (emit_tail if may_leave else emit_ops)(state, op.regions[0].body)
     if op.attrs.get("sync_behind"):
         write(block, TEMPLATE, "meeting", MeetingView(state.all_warps_barrier, "all partitions are done"), op.span)
     _bind_results(state, op)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.constants import is_zero
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.types import F32, BufferType
 from tle2cuda.layout import (
     DescriptorForm,
@@ -33,6 +33,7 @@ from tle2cuda.passes.dot_plan import operand_name
 TEMPLATE = "wgmma.cu.j2"
 _WARP_BITS = 2  # of the warps of a warpgroup
 _FRAGMENT_COLUMNS = 8
+_PAIR_ELEMENTS = 2
 _BYTE_BITS = 8
 
 
@@ -105,11 +106,34 @@ def emit_wait(state: State, op: Op) -> None:
     state.comment(op.span)
     statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<{op.attrs['pending']}>()", op.span)
     product, result = op.operands[0], op.results[0]
+    made = state.definitions.get(product)
+    if not op.attrs["pending"] and made is not None and made.name == "for":
+        keep_sums(state, product, op)
     held, target = in_registers(state, product, op), state.targets.get(result)
     if target is not None and target.name != held.name:
         assign_tile(state, target, product)
         held = target
     state.registers[result] = held
+
+
+def in_flight(loop: Region) -> list[Value]:
+    """Carried sums whose product is in flight where an iteration of a loop ends."""
+    made = {result: op for op in loop.ops for result in op.results}
+    found = []
+    for param, value in zip(loop.params[1:], loop.terminator.operands, strict=True):
+        op = made.get(value)
+        if op is not None and op.name == "wgmma_wait" and op.attrs["pending"]:
+            op = made.get(op.operands[0])
+        if op is not None and (op.name == "wgmma" or (op.name == "dot" and op.attrs.get("pending"))):
+            found.append(param)
+    return found
+
+
+def keep_sums(state: State, value: Value, op: Op) -> None:
+    """`keep_sums(acc);` where a loop of products in flight begins or ends, so that its sums stay in their registers."""
+    registers = state.registers.get(value)
+    if registers is not None and registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
+        statements.evaluate(state.block, f"{state.helper('keep_sums')}({registers.name})", op.span)
 
 
 def buffer_start(state: State, buffer: Value) -> str:
@@ -311,4 +335,4 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["DescriptorView", "buffer_start", "emit_issue", "emit_product", "emit_wait"]
+__all__ = ["DescriptorView", "buffer_start", "emit_issue", "emit_product", "emit_wait", "in_flight", "keep_sums"]

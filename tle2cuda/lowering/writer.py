@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tle2cuda.ir.nodes import Op
@@ -214,10 +214,25 @@ def render(lines: list[Line]) -> Rendered:
     return Rendered("\n".join(rows), places, ops)
 
 
+_DECLARATION = re.compile(r"(?!return\b|else\b)(?P<type>[\w:]+( [\w:]+)*(<[\w:, ]+>)?\*?) (?P<name>\w+);")
+
+
+def joined(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with a variable that is set right behind its declaration declared with its value."""
+    kept: list[Line] = []
+    for line in lines:
+        before = _DECLARATION.fullmatch(kept[-1].text) if kept and kept[-1].depth == line.depth else None
+        if before is not None and line.text.startswith(f"{before['name']} = "):
+            kept[-1] = replace(line, text=f"{before['type']} {line.text}")
+        else:
+            kept.append(line)
+    return kept
+
+
 # Statements at which all threads meet that run them, whatever the kernel's cluster does.
 MEETINGS = re.compile(
     r"((__syncthreads|__syncwarp)\(\)|\w+_barrier\(\)|cluster\.sync\(\)|cluster_sync\(\)|grid\.sync\(\)|grid_sync\(\w+\)|"
-    r"cluster_barrier_members<[^;]*);"
+    r"cluster_barrier_members(?:_by)?<[^;]*);"
 )
 
 

@@ -88,6 +88,20 @@ class block_pointer(NamedTuple):
         """A block pointer to another tile of the tensor; see `tl.advance`."""
         return advance(self, offsets)
 
+    @builtin
+    def load(self, *args: Any, **kwargs: Any) -> tensor:
+        """The tile; see `tl.load`."""
+        from tle2cuda.ops import memory  # which knows of block pointers
+
+        return memory.load(self, *args, **kwargs)
+
+    @builtin
+    def store(self, *args: Any, **kwargs: Any) -> None:
+        """Stores a tile; see `tl.store`."""
+        from tle2cuda.ops import memory
+
+        memory.store(self, *args, **kwargs)
+
     @property
     def described(self) -> str:
         """What messages call it."""

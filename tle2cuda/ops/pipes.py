@@ -182,6 +182,9 @@ class _PipeFacts(Compound):
 
     __slots__ = ()
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "info"]
+
     @property
     def info(self) -> PipeInfo:
         """The pipe."""

@@ -218,12 +218,12 @@ def rand(seed: Any, offset: Any, n_rounds: Any = DEFAULT_ROUNDS) -> tensor:
 
 
 @builtin
-def rand4x(seed: Any, offset: Any, n_rounds: Any = DEFAULT_ROUNDS) -> Words:
-    """Four float32 in [0, 1) for each offset.
+def rand4x(seed: Any, offsets: Any, n_rounds: Any = DEFAULT_ROUNDS) -> Words:
+    """Four float32 in [0, 1) for each of the offsets.
 
     Args:
         seed: Integer of up to 64 bits.
-        offset: Tile or scalar of integers.
+        offsets: Tile or scalar of integers.
         n_rounds: Rounds of the generator, a constant.
 
     Raises:
@@ -232,7 +232,7 @@ def rand4x(seed: Any, offset: Any, n_rounds: Any = DEFAULT_ROUNDS) -> Words:
     Example:
         ``a, b, c, d = tl.rand4x(seed, offsets)``
     """
-    a, b, c, d = randint4x(seed, offset, n_rounds)
+    a, b, c, d = randint4x(seed, offsets, n_rounds)
     return uint_to_uniform_float(a), uint_to_uniform_float(b), uint_to_uniform_float(c), uint_to_uniform_float(d)
 
 

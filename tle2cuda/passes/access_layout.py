@@ -5,7 +5,7 @@ from __future__ import annotations
 from tle2cuda.analysis.axis_info import AxisInfo
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import GLOBAL, PointerType
-from tle2cuda.layout import Layout
+from tle2cuda.layout import Layout, conversion, trade, with_vectors
 
 MAX_ACCESS_BYTES = 16
 SECTOR_BYTES = 32
@@ -29,6 +29,22 @@ def spreads(info: AxisInfo, pointer: Value, layout: Layout, is_store: bool = Fal
     narrow = is_store and layout.vector()[1] * size < MAX_ACCESS_BYTES
     least_bytes = SECTOR_BYTES if narrow else MAX_ACCESS_BYTES
     return contiguous_run(layout, axis, vector) < min(least_bytes // size, info.contiguity[axis])
+
+
+def with_traded_registers(info: AxisInfo, pointer: Value, preferred: Layout, best: Layout) -> Layout | None:
+    """The layout of a store as wide as the best one that the lanes of each warp get to by trading registers.
+
+    None where a warp would write less than whole sectors, or that costs no less than to get to the best one.
+    """
+    axis, width = best.vector()
+    traded = with_vectors(preferred, axis, width)
+    size = pointer.type.element.element.bytes  # type: ignore[union-attr]
+    if traded is None or contiguous_run(traded, axis, width) * size < SECTOR_BYTES:
+        return None
+    if spreads(info, pointer, traded, is_store=True):
+        return None
+    plan = trade(preferred, traded, size)
+    return traded if plan is not None and plan.cost(size) < conversion(preferred, best).cost(size) else None
 
 
 def caches_neighbours(info: AxisInfo, op: Op, layout: Layout) -> bool:

@@ -279,7 +279,7 @@ class _Exit(IntEnum):
 
 
 def _with_cluster_barriers(kernel: Kernel) -> Kernel:
-    """Add a barrier of the cluster at the start or end of a kernel with remote accesses where they need it.
+    """Add a barrier of the cluster at the start, or behind all partitions, and at the end, where remote accesses need it.
 
     The one at the end stands behind everything, so paths that return early pass it too: they are arms of an `if`.
     """
@@ -298,7 +298,10 @@ def _with_cluster_barriers(kernel: Kernel) -> Kernel:
         ops.insert(-1, make_op("cluster_barrier", attrs={"reason": TRAILING_REASON}, span=last))
     exits.started(kernel.body, False)
     if exits.has_early_access:
-        ops.insert(0, make_op("cluster_barrier", attrs={"reason": LEADING_REASON}, span=first))
+        # Accesses stand behind all partitions, whose workers would not come to a barrier in front of them.
+        sites = kernel.specialisations
+        at, place = (kernel.body.ops.index(sites[-1]) + 1, sites[-1].span) if sites else (0, first)
+        ops.insert(at, make_op("cluster_barrier", attrs={"reason": LEADING_REASON}, span=place))
     if len(ops) == len(kernel.body.ops):
         return kernel
     return replace(kernel, body=Region((), tuple(ops)))

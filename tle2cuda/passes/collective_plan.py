@@ -8,9 +8,9 @@ from typing import Literal
 
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, I32, I64, U8, U32, U64, DType, PointerType, TileType, dtype_of
-from tle2cuda.layout import LANE_BITS, Layout, axis_unit, conversion, f2, flatten, reduction
+from tle2cuda.layout import LANE_BITS, Layout, Trade, axis_unit, conversion, f2, flatten, reduction, trade
 
-ConversionWay = Literal["none", "shuffle", "shared"]
+ConversionWay = Literal["none", "exchange", "shuffle", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +319,25 @@ def element_bytes(type_: TileType) -> int:
 
 
 def conversion_way(source: TileType, target: TileType) -> ConversionWay:
-    """How a tile gets from one layout to another: not at all, by shuffles, or through shared memory."""
+    """How a tile gets from one layout to another: not at all, by exchanges or other shuffles, or through shared memory."""
     assert source.layout is not None and target.layout is not None
     plan = conversion(source.layout, target.layout)
     if plan.kind in ("identity", "registers"):
         return "none"
     size = element_bytes(source)
-    if plan.kind == "shuffle" and plan.shuffle_cost(size) <= plan.shared_cost(size):
-        return "shuffle"
+    if plan.kind == "shuffle":
+        through_shared, by_shuffles = plan.shared_cost(size), plan.shuffle_cost(size)
+        traded = trade_of(source, target)
+        if traded is not None and traded.cost(size) <= min(through_shared, by_shuffles):
+            return "exchange"
+        if by_shuffles <= through_shared:
+            return "shuffle"
     return "shared"
+
+
+def trade_of(source: TileType, target: TileType) -> Trade | None:
+    """How lanes trade registers to get from one layout of a tile to another."""
+    assert source.layout is not None and target.layout is not None
+    if isinstance(source.element, PointerType) or source.element is BOOL:
+        return None
+    return trade(source.layout, target.layout, element_bytes(source))

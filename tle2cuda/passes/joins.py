@@ -177,7 +177,7 @@ def check_barriers_of_all(kernel: Kernel) -> None:
 
     Raises:
         SynchronizationError: One stands inside of a `warp_specialize` or in front of one, or one of the grid behind.
-        NotSupported: The kernel accesses the shared memory of other CTAs, which would take such barriers.
+        NotSupported: The shared memory of other CTAs is accessed there, which would take such barriers.
     """
     for site in kernel.divisions:
         for op in (inner for region in site.regions for inner in walk(region)):
@@ -207,9 +207,9 @@ def check_barriers_of_all(kernel: Kernel) -> None:
         )
     roots = Roots(kernel)
     for op in walk(kernel.body):
-        if any(is_remote(effect) for effect in effects(op, roots)):
+        if op not in behind and any(is_remote(effect) for effect in effects(op, roots)):
             raise NotSupported(
-                "shared memory of other CTAs cannot be accessed in a kernel with `warp_specialize`",
+                "shared memory of other CTAs can only be accessed behind the last `warp_specialize` of a kernel",
                 op.span,
                 (f"partitions start: {sites[-1].span.short()}",),
                 help="give one of the two to a kernel of its own",

@@ -33,7 +33,7 @@ from tle2cuda.layout import (
     unflatten,
 )
 from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
-from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads
+from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads, with_traded_registers
 from tle2cuda.targets import parse_target
 
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
@@ -557,6 +557,8 @@ class LayoutChoice:
         if num_elements(preferred.shape) * element.element.bytes > limit_bytes:
             return preferred
         best = self.for_access(pointer, preferred.shape)
+        if is_store and (traded := with_traded_registers(info, pointer, preferred, best)) is not None:
+            return traded
         return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:

@@ -123,6 +123,7 @@ class _Planner:
         self.slots = Slots(kernel)
         self.tasks = tasks(kernel)
         self.pipes = {op.result: op for op in walk(kernel.body) if op.name == "pipe"}
+        self.staging = {op.result for op in walk(kernel.body) if op.name == "alloc" and op.attrs.get("staging")}
         self.sides = {pipe: _Sides([], {}) for pipe in self.pipes}
 
     def plans(self) -> dict[Value, Plan]:
@@ -277,6 +278,8 @@ class _Planner:
 
     def _transport(self, effect: Effect, pipe: Value, own: frozenset[Op]) -> str | None:
         """What an access of the writer's task makes of its commits; None when they have nothing to do with it."""
+        if effect.root in self.staging:
+            return None  # a tile on its way to global memory, which no other task knows of
         if not effect.is_shared or effect.is_scratch or (effect.proxy != "generic" and effect.op.name != "tma_load"):
             return None
         makers = frozenset(self.slots.makers.get(slot) if slot is not None else None for slot in self._slots_in(effect))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -412,7 +413,7 @@ class RingLoop:
             later = self._later(induction, self.ahead)
             ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
             free = self._place(ahead, "free_stage")
-        is_late = plan.holder is not None or (plan.has_barriers and plan.overlapped is not None)
+        is_late = plan.holder is not None or plan.is_filled_behind or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
             following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
         for op in self.region.body:
@@ -427,8 +428,8 @@ class RingLoop:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
                     self._release_before(number, induction)
-                    if not self.is_split:
-                        following = self._fill(free, later, after, further)
+                if is_late and not self.is_split:
+                    following = self._fill(free, later, after, further, plan.has_barriers)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
                 following = self._fill(free, later, after, further, not plan.has_warpgroups)
@@ -571,6 +572,9 @@ class RingLoop:
             value = into.make(
                 "trans", (value,), TileType(type_.shape, type_.element), load.span, load.result.name, perm=back
             )
+        if staged.note is None and load.attrs.get("has_other") and not is_zero(into.definitions, load.operands[2]):
+            mask, other = (into[v] for v in load.operands[1:3])
+            value = into.make("select", (mask, value, other), type_, load.span, load.result.name)
         into.bind(load.result, value)
 
 

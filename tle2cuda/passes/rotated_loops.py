@@ -106,8 +106,9 @@ class RotatedLoop:
             before = into.make("sub", (number, one), I32, span)
             earlier = into.make("sub", (induction, first.step), first.type, span)
             place, slots = first.wait(number)
-            place_2, slots_2 = second.wait(before)
+            late = None if self.is_split else second.wait(before)  # waits of threads that fill rings are barriers, too
             scores = first.issue(self.chained.first, (query[0], False), self._zeros(), slots)
+            place_2, slots_2 = late or second.wait(before)
             sums = params[self.chained.sums]
             product = second.issue(self.chained.second, (params[-1], False), sums, slots_2)
             following: tuple[Value, ...] = ()

@@ -207,8 +207,15 @@ class _Uses:
         """Whether a tile comes from a transposition, or a product whose lanes hold rows, through elementwise work."""
         seen, todo = {value}, [value]
         while todo:
-            op = self.definitions.get(todo.pop())
+            value = todo.pop()
+            op = self.definitions.get(value)
             if op is None:
+                continue
+            if op.name == "for":
+                handed_on = op.regions[0].terminator.operands[op.results.index(value)]
+                if handed_on not in seen:
+                    seen.add(handed_on)
+                    todo.append(handed_on)
                 continue
             if op.name in _DOWN_COLUMNS or (op.name == "load" and self._is_down(op.operands[0])):
                 return True

@@ -68,6 +68,7 @@ class KernelParam:
         num: Its position.
         name: Its name.
         annotation: The text of its annotation.
+        annotation_type: The type that it fixes, as signatures write it; empty when it fixes none.
         is_constexpr: Annotated `tl.constexpr`.
         is_const: Annotated `tl.const`.
         do_not_specialize: Integers stay run-time values without hints.
@@ -78,6 +79,7 @@ class KernelParam:
     num: int
     name: str
     annotation: str
+    annotation_type: str
     is_constexpr: bool
     is_const: bool
     do_not_specialize: bool
@@ -98,6 +100,7 @@ def kernel_params(fn: Callable[..., Any], parameters: Sequence[Parameter]) -> li
             index,
             p.name,
             _annotation_name(found[p.name].annotation),
+            p.dtype or (f"*{p.pointee}" if p.pointee else ""),
             p.is_constexpr,
             _annotation_name(found[p.name].annotation) == "const",
             not p.specialize,

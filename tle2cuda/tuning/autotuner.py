@@ -91,7 +91,13 @@ class Autotuner(KernelInterface[Any]):
         self.base_fn = _python_function(fn)
         self.arg_names = list(arg_names)
         self.configs = list(configs) or [Config({})]
-        self.keys = list(key)
+        for config in self.configs:
+            if not callable(getattr(config, "all_kwargs", None)):
+                raise InvalidArgument(
+                    f"{self._name}: a configuration of autotune is a Config, got {type(config).__name__}",
+                    help="write Config({'BLOCK': 256}, num_warps=4)",
+                )
+        self.keys = [key] if isinstance(key, str) and key in self.arg_names else list(key)
         self.reset_to_zero = list(reset_to_zero or ())
         self.restore_value = list(restore_value or ())
         self.user_defined_pre_hook = pre_hook is not None

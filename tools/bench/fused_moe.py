@@ -3,6 +3,9 @@
 python -m tools.bench.fused_moe --json out.json
 python -m tools.bench.fused_moe --tokens 64 --tiles "16:64,128,4,4,4:64,128,4,4,4"
 
+*early* grids get ready before the one in front of them has ended (programmatic dependent launch), as ours do by default;
+*in turn* they do not.
+
 Models are experts,choices,hidden,intermediate; tiles the rows of a block, then N,K,group,warps,stages of each product.
 """
 
@@ -52,19 +55,20 @@ def contestants(model: list[int], tokens: int, weights: tuple[Any, Any], options
     out = torch.empty_like(x)
     expected = expected_of(x, *weights, topk_weights, ids)
     torch.cuda.synchronize()
-    modules = {"tle2cuda": ours}
+    runners = {"tle2cuda": (ours, True), "tle2cuda in turn": (ours, False)}
     if rivals.why_no_triton() is None:
-        modules["triton"] = rivals.triton_module("kernels.fused_moe")
+        rival = rivals.triton_module("kernels.fused_moe")
+        runners |= {"triton": (rival, False), "triton early": (rival, True)}
     made = []
     for text in options.tiles or [""]:
-        for name, module in modules.items():
+        for name, (module, early) in runners.items():
             if options.only is not None and name not in options.only:
                 continue
             tiles = parsed_tiles(text, module) if text else module.choose_tiles(tokens * top_k, experts)
             workspace = module.new_workspace(x, weights[0], top_k, tiles.block_m)
 
-            def launch(module: Any = module, tiles: Any = tiles, workspace: Any = workspace) -> None:
-                module.fused_moe(x, *weights, topk_weights, ids, out, tiles=tiles, workspace=workspace)
+            def launch(module: Any = module, tiles: Any = tiles, workspace: Any = workspace, early: bool = early) -> None:
+                module.fused_moe(x, *weights, topk_weights, ids, out, tiles=tiles, workspace=workspace, early=early)
 
             outputs = [out, workspace.hidden, workspace.partial, *workspace.aligned]
             made.append(Contestant(f"{name} {text}".strip(), launch, outputs, lambda: relative_error(out, expected, LIMIT)))

@@ -57,7 +57,8 @@ std::string mbarrier_state(const Mbarrier& barrier);
 
 // ---- copies.cpp ----
 
-// A new copy by the calling thread, which observers see now and which reads and writes when it is delivered.
+// A new copy by the calling thread, which observers see now and which reads and writes when it is delivered. Threads give way in
+// front of what makes a copy, not in the midst: what it names, a barrier or a tensor map, is as it was found until it is in flight.
 void issue(const std::shared_ptr<Copy>& copy);
 std::string copy_name(const Copy& copy);
 void require_aligned(const void* address, unsigned alignment, const char* what, int line);

@@ -218,7 +218,6 @@ void put_in_flight(const std::shared_ptr<Copy>& copy)
 
 void issue(const std::shared_ptr<Copy>& copy)
 {
-    switch_at_access();
     announce(copy);
     put_in_flight(copy);
 }
@@ -281,6 +280,7 @@ void copies_of_cta_exited(Cta& cta)
 
 extern "C" void tle2cuda_cp_async(void* to, const void* from, unsigned bytes, unsigned valid_bytes, int line)
 {
+    switch_at_access();
     const auto copy = new_copy(COPY_ELEMENT, __builtin_return_address(0));
     if (valid_bytes > bytes) fail("collective", "cp.async reads " + std::to_string(valid_bytes) + " bytes for " + std::to_string(bytes), line);
     require_aligned(to, bytes, "cp.async writes", line);
@@ -303,6 +303,7 @@ extern "C" void tle2cuda_cp_async_wait_all() { wait_for(current->element_copies,
 
 extern "C" void tle2cuda_cp_async_arrive(void* address, unsigned is_counted, int line)
 {
+    switch_at_access();
     const FoundMbarrier found = mbarrier_at(address, "arrives at", line);
     const auto arrival = new_copy(COPY_ELEMENT, __builtin_return_address(0));
     CopyGroups& groups = current->element_copies;
@@ -319,6 +320,7 @@ extern "C" void tle2cuda_cp_async_arrive(void* address, unsigned is_counted, int
 
 extern "C" void tle2cuda_bulk_copy(void* to, const void* from, unsigned bytes, void* barrier, unsigned cta_mask, int line)
 {
+    switch_at_access();
     const void* const pc = __builtin_return_address(0);
     require_size(bytes, "a bulk copy", line);
     require_aligned(from, BULK_ALIGNMENT, "a bulk copy reads", line);
@@ -351,6 +353,7 @@ extern "C" void tle2cuda_bulk_copy(void* to, const void* from, unsigned bytes, v
 extern "C" void tle2cuda_bulk_reduce(
     void* to, const void* from, unsigned bytes, unsigned operation, unsigned type, void* barrier, int line)
 {
+    switch_at_access();
     require_size(bytes, "a bulk reduction", line);
     require_aligned(from, BULK_ALIGNMENT, "a bulk reduction reads", line);
     require_aligned(to, BULK_ALIGNMENT, "a bulk reduction updates", line);

@@ -162,6 +162,7 @@ bool is_reduced(unsigned operation, unsigned type)
 extern "C" void tle2cuda_tensor_load(
     void* to, const void* map_address, const int* coordinates, unsigned rank, void* barrier, unsigned cta_mask, int line)
 {
+    switch_at_access();
     const void* const pc = __builtin_return_address(0);
     const EncodedTensorMap map = tensor_map_at(map_address, rank, line);
     const Box box(map, coordinates);
@@ -195,6 +196,7 @@ extern "C" void tle2cuda_tensor_load(
 extern "C" void tle2cuda_tensor_store(
     const void* map_address, const void* from, const int* coordinates, unsigned rank, unsigned operation, int line)
 {
+    switch_at_access();
     const EncodedTensorMap map = tensor_map_at(map_address, rank, line);
     const Box box(map, coordinates);
     const bool is_copy = operation == ATOMIC_EXCHANGE;

@@ -367,12 +367,14 @@ void start_product(unsigned sums, uint64_t a, uint64_t b, unsigned instruction, 
 extern "C" void tle2cuda_tcgen05_multiply(
     unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned is_accumulating, int line)
 {
+    switch_at_access();
     start_product(sums, a, b, instruction, kind, decoded(instruction, kind, line), is_accumulating != 0, __builtin_return_address(0), line);
 }
 
 extern "C" void tle2cuda_tcgen05_multiply_scaled(unsigned sums, uint64_t a, uint64_t b, unsigned instruction, unsigned kind, unsigned a_scales,
                                                  unsigned b_scales, unsigned is_accumulating, int line)
 {
+    switch_at_access();
     const Instruction what = decoded_scaled(instruction, kind, a_scales, b_scales, line);
     start_product(sums, a, b, instruction, kind, what, is_accumulating != 0, __builtin_return_address(0), line);
 }
@@ -380,6 +382,7 @@ extern "C" void tle2cuda_tcgen05_multiply_scaled(unsigned sums, uint64_t a, uint
 // tcgen05.cp.32x128b.warpx4 of 32 rows of 16 bytes without a swizzle.
 extern "C" void tle2cuda_tcgen05_copy(unsigned columns, uint64_t source, int line)
 {
+    switch_at_access();
     const void* const pc = __builtin_return_address(0);
     Thread& thread = *current;
     Cta& cta = *thread.cta;
@@ -422,6 +425,7 @@ extern "C" void tle2cuda_tcgen05_copy(unsigned columns, uint64_t source, int lin
 
 extern "C" void tle2cuda_tcgen05_commit(void* barrier, int line)
 {
+    switch_at_access();
     const FoundMbarrier found = mbarrier_at(barrier, "tcgen05.commit arrives at", line);
     const auto arrival = std::make_shared<Copy>();
     arrival->kind = COPY_ELEMENT;

@@ -75,3 +75,41 @@ __device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
     }
     __syncthreads();
 }
+// defines: cluster_barrier_members_by
+// needs: cluster_map cluster_rank
+// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own.
+// Called by the threads that meet at `meet`, behind all partitions. Thread 0 of each member counts itself in at the
+// counter of member LOWEST, and waits until the count reaches the next multiple of COUNT, so that the counter never
+// needs to be reset. The counter starts at 0, and the cluster has met after that; its CTA may not exit while members wait.
+// Orders what members wrote before against what members read after (PTX ISA, memory consistency model: release and
+// acquire at cluster scope; sm_90).
+template <unsigned MEMBERS, int LOWEST, int COUNT, typename Meet>
+__device__ __forceinline__ void cluster_barrier_members_by(unsigned& counter, Meet meet)
+{
+    meet();
+    if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
+        unsigned* const arrived = cluster_map(&counter, LOWEST);
+        unsigned before;
+        asm volatile("atom.add.acq_rel.cluster.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrived) : "memory");
+        const unsigned wanted = before - before % COUNT + COUNT;
+        unsigned seen = before + 1;
+        while (static_cast<int>(seen - wanted) < 0)
+            asm volatile("ld.acquire.cluster.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
+    }
+    meet();
+}
+// twin:
+template <unsigned MEMBERS, int LOWEST, int COUNT, typename Meet>
+__device__ __forceinline__ void cluster_barrier_members_by(unsigned& counter, Meet meet)
+{
+    using namespace tle2cuda_emulator;
+    meet();
+    if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
+        unsigned* const arrived = cluster_map(&counter, LOWEST);
+        const unsigned before = atomic(ATOMIC_ADD, arrived, 1u, 0u, ORDER_ACQ_REL, SCOPE_CLUSTER);
+        const unsigned wanted = before - before % COUNT + COUNT;
+        unsigned seen = before + 1;
+        while (static_cast<int>(seen - wanted) < 0) seen = load(arrived, ORDER_ACQUIRE, SCOPE_CLUSTER);
+    }
+    meet();
+}

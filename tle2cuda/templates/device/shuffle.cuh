@@ -40,3 +40,23 @@ __device__ __forceinline__ T shuffle_previous(T value, int distance)
                        : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
     });
 }
+// defines: exchange_words
+// needs: vector
+// Trades words of a vector with lane `lane ^ LANE`: the lower of the two lanes gives its words i + STEP for the upper one's words
+// i, where i has no STEP in it. Called by whole warps.
+template <int LANE, int STEP, typename T, int N>
+__device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
+{
+    unsigned words[sizeof(vector) / 4];
+    memcpy(words, &vector, sizeof(vector));
+    const bool is_upper = threadIdx.x & LANE;
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(vector) / 4); ++i) {
+        if (i & STEP) continue;
+        const unsigned given = is_upper ? words[i] : words[i + STEP];
+        const unsigned received = __shfl_xor_sync(0xffffffffu, given, LANE);
+        words[i] = is_upper ? received : words[i];
+        words[i + STEP] = is_upper ? words[i + STEP] : received;
+    }
+    memcpy(&vector, words, sizeof(vector));
+}
