@@ -551,14 +551,14 @@ class LayoutChoice:
         info = self.info.get(pointer)
         if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
             return preferred
+        best = self.for_access(pointer, preferred.shape)
+        if is_store and (traded := with_traded_registers(info, pointer, preferred, best)) is not None:
+            return traded
         element = pointer.type.element  # type: ignore[union-attr]
         assert isinstance(element, PointerType)
         limit_bytes = parse_target(self.kernel.target).limits.max_shared_bytes_per_cta
         if num_elements(preferred.shape) * element.element.bytes > limit_bytes:
             return preferred
-        best = self.for_access(pointer, preferred.shape)
-        if is_store and (traded := with_traded_registers(info, pointer, preferred, best)) is not None:
-            return traded
         return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:
