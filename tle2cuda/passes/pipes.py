@@ -192,15 +192,19 @@ class _Planner:
             by_warpgroups = released_by_warpgroups(self.roots, self._fields(pipe), writer, side.reading)
         sharings = tuple(dict.fromkeys(shared for copy in copies if (shared := sharing(copy)) is not None))
         threads = WARP_THREADS * (writer.warps if writer is not None else 1)
-        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
+        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports))
+        # The thread that issues copies arrives as it announces all bytes of a stage, or, where it adds those of each copy,
+        # behind them: with all other threads if these arrive, too.
+        issuer = TMA in transports and (announced or not full)
+        full += issuer
         commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
-        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
+        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * issuer
         return Plan(
             transports=transports,
             full=full,
             empty=0 if op.attrs["one_shot"] else self._empty(op, side, by_warpgroups, num_peers(sharings)),
             is_closed=is_closed,
-            commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
+            commit=tuple(commit + [ELECTED] * (issuer and not announced)),
             close=tuple(close),
             copies=MappingProxyType(copies),
             by_warpgroups=by_warpgroups,
