@@ -46,15 +46,22 @@ _NO_TOOL = {
     "endless_loop": "the kernel hangs, which no tool reports",
     "endless_wait": "the kernel hangs, which no tool reports",
 }
-_ENGINE, _MBARRIERS, _WARPGROUPS = "copies", "mbarriers", "warpgroups"
+_ENGINE, _MBARRIERS, _WARPGROUPS, _ARRIVALS = "copies", "mbarriers", "warpgroups", "arrivals"
 _INSTRUCTIONS = {
     _ENGINE: re.compile(r"\bcp\.(?:async|reduce)"),
     _MBARRIERS: re.compile(r"\bmbarrier\."),
     _WARPGROUPS: re.compile(r"\b(?:wgmma|setmaxnreg)\."),
+    _ARRIVALS: re.compile(r"\bbar(?:rier)?(?:\.cta)?\.arrive\b"),
 }
 """Instructions that the tools do not follow."""
+_REPORTED_WRONGLY = {
+    ("initcheck", _ENGINE): "initcheck does not see what the copy engine writes",
+    ("racecheck", _ARRIVALS): "racecheck does not follow arrivals at hardware barriers",
+}
+"""What a tool says of kernels with such instructions although nothing is wrong."""
 _NOT_FOLLOWED = {
     ("race", _ENGINE): "racecheck does not follow copies that go on while the threads do",
+    ("misaligned", _ENGINE): "the GPU refuses such copies by an error of the launch, which no tool explains",
     ("deadlock", _MBARRIERS): "no tool reports waits at mbarriers",
     ("collective", _WARPGROUPS): "no tool watches instructions of warpgroups",
 }
@@ -107,7 +114,7 @@ class Verdict:
     @property
     def is_bad(self) -> bool:
         """Whether it needs a look."""
-        return self.verdict in (DISAGREE, UNKNOWN) or (self.is_control and self.found_any)
+        return self.verdict in (DISAGREE, UNKNOWN) or (self.is_control and self.found_any and self.verdict != BLIND)
 
 
 def ours_of(emitted: EmittedKernel, ctas: Dim3, args: Mapping[str, Any], uninitialized: Sequence[str]) -> Ours:
@@ -152,7 +159,7 @@ def expected(ours: Ours) -> tuple[set[str], list[str]]:
     reads_too_early = any(kind in ("race", "uninitialized") for kind, _ in ours.kinds)
     for kind, memory in ours.kinds:
         not_followed = [text for (about, use), text in _NOT_FOLLOWED.items() if about == kind and use in ours.uses]
-        if not_followed and memory != "global":
+        if not_followed and (memory != "global" or kind == "misaligned"):
             reasons += not_followed
         elif kind in _NO_TOOL:
             reasons.append(_NO_TOOL[kind])
@@ -199,7 +206,9 @@ def judge(
     elif not told and not ours.kinds:
         verdict = AGREE
     elif not ours.kinds:
-        verdict, reason = DISAGREE, "the tools alone find something"
+        why = {tool: text for (tool, use), text in _REPORTED_WRONGLY.items() if tool in told and use in ours.uses}
+        is_explained = set(why) == told
+        verdict, reason = (BLIND, "; ".join(why.values())) if is_explained else (DISAGREE, "the tools alone find something")
     elif not told and trouble and all(text == "hangs" for text in trouble.values()):
         verdict, reason = BLIND, "the kernel hangs, which no tool reports"
     elif not told and any(trouble.get(tool, "").startswith("ended its process") for tool in must):

@@ -76,7 +76,8 @@ class Session:
             if line is None:
                 hangs = True
                 if current:
-                    self.trouble[current] = HANGS
+                    is_cut = time.monotonic() > self.deadline
+                    self.trouble[current] = "not run: no time left to end" if is_cut else HANGS
                 break
             self.lines.append(line)
             words = line.split(maxsplit=3)

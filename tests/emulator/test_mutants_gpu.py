@@ -173,6 +173,12 @@ for name in sys.argv[1:]:
     assert "@@@ done candidate_002" in done.lines
 
 
+def test_kernel_that_time_runs_out_for_does_not_count_as_one_that_hangs() -> None:
+    done = session("say('@@@ start', sys.argv[1]); time.sleep(60)", limit_s=0.3).run()
+    assert done.trouble[KERNELS[0]] == "not run: no time left to end"
+    assert set(done.trouble) == set(KERNELS)
+
+
 def test_process_that_ends_at_a_kernel_is_started_again_behind_it() -> None:
     script = """
 for name in sys.argv[1:]:
@@ -406,6 +412,20 @@ def test_what_the_tools_do_not_follow_is_not_asked_of_them() -> None:
     assert not tools
     assert reasons[0] == "racecheck does not follow copies that go on while the threads do"
     assert expected(Ours({("race", "global"): 1}, frozenset({"copies"})))[1] == ["racecheck watches shared memory only"]
+
+
+def test_what_the_tools_report_wrongly_is_known() -> None:
+    reads = {"initcheck": {"Uninitialized __global__ memory read": 256}}
+    assert judge("kernel", Ours({}), reads, {}, is_control=True).is_bad
+    one = judge("kernel", Ours({}, frozenset({"copies"})), reads, {}, is_control=True)
+    assert not one.is_bad and one.reason == "initcheck does not see what the copy engine writes"
+    assert not judge("kernel", Ours({}, frozenset({"arrivals"})), RACE, {}, is_control=True).is_bad
+    assert judge("kernel", Ours({}, frozenset({"copies"})), {**reads, **RACE}, {}, is_control=True).is_bad
+    misaligned = Ours({("misaligned", "global"): 1}, frozenset({"copies"}))
+    assert expected(misaligned) == (
+        set(),
+        ["the GPU refuses such copies by an error of the launch, which no tool explains"],
+    )
 
 
 def test_launches_that_were_not_made_are_no_agreement() -> None:

@@ -12,6 +12,7 @@ from tests.golden import nvrtc_compile
 from tests.opcases import cases
 from tests.opcases.dot import matmul
 from tle2cuda.runtime import toolkit
+from tle2cuda.runtime.sass import disassemble
 
 
 @pytest.mark.parametrize(
@@ -68,18 +69,23 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "arch"),
+    ("name", "arch", "opcodes"),
     [
-        ("dot_scaled_wide_mixed", "sm_100a"),  # a row of 256 sums in each thread
-        ("dot_scaled_square_mxfp4", "sm_100f"),
-        ("dot_scaled_wide_nvfp4", "sm_103a"),
-        ("dot_scaled_wide_mxfp8", "sm_120a"),
-        ("dot_scaled_nvfp4", "sm_121a"),
+        ("dot_scaled_wide_mixed", "sm_100a", ("UTCQMMA", "UTCCP")),  # a row of 256 sums in each thread
+        ("dot_scaled_square_mxfp4", "sm_100f", ("UTCOMMA", "UTCCP")),
+        ("dot_scaled_wide_nvfp4", "sm_103a", ("UTCOMMA", "UTCCP")),
+        ("dot_scaled_wide_mxfp8", "sm_120a", ("QMMA.SF.16832.F32.E4M3.E5M2.E8",)),
+        ("dot_scaled_nvfp4", "sm_121a", ("OMMA.SF.16864.F32.E2M1.E2M1.UE4M3.4X",)),
+        ("box_results_200x144x72_128x64x32_3_1_float16", "sm_90a", ("HGMMA", "UTMALDG.2D", "UTMASTG.2D", "STSM.16.M88.4")),
     ],
 )
-def test_products_with_scales_compile(name: str, arch: str) -> None:
+def test_machine_code_has_its_instructions(name: str, arch: str, opcodes: tuple[str, ...]) -> None:
+    """Scaled blocks, and boxes that the copy engine brings and takes away."""
     compiled = nvrtc_compile(cases()[name].emit(arch).source, arch)
     assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+    if toolkit.find_tool("nvdisasm") is not None:
+        code = disassemble(compiled.cubin)
+        assert [each for each in opcodes if f" {each}" not in code] == []
 
 
 def test_rows_of_sums_are_loaded_from_tensor_memory_in_parts() -> None:

@@ -49,6 +49,22 @@ def ring_rows(x, y, out, first, last, COUNT: tl.constexpr, STAGES: tl.constexpr,
 
 
 @tle2cuda.jit
+def ring_others(x, y, rows, out, n, COUNT: tl.constexpr, STAGES: tl.constexpr):
+    """Rings whose masked-off elements are other numbers than 0, of loads that go on at different rates."""
+    i = tl.arange(0, COUNT)
+    total = tl.zeros((COUNT,), tl.float32)
+    slow = y + i
+    for step in tl.range(0, n, num_stages=STAGES):
+        row = tl.load(rows + step)
+        near = tl.load(x + row * COUNT + i, mask=i + step * COUNT < n * COUNT - 3, other=float("inf"))
+        far = tl.load(slow, mask=(i >= step) & (row >= 0), other=row.to(tl.float32))
+        third = tl.load(y + step // 2 * COUNT + i)
+        total = total * 0.5 + tl.minimum(near, 9.0) * far - third
+        slow += 2 * COUNT
+    tl.store(out + i, total)
+
+
+@tle2cuda.jit
 def ring_in_loop(a, b, out, tiles, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
     """A pipelined loop inside of a loop over tiles: the ring begins anew for each of them, and what it holds is old."""
     i = tl.arange(0, SIDE)
@@ -304,3 +320,25 @@ def _gathered_case(first: int, last: int, step: int, stages: int, m: int = 32, n
 for _first, _last, _step, _stages in ((0, 0, 1, 3), (0, 1, 1, 3), (0, 2, 1, 3), (0, 7, 1, 3), (2, 9, 3, 2), (0, 5, 1, 4)):
     _gathered_case(_first, _last, _step, _stages)
 _gathered_case(0, 6, 1, 3, 64)
+
+
+def _others_case(steps: int, stages: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        x, y = (rng.integers(-4, 5, (2 * max(1, steps), 64)).astype(np.float32) for _ in range(2))
+        rows = rng.integers(0, 2 * max(1, steps), max(1, steps), dtype=np.int32)
+        return {"x": x, "y": y, "rows": rows, "out": poison((64,), np.float32), "n": steps}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        total, i = np.zeros(64), np.arange(64)
+        for step, row in enumerate(inputs["rows"][:steps]):
+            near = np.where(i + step * 64 < steps * 64 - 3, np.minimum(inputs["x"][row], 9), 9)
+            far = np.where(i >= step, inputs["y"][2 * step], row)
+            total = total * 0.5 + near * far - inputs["y"][step // 2]
+        return {"out": total.astype(np.float32)}
+
+    constants = {"COUNT": 64, "STAGES": stages}
+    add_case(OpCase(f"ring_others_{steps}_{stages}", "pipelined", ring_others, (1,), make, want, constants, 2, FINE))
+
+
+for _steps, _stages in ((0, 3), (1, 3), (3, 3), (9, 4)):
+    _others_case(_steps, _stages)

@@ -107,6 +107,26 @@ def box_pages(a, b, pages, out, count, blocks, STAGES: tl.constexpr, SIDE: tl.co
     tl.store(out + i[:, None] * SIDE + i[None, :], acc)
 
 
+@tle2cuda.jit
+def box_results(
+    a, b, out, M, N, K, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAYS: tl.constexpr,
+    SPLIT: tl.constexpr,
+):  # fmt: skip
+    """Products that go out by a descriptor, over any sizes; each CTA takes one tile, or stays for several."""
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    result = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    tiles = tl.cdiv(M, BM) * tl.cdiv(N, BN)
+    for tile in tl.range(
+        tl.program_id(0), tiles if STAYS else tl.program_id(0) + 1, tl.num_programs(0), warp_specialize=SPLIT
+    ):
+        row, col = tile // tl.cdiv(N, BN) * BM, tile % tl.cdiv(N, BN) * BN
+        acc = tl.zeros((BM, BN), tl.float32)
+        for k in tl.range(0, K, BK, num_stages=STAGES):
+            acc = tl.dot(left.load([row, k]), right.load([k, col]), acc)
+        result.store([row, col], (acc * 0.5).to(out.dtype.element_ty))
+
+
 def _case(name: str, kernel: Any, grid: tuple[int, ...], make: Any, want: Any, warps: int = 4, **constants: Any) -> None:
     add_case(OpCase(name, "ring_boxes", kernel, grid, make, want, constants, warps, FINE))
 
@@ -165,6 +185,38 @@ for _steps, _stages in ((0, 3), (2, 3), (7, 3), (5, 2)):
     _partitions_case(5, _steps, _stages, False, 64, 32, 32, 4)
 _partitions_case(7, 3, 4, True, 128, 64, 64, 8)
 _partitions_case(5, 4, 3, True, 32, 32, 16, 4)
+
+
+def _results_case(
+    size: tuple[int, int, int],
+    tile: tuple[int, int, int],
+    stages: int,
+    ctas: int,
+    dtype: Any,
+    warps: int = 4,
+    split: bool = False,
+) -> None:
+    (m, n, k), (bm, bn, bk) = size, tile
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (m, k), np.float16), _small(rng, (k, n), np.float16)
+        return {"a": a, "b": b, "out": poison((m, n), dtype), "M": m, "N": n, "K": k}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64) for name in "ab")
+        return {"out": (a @ b * 0.5).astype(dtype)}
+
+    constants = {"STAGES": stages, "BM": bm, "BN": bn, "BK": bk, "STAYS": ctas > 0, "SPLIT": split}
+    name = f"box_results_{m}x{n}x{k}_{bm}x{bn}x{bk}_{stages}_{ctas}_{np.dtype(dtype).name}{'_split' if split else ''}"
+    grid = (ctas or -(-m // bm) * -(-n // bn),)
+    _case(name, box_results, grid, make, want, warps, **constants)
+
+
+_results_case((70, 80, 104), (64, 64, 32), 3, 0, np.float16)
+_results_case((130, 48, 40), (64, 32, 32), 2, 2, np.float32)
+_results_case((200, 144, 72), (128, 64, 32), 3, 1, np.float16, warps=8)
+_results_case((130, 144, 72), (64, 128, 32), 3, 2, np.float16, split=True)
+_results_case((30, 24, 64), (32, 16, 32), 3, 2, np.float16)  # rows of no whole units of 16 elements: from registers
 
 
 def _two_case(blocks: int, stages: int, side: int) -> None:

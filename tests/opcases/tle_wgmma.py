@@ -72,6 +72,37 @@ def ring(a, b, out, STEPS: tl.constexpr, STAGES: tl.constexpr, M: tl.constexpr, 
     tl.store(out + rows[:, None] * N + cols[None, :], acc)
 
 
+@tle2cuda.jit
+def parts(
+    a,
+    b,
+    out,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    ROWS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    TURNED: tl.constexpr,
+):
+    """Rows and columns of stages as operands: blocks of rows of the result, one after the other, in steps along K."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tle.gpu.alloc([2, M, K], dtype=a.dtype.element_ty).slot(1)
+    y = tle.gpu.alloc([N, K] if TURNED else [K, N], dtype=a.dtype.element_ty)
+    tl.store(tle.gpu.local_ptr(x), tl.load(a + i[:, None] * K + k[None, :]))
+    if TURNED:
+        tl.store(tle.gpu.local_ptr(y), tl.load(b + j[:, None] * K + k[None, :]))
+    else:
+        tl.store(tle.gpu.local_ptr(y), tl.load(b + k[:, None] * N + j[None, :]))
+    for row in tl.static_range(0, M, ROWS):
+        acc = tl.zeros((ROWS, N), tl.float32)
+        for start in tl.static_range(0, K, DEPTH):
+            left = x.subslice(start, DEPTH, 1) if ROWS == M else x.subslice(row, ROWS, 0)
+            right = y.subslice(start, DEPTH, 1 if TURNED else 0)
+            acc = tle.gpu.wgmma(left, right, acc, trans_b=TURNED)
+        acc = tle.gpu.wgmma_wait(0, acc)
+        tl.store(out + (row + tl.arange(0, ROWS))[:, None] * N + j[None, :], acc)
+
+
 def _register_products() -> None:
     f32 = np.dtype(np.float32)
     for name, first, second, size, turns, warps, precision in (
@@ -144,5 +175,26 @@ def _register_chains() -> None:
         dot._case(f"wgmma_ring_{steps}_{stages}", ring, inputs, result, constants, warps, tolerance)
 
 
+def _register_parts() -> None:
+    for m, n, k, rows, depth, turned, warps in (
+        (64, 32, 256, 64, 128, False, 4),  # columns by panels of the left operand, rows of the right one
+        (128, 64, 256, 128, 64, True, 8),  # columns of both
+        (128, 32, 64, 64, 64, False, 4),  # rows of the left one
+    ):
+
+        def make(rng: np.random.Generator, m=m, n=n, k=k, turned=turned) -> Inputs:
+            b = dot._operand(rng, (n, k) if turned else (k, n), _HALF)
+            return {"a": dot._operand(rng, (m, k), _HALF), "b": b, "out": poison((m, n), np.float32)}
+
+        def expect(inputs: Inputs, turned=turned) -> Mapping[str, Array]:
+            b = dot._wide(inputs["b"].T if turned else inputs["b"])
+            return {"out": (dot._wide(inputs["a"]) @ b).astype(np.float32)}
+
+        constants = {"M": m, "N": n, "K": k, "ROWS": rows, "DEPTH": depth, "TURNED": turned}
+        name = f"wgmma_parts_{m}x{n}x{k}_{rows}_{depth}"
+        dot._case(name, parts, make, expect, constants, warps, dot._tolerance(np.dtype(np.float32), k))
+
+
 _register_products()
 _register_chains()
+_register_parts()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.opcases import pipelined
 from tle2cuda.language import tle
 from tle2cuda.runtime import report
 
+SOURCE = pathlib.Path(__file__).read_text("utf-8").splitlines()
 MATMUL = "*fp16:16,*fp16:16,*fp16:16,i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1,{blocks},8"
 
 
@@ -258,10 +260,57 @@ def undivided(x, out, n, SIDE: tl.constexpr, WAY: tl.constexpr):
 )
 def test_loops_that_stay_undivided_say_so(way: str, reason: str) -> None:
     source = emitted(undivided, "*fp16:16,*fp32:16,i32,64", arch="sm_90a", constants={"WAY": way})
-    notes = report._notes(source)
+    notes = [note for note in report._notes(source) if "no partition" in note]
     assert len(notes) == bool(reason) and all(note.endswith(reason) for note in notes)
     assert ("load on warp" in source) is not bool(reason)
     assert way != "stored" or "tma_load_2d(" in source, "the engine fills the ring of the loop as it is"
+
+
+@tle2cuda.jit
+def unstaged(x, y, index, out, n, COUNT: tl.constexpr, WAY: tl.constexpr, STEP: tl.constexpr):
+    """Loops that ask for stages, each of which lacks something."""
+    i = tl.arange(0, COUNT)
+    total = tl.zeros((COUNT,), tl.float32)
+    for step in tl.range(n if STEP < 0 else 0, 0 if STEP < 0 else n, STEP, num_stages=3):
+        value = tl.zeros((COUNT,), tl.float32)
+        if WAY == "apart":
+            value = tl.load(y + step * COUNT * 3 + i * 3).to(tl.float32)
+        elif WAY == "chain":
+            value = tl.load(x + tl.load(index + tl.load(index + step)) * COUNT + i)
+        elif WAY == "stored":
+            value = tl.load(out + COUNT + step * COUNT + i)
+        elif WAY == "inner":
+            for row in tl.range(step, n, num_stages=2):
+                total += tl.load(x + row * COUNT + i)
+        elif WAY == "ordered":
+            tl.atomic_add(index, 1)
+            value = tl.load(x + step * COUNT + i)
+        else:
+            value = tl.load(x + step * COUNT + i, mask=i < n - step, other=1.0)
+        total = total * 0.5 + value
+    tl.store(out + i, total)
+
+
+@pytest.mark.parametrize(
+    ("way", "step", "reason"),
+    [
+        ("plain", 1, ""),
+        ("plain", -2, "has no stages: it does not count up by a constant"),
+        ("apart", 1, "has no stages for what line {line} loads: it comes in pieces of less than 4 bytes"),
+        ("chain", 1, "has no stages for `value`: its addresses need more than counts and one integer out of memory"),
+        ("stored", 1, "has no stages for `value`: the kernel may store to it"),
+        ("inner", 1, "has no stages: a loop in it has"),
+        ("ordered", 1, "has no stages: something in it orders memory, waits, or may do so"),
+    ],
+)
+def test_loops_without_stages_say_so(way: str, step: int, reason: str) -> None:
+    signature = "*fp32:16,*i8:16,*i32:16,*fp32:16,i32"
+    source = emitted(unstaged, signature, constants={"COUNT": 64, "WAY": way, "STEP": step})
+    first = unstaged.fn.__code__.co_firstlineno
+    (line,) = {number for number, text in enumerate(SOURCE, 1) if text.endswith("i * 3).to(tl.float32)")}
+    place = f"test_pipeliner.py:{first + 5} "
+    assert report._notes(source) == ((place + reason.format(line=line),) if reason else ())
+    assert bool(waits(source)) == (way in ("plain", "inner") and step > 0)
 
 
 @tle2cuda.jit

@@ -8,8 +8,11 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
   that are themselves such arithmetic, and on integers that the loop loads by addresses of that kind (indices, which are
   loaded one iteration earlier still): not on what the loop computes from tiles;
-- it reads 4 bytes or more at a time, and what is masked off becomes 0: that is what `cp.async` can do; or it is a box
-  of a tensor, which the copy engine brings.
+- it reads 4 bytes or more at a time, as `cp.async` does (what is masked off becomes 0 in the ring, and what it shall be
+  when the stage is read); or it is a box of a tensor, which the copy engine brings.
+
+Loops that ask for stages by `tl.range` and have none, or not for all tiles that they load, say so in the emitted file's
+header, and why.
 """
 
 from __future__ import annotations
@@ -151,7 +154,11 @@ class Pipelined:
 
 
 def pipelined_loops(
-    kernel: Kernel, most_stages: int, notes: Mapping[Value, Op], undivided: Collection[Op] = ()
+    kernel: Kernel,
+    most_stages: int,
+    notes: Mapping[Value, Op],
+    undivided: Collection[Op] = (),
+    unstaged: dict[Op, tuple[str, ...]] | None = None,
 ) -> dict[Op, Pipelined]:
     """The loops that get rings.
 
@@ -160,10 +167,14 @@ def pipelined_loops(
         most_stages: Of each ring.
         notes: Tensors of which loaded tiles are boxes that the copy engine could bring.
         undivided: Loops of which no partition fills rings, although they or loops in them ask for one.
+        unstaged: Receives what loops that ask for stages load without, and why.
     """
     if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
         return {}
-    found = _Finder(kernel, most_stages, notes, undivided).found()
+    finder = _Finder(kernel, most_stages, notes, undivided)
+    found = finder.found()
+    if unstaged is not None:
+        unstaged.update({loop: tuple(dict.fromkeys(texts)) for loop, texts in finder.unstaged.items() if texts})
     return {plan.loop: plan for plan in found}
 
 
@@ -179,6 +190,7 @@ class _Finder:
         self.info: Mapping[Value, AxisInfo] = axis_info(kernel)
         self.chunks = Chunks(kernel, self.info)
         self.written = self._written(kernel.body)
+        self.unstaged: dict[Op, list[str]] = {}  # what is said of loops that ask for stages
 
     def found(self) -> list[Pipelined]:
         """Plans for all loops that hold no other loop that is pipelined."""
@@ -191,7 +203,9 @@ class _Finder:
         has_any = False
         for op in region.ops:
             inside = [self._visit(inner, plans) for inner in op.regions if op.name != "fused"]
-            if op.name == "for" and not any(inside) and (plan := self._plan(op)) is not None:
+            if op.name == "for" and any(inside):
+                self._say(op, "has no stages: a loop in it has")
+            elif op.name == "for" and (plan := self._plan(op)) is not None:
                 plans.append(plan)
                 inside.append(True)
             has_any = has_any or any(inside)
@@ -201,7 +215,13 @@ class _Finder:
         asked = loop.attrs.get("num_stages")
         wished = min(asked or self.kernel.num_stages, self._most_iterations(loop))
         stages = min(wished, self.most_stages)
-        if stages < 2 or not self._step(loop) or not self._may_be_reordered(loop):
+        if stages < 2:
+            return None
+        if not self._step(loop):
+            self._say(loop, "has no stages: it does not count up by a constant")
+            return None
+        if not self._may_be_reordered(loop):
+            self._say(loop, "has no stages: something in it orders memory, waits, or may do so")
             return None
         fed = None if asked else self._feeding(loop)
         written = self.written
@@ -212,13 +232,18 @@ class _Finder:
             if op.name != "load" or (fed is not None and op not in fed):
                 continue
             staged = self._staged(op, inside if op.result in self.notes else written)
-            if staged is not None and closure.add(staged.addresses):
+            if isinstance(staged, str):
+                self._say_of_load(loop, op, staged)
+            elif closure.add(staged.addresses):
                 loads.append(staged)
+            else:
+                self._say_of_load(loop, op, "its addresses need more than counts and one integer out of memory")
         if not loads:
             return None
         by_engine = any(staged.note is not None for staged in loads)
         is_mixed = by_engine and any(staged.note is None for staged in loads)
-        overlapped = self._overlapped(loop, {staged.load for staged in loads})
+        as_it_lies = {staged.load for staged in loads if not self._is_chosen_from(staged)}  # as it comes to the ring
+        overlapped = self._overlapped(loop, as_it_lies)
         extra, is_filled_behind = 0, False
         if overlapped is not None:
             has_room = self._has_room(stages, sum(staged.size_bytes for staged in loads))
@@ -232,7 +257,9 @@ class _Finder:
             capacity if by_engine or is_filled_behind else capacity - extra,
             capacity,
             overlapped,
-            None if is_mixed or closure.indices else self._chained(loop, [staged.load for staged in loads]),
+            None
+            if is_mixed or closure.indices or len(as_it_lies) < len(loads)
+            else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
@@ -246,6 +273,23 @@ class _Finder:
             by_engine and overlapped is not None and self._is_issued_alone(overlapped, loads),
             is_filled_behind,
         )
+
+    def _is_chosen_from(self, staged: Staged) -> bool:
+        """Whether what is masked off is something else than the 0 that it is in the ring."""
+        load = staged.load
+        has_other = staged.note is None and bool(load.attrs.get("has_other"))
+        return has_other and not is_zero(self.definitions, load.operands[2])
+
+    def _say(self, loop: Op, text: str) -> None:
+        """Note something of a loop that asks for stages itself."""
+        if (loop.attrs.get("num_stages") or 0) >= 2:
+            self.unstaged.setdefault(loop, []).append(text)
+
+    def _say_of_load(self, loop: Op, load: Op, reason: str) -> None:
+        pointer = element_of(load.operands[0].type)
+        if isinstance(load.result.type, TileType) and isinstance(pointer, PointerType) and pointer.space == GLOBAL:
+            name = f"`{load.result.name}`" if load.result.name else f"what line {load.span.line} loads"
+            self._say(loop, f"has no stages for {name}: {reason}")
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
         """Whether one stage more leaves a multiprocessor as many CTAs: another CTA hides more than overlapping products."""
@@ -411,31 +455,32 @@ class _Finder:
         is_kept = not roots & self.written and not {None} & (roots | self.written)
         return pointer.space == GLOBAL and is_kept and not load.attrs.get("volatile")
 
-    def _staged(self, load: Op, written: set[Value | None]) -> Staged | None:
+    def _staged(self, load: Op, written: set[Value | None]) -> Staged | str:
+        """How a load goes through a ring, or why it does not."""
         pointer = load.operands[0]
         type_, element = load.result.type, element_of(pointer.type)
         if not isinstance(type_, TileType) or not isinstance(element, PointerType) or element.space != GLOBAL:
-            return None
+            return "it is no tile of global memory"
         roots = set(self.roots.of(pointer))
         note = self.notes.get(load.result)
         is_known = None not in roots or (note is not None and not written)
-        if not is_known or roots & written or None in written or load.attrs.get("cache") not in CACHES:
-            return None
+        if not is_known or roots & written or None in written:
+            return "the kernel may store to it"
+        if load.attrs.get("cache") not in CACHES:
+            return f"of the cache modifier {load.attrs['cache']}"
         if note is not None:
             return Staged(load, tuple(range(len(type_.shape))), note)
-        if load.attrs.get("has_other") and not is_zero(self.definitions, load.operands[2]):
-            return None
         mask = load.operands[1] if load.attrs.get("has_mask") else None
         if mask is not None and not is_tile(mask):
-            return None
+            return "its mask is one for all"
         info = self.info.get(pointer)
         if info is None:
-            return None
+            return "nothing is known of its addresses"
         rank = len(type_.shape)
         fast = max(range(rank), key=lambda axis: (info.contiguity[axis], axis))
         order = (*(axis for axis in range(rank) if axis != fast), fast)
         if not self.chunks.bytes_along(pointer, mask, fast):
-            return None
+            return "it comes in pieces of less than 4 bytes"
         return Staged(load, order)
 
 

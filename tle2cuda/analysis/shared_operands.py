@@ -14,6 +14,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import SHARED, BufferType, PointerType, element_of
 from tle2cuda.layout import LayoutError, SharedLayout
+from tle2cuda.layout.shared import is_swizzled_part
 
 _GIVING_UP = frozenset("pipe_release pipe_commit pipe_close mbarrier_arrive named_barrier warp_specialize".split())
 """Operations behind which others may write what was loaded before."""
@@ -124,6 +125,8 @@ def buffer_places(made: Mapping[Value, Op], buffer: Value) -> SharedLayout | Non
             if inner is None:
                 return None
             return SharedLayout(type_.shape, tuple(inner.images_elems[axis] for axis in op.attrs["perm"]), size)
+        if op.name == "buffer_view" and op.attrs["kind"] == "subslice":
+            return _part_places(made, op)
         alloc = ring_of(made, buffer)
         if alloc is None or alloc.attrs.get("offsets_elems") is not None:
             return None
@@ -132,6 +135,28 @@ def buffer_places(made: Mapping[Value, Op], buffer: Value) -> SharedLayout | Non
         return SharedLayout.plain(type_.shape, size)
     except LayoutError:
         return None
+
+
+def _part_places(made: Mapping[Value, Op], part: Op) -> SharedLayout | None:
+    """Where elements of some rows or columns of a swizzled buffer lie, which form one of their own."""
+    whole, type_ = part.operands[0], part.result.type
+    alloc = made.get(whole)
+    alloc = alloc if alloc is not None and alloc.name == "alloc" else ring_of(made, whole)
+    assert isinstance(whole.type, BufferType) and isinstance(type_, BufferType)
+    span = alloc.attrs.get("swizzle_bytes") if alloc is not None else None
+    if not span or not is_part(part, span):
+        return None
+    return SharedLayout.swizzled(type_.shape, type_.element.bytes, span)
+
+
+def is_part(part: Op, swizzle_bytes: int) -> bool:
+    """Whether a sub-slice of a matrix lies in shared memory as a matrix under that swizzle does."""
+    whole, type_ = part.operands[0].type, part.result.type
+    assert isinstance(whole, BufferType) and isinstance(type_, BufferType)
+    if len(whole.shape) != 2:
+        return False
+    axis = part.attrs["dim"] % len(whole.shape)
+    return is_swizzled_part(whole.shape, axis, (part.attrs["start"], type_.shape[axis]), type_.element.bytes, swizzle_bytes)
 
 
 def ring_of(made: Mapping[Value, Op], slot: Value) -> Op | None:
@@ -152,4 +177,4 @@ def ring_of(made: Mapping[Value, Op], slot: Value) -> Op | None:
     return alloc if alloc is not None and alloc.name == "alloc" else ring_of(made, source)
 
 
-__all__ = ["SharedOperand", "SharedOperands", "buffer_places", "ring_of"]
+__all__ = ["SharedOperand", "SharedOperands", "buffer_places", "is_part", "ring_of"]

@@ -24,6 +24,7 @@ guide)."""
 MAX_VECTOR_BYTES = 16
 SWIZZLE_BYTES = (32, 64, 128)
 
+_ROWS_OF_PATTERN = 8  # after which a swizzle repeats
 _CHUNK_BYTES = 16  # a swizzle moves whole 16-byte chunks
 _SWIZZLE_SOURCE_BIT = 7  # ... by the address bits from 7 on: the number of the 128-byte line
 
@@ -184,6 +185,25 @@ class SharedLayout:
         """Return the element offset as fields of the coordinates, by default called axis0, axis1, ..."""
         called = names or [f"axis{axis}" for axis in range(len(self.shape))]
         return linear_terms(zip(called, self.images_elems, strict=True))
+
+
+def is_swizzled_part(
+    shape: Sequence[int], axis: int, part: tuple[int, int], element_bytes: int, swizzle_bytes: int
+) -> bool:
+    """Whether some rows or columns of a swizzled matrix lie as a swizzled matrix of their own: a whole piece of memory.
+
+    Args:
+        shape: Of the matrix.
+        axis: 0 for rows, 1 for columns.
+        part: The first of them, and how many.
+        element_bytes: Size of an element.
+        swizzle_bytes: Of the matrix.
+    """
+    first, count = part
+    if axis == 1:  # whole panels
+        return first * element_bytes % swizzle_bytes == 0 and count * element_bytes % swizzle_bytes == 0
+    is_one_panel = shape[1] * element_bytes == swizzle_bytes
+    return is_one_panel and first % _ROWS_OF_PATTERN == 0 and count % _ROWS_OF_PATTERN == 0
 
 
 def _memory_order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:

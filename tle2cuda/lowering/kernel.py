@@ -335,6 +335,7 @@ def _header(state: State, contract: LaunchContract, shared_bytes: int) -> list[s
     for op in walk(kernel.body):
         if reason := op.attrs.get("undivided"):
             lines.append(f"loops     {op.span.short()} has no partition that loads: {reason}")
+        lines += [f"loops     {op.span.short()} {text}" for text in op.attrs.get("unstaged", ())]
     lines.append(f"launch    {_launch(kernel, contract)}")
     for number, site in enumerate((*kernel.specialisations, *kernel.divisions)):
         lines += _listed("          " if number else "warps     ", specialize.partitions(state, site))

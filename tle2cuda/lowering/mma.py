@@ -463,6 +463,11 @@ class Product:
         perm = tuple(range(len(shape)))
         if made.name == "buffer_view" and made.attrs["kind"] == "trans":
             buffer, perm = made.operands[0], made.attrs["perm"]
+            made = self.state.definitions[buffer]
+        starts = [0, 0]  # of rows and columns
+        if made.name == "buffer_view" and made.attrs["kind"] == "subslice":
+            starts[made.attrs["dim"] % 2] = int(made.attrs["start"])
+            buffer = made.operands[0]
         ref = self.state.buffers[buffer]
         if any(name == THREAD for name, _ in sources):
             self.state.thread()
@@ -471,13 +476,20 @@ class Product:
         indices: list[list[tuple[str, list[int]]]] = [[] for _ in shape]
         for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
             indices[perm[axis]] = [(name, [image // stride % extent for image in found]) for name, found in sources]
-        return element_text(self.state, ref, indices, names)
+        return element_text(self.state, ref, indices, names, starts)
 
 
 def element_text(
-    state: State, ref: BufferRef, indices: Sequence[Sequence[tuple[str, Sequence[int]]]], names: dict[str, str]
+    state: State,
+    ref: BufferRef,
+    indices: Sequence[Sequence[tuple[str, Sequence[int]]]],
+    names: dict[str, str],
+    starts: Sequence[int] = (0, 0),
 ) -> str:
-    """An element of a buffer, each of whose indices is a linear map of bits: for each source the images of its bits."""
+    """An element of a buffer, each of whose indices is a linear map of bits: for each source the images of its bits.
+
+    Rows and columns of a swizzled one may be counted from `starts`: whole repetitions of the pattern, and whole panels.
+    """
 
     def text(images: Sequence[tuple[str, Sequence[int]]], keep: int = -1) -> str:
         kept = [(name, [image & keep for image in found]) for name, found in images]
@@ -491,9 +503,10 @@ def element_text(
     places = [text(images) for images in outer]
     width = ref.panel_columns
     if ref.has_panels:
-        places.append(text([(name, [image // width for image in found]) for name, found in column]))
+        panel = text([(name, [image // width for image in found]) for name, found in column])
+        places.append(_from(starts[1] // width, panel))
         column = [(name, [image % width for image in found]) for name, found in column]
-    places.append(text(row))
+    places.append(_from(starts[0], text(row)))
     in_pattern = text(row, _ROWS_OF_PATTERN - 1)
     if in_pattern == "0":  # whose row is as it would be without
         places.append(text(column))
@@ -501,6 +514,11 @@ def element_text(
         swizzled = f"{state.helper('swizzled')}<{ref.swizzle_bytes}, {ref.element_bytes}>"
         places.append(f"{swizzled}({in_pattern}, {text(column)})")
     return ref.text + "".join(f"[{place}]" for place in places)
+
+
+def _from(start: int, text: str) -> str:
+    """An index that is counted from some start."""
+    return text if not start else f"{start} + {text}" if text != "0" else str(start)
 
 
 def _own_numbers(layout: Layout) -> list[int]:

@@ -137,10 +137,15 @@ def keep_sums(state: State, value: Value, op: Op) -> None:
 
 
 def buffer_start(state: State, buffer: Value) -> str:
-    """Where a buffer that holds an operand begins, which may be read the other way."""
+    """Where a buffer that holds an operand begins, which may be read the other way, or be rows or columns of another."""
     made = state.definitions[buffer]
-    is_turned = made.name == "buffer_view" and made.attrs["kind"] == "trans"
-    return state.buffers[made.operands[0] if is_turned else buffer].text
+    if made.name == "buffer_view" and made.attrs["kind"] == "trans":
+        buffer = made.operands[0]
+        made = state.definitions[buffer]
+    if made.name == "buffer_view" and made.attrs["kind"] == "subslice":
+        whole, first = state.buffers[made.operands[0]], int(made.attrs["start"])
+        return f"{whole.text}[{first // whole.panel_columns if made.attrs['dim'] % len(whole.shape) else first}]"
+    return state.buffers[buffer].text
 
 
 class _Product(Product):

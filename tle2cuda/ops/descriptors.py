@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from tle2cuda.errors import InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir import builder
+from tle2cuda.ir.classify import ELEMENTWISE
+from tle2cuda.ir.nodes import walk
 from tle2cuda.ir.types import BOOL, I32, I64, SHARED, BufferType, DType, PointerType, with_shape
 from tle2cuda.ops import atomics, core
 from tle2cuda.ops.affine_tiles import (
@@ -27,10 +29,12 @@ from tle2cuda.ops.affine_tiles import (
 from tle2cuda.ops.core import block_type, builtin, emit_value, fact, static_choice, static_shape, stretch, tensor, unwrap
 from tle2cuda.ops.memory import EVICTION_POLICIES, LOAD_CACHE_MODIFIERS
 from tle2cuda.ops.tile_sources import TileSource, remember
+from tle2cuda.targets import parse_target
 
 _ALIGNMENT_BYTES = 16  # of base, strides and rows of the tile (CUDA driver API, cuTensorMapEncodeTiled)
 _MAX_RANK = 5
 _FEWEST_ROWS = 8
+_MOST_LOOKED_AT = 64  # values between a product and its store
 
 
 class tensor_descriptor_type:
@@ -297,8 +301,12 @@ def store_tensor_descriptor(desc: Any, offsets: Any, value: Any) -> None:
         ``tl.store_tensor_descriptor(d, [row, col], x)``
     """
     place = _place(desc, offsets, "tl.store_tensor_descriptor")
-    stored = _tile_value(unwrap(desc), value, place.shape, "store")
-    _stored(place.pointers(), _inside(place), stored)
+    described = _descriptor(desc, "store")
+    stored = _tile_value(described, value, place.shape, "store")
+    if len(place.shape) > 1 and parse_target(builder.current().target).has("tma") and _is_of_product(stored):
+        _sent("store", described, place, stored, stored.value.name or "result")
+    else:
+        _stored(place.pointers(), _inside(place), stored)
 
 
 def _descriptor(desc: Any, what: str) -> tensor_descriptor:
@@ -355,15 +363,38 @@ def _atomic(kind: str, desc: tensor_descriptor, offsets: Any, value: Any) -> Non
     place = _place(desc, offsets, what)
     tile = _tile_value(desc, value, place.shape, f"atomic_{kind}")
     atomics.check_dtype(kind, desc.dtype, desc.base, what)
-    attrs = {"name": "terms", "alignment_bytes": 128, "staging": True}
+    _sent(kind, desc, place, tile, "terms")
+
+
+def _sent(kind: str, desc: tensor_descriptor, place: AffineTile, tile: tensor, name: str) -> None:
+    """A tile goes to a buffer, out of which the copy engine takes it; where it does not, it is stored from registers."""
+    attrs = {"name": name, "alignment_bytes": 128, "staging": True}
     context = builder.current()
     emit_alloc = context.emit_one if context.partition is None else context.emit_first
-    buffer = emit_alloc("alloc", (), BufferType(place.shape, desc.dtype), attrs)
+    storage = "mma" if kind == "store" else "row_major"  # of products, which lie across rows
+    buffer = emit_alloc("alloc", (), BufferType(place.shape, desc.dtype, storage), attrs)
     pointers = context.emit_one("local_ptr", (buffer,), with_shape(PointerType(desc.dtype, SHARED), place.shape))
     context.emit("store", (pointers, tile.value), (), {"cache": "", "eviction": "", "has_mask": False})
     described = (desc.base, *desc.extents, *desc.steps, *place.offsets)
     copied = {"rank": len(place.shape), "block": place.shape, "kind": kind}
     context.emit("tma_store", (buffer, *(part.value for part in described)), (), copied)
+
+
+def _is_of_product(tile: tensor) -> bool:
+    """Whether elementwise work leads to a matrix product, or to what a loop has summed of them."""
+    context = builder.current()
+    todo, seen = [tile.value], {tile.value}
+    while todo and len(seen) < _MOST_LOOKED_AT:
+        op = context.made(todo.pop())
+        if op is None:
+            continue
+        if op.name == "dot" or (op.name == "for" and any(inner.name == "dot" for inner in walk(op.regions[0]))):
+            return True
+        if op.name in ELEMENTWISE:
+            fresh = [v for v in op.operands if v not in seen]
+            seen.update(fresh)
+            todo += fresh
+    return False
 
 
 def _rows(desc: tensor_descriptor, x_offsets: Any, y_offset: Any, what: str) -> tuple[tensor, tensor]:

@@ -60,9 +60,11 @@ def run(kernel: Kernel) -> Kernel:
     """Give loops their rings."""
     plain, notes = without_tensor_tiles(kernel)
     left_out: dict[Op, str] = {}  # loops that are not specialised, and why
+    unstaged: dict[Op, tuple[str, ...]] = {}  # loads that have no stages
     if parse_target(kernel.target).has("cp_async"):
         while True:
-            plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes, left_out)
+            unstaged.clear()
+            plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes, left_out, unstaged)
             known = len(left_out)
             sites = _sites(plain, plans, left_out)
             if len(left_out) > known:
@@ -74,12 +76,12 @@ def run(kernel: Kernel) -> Kernel:
             if _are_lean(made, sites, left_out):
                 slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
                 if not slow:
-                    noted = _with_notes(made, _explained(left_out, plans))
+                    noted = _with_notes(made, _explained(left_out, plans), unstaged)
                     return canonicalise.run(shared_once.run(noted))
                 notes = {tile: note for tile, note in notes.items() if tile not in slow}
-    if plain is kernel and not left_out:
+    if plain is kernel and not left_out and not unstaged:
         return kernel
-    return canonicalise.run(_with_notes(plain, left_out))
+    return canonicalise.run(_with_notes(plain, left_out, unstaged))
 
 
 # ---- which loops become two partitions ------------------------------------------------------------------------------
@@ -144,20 +146,23 @@ def _are_lean(made: Kernel, sites: Sites, left_out: dict[Op, str]) -> bool:
     return not wrong
 
 
-def _with_notes(kernel: Kernel, left_out: dict[Op, str]) -> Kernel:
-    """The kernel with notes at the loops that asked for partitions and got none."""
-    if not left_out:
+def _with_notes(kernel: Kernel, left_out: dict[Op, str], unstaged: dict[Op, tuple[str, ...]]) -> Kernel:
+    """The kernel with notes at the loops that asked for partitions or stages and got none."""
+    if not left_out and not unstaged:
         return kernel
     places = {op.span: reason for op, reason in left_out.items()}
+    texts = {op.span: found for op, found in unstaged.items()}
 
     class _Note(Rewriter):
         def visit(self, op: Op) -> None:
-            reason = places.get(op.span) if op.name in ("for", "while") else None
-            if reason is None or op.attrs.get("role"):
+            is_loop = op.name in ("for", "while") and not op.attrs.get("role")
+            reason, found = places.get(op.span), texts.get(op.span)
+            if not is_loop or (reason is None and found is None):
                 self.copy(op)
                 return
             operands = tuple(self[v] for v in op.operands)
-            attrs = MappingProxyType({**op.attrs, "undivided": reason})
+            said = {name: text for name, text in (("undivided", reason), ("unstaged", found)) if text}
+            attrs = MappingProxyType({**op.attrs, **said})
             self.emit(replace(op, operands=operands, regions=tuple(map(self.region, op.regions)), attrs=attrs))
 
     return _Note().kernel(kernel)

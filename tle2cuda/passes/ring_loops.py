@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged
+from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.nodes import Op, Value, make_op
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
@@ -571,6 +572,9 @@ class RingLoop:
             value = into.make(
                 "trans", (value,), TileType(type_.shape, type_.element), load.span, load.result.name, perm=back
             )
+        if staged.note is None and load.attrs.get("has_other") and not is_zero(into.definitions, load.operands[2]):
+            mask, other = (into[v] for v in load.operands[1:3])
+            value = into.make("select", (mask, value, other), type_, load.span, load.result.name)
         into.bind(load.result, value)
 
 

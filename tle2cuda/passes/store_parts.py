@@ -17,6 +17,7 @@ from tle2cuda.ir.classify import ELEMENTWISE
 from tle2cuda.ir.nodes import Kernel, Op, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, DType, PointerType, TileType, element_of, with_shape
+from tle2cuda.passes.staged_tiles import without_results
 
 _LEAST_BYTES = 1 << 15  # of a tile, below which halves would not make room for a stage
 _UNLIKE_INDICES = frozenset(("asm", "philox", "libdevice", "hint"))
@@ -24,7 +25,8 @@ _LEAST_COLUMNS = 64  # of a half: rows of whole sectors for whole warps
 
 
 def with_halved_stores(kernel: Kernel) -> Kernel | None:
-    """The kernel with large products stored in halves; None when there are none."""
+    """The kernel with large products stored in halves, from registers; None when there are none."""
+    kernel = without_results(kernel)
     made = definitions(kernel.body)
     halved = {op for op in walk(kernel.body) if op.name == "store" and _is_large(op) and _products_of(op, made)}
     return _Halve(kernel, halved).kernel(kernel) if halved else None

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.buffer_views import BufferViews
+from tle2cuda.analysis.shared_operands import is_part
 from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
@@ -84,12 +85,14 @@ def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
             for alloc in allocations:
                 assert uses is not None
                 span = _widest(alloc)
-                if not span or _shape(alloc)[-2:] != buffer.type.shape[-2:]:
+                if not span or not uses.is_whole(buffer, alloc, span):
                     raise NotSupported(
-                        f"tle.gpu.wgmma: {name} must be a whole buffer or a stage of one, rows of 32 bytes or more",
+                        f"tle.gpu.wgmma: {name} must be a whole buffer, a stage of one, "
+                        "or rows or columns that are swizzled alike",
                         op.span,
                         facts,
-                        help="allocate it in the shape in which it is multiplied",
+                        help="allocate it in the shape in which it is multiplied, rows of 32 bytes or more, "
+                        "or take whole runs of 128 bytes of its rows",
                     )
                 if not uses.find_elements(alloc):
                     raise NotSupported(
@@ -137,6 +140,16 @@ class _Uses:
                 else:
                     self.of_root.setdefault(root, []).append(op)
 
+    def is_whole(self, operand: Value, alloc: Op, span: int) -> bool:
+        """Whether an operand is an allocation's matrix, or rows or columns of it that lie as a matrix of their own."""
+        part = self.definitions.get(operand)
+        if part is not None and part.name == "buffer_view" and part.attrs["kind"] == "subslice":
+            if not is_part(part, span):
+                return False
+            operand = part.operands[0]
+        assert isinstance(operand.type, BufferType)
+        return _shape(alloc)[-2:] == operand.type.shape[-2:]
+
     def find_elements(self, alloc: Op) -> bool:
         """Whether all uses of an allocation find its elements by index."""
         if self.unknown:
@@ -149,6 +162,9 @@ class _Uses:
         if op.name == "buffer_view":
             view = op.result.type
             assert isinstance(view, BufferType)
+            if op.attrs["kind"] == "subslice":
+                users = self.uses.get(op.result, ())
+                return is_part(op, _widest(alloc)) and all(user.name == "wgmma" for user in users)
             return op.attrs["kind"] == "slot" and len(view.shape) >= 2
         if op.name == "local_ptr":
             return self._is_only_followed(op.result)
@@ -207,8 +223,15 @@ class _Uses:
         """Whether a tile comes from a transposition, or a product whose lanes hold rows, through elementwise work."""
         seen, todo = {value}, [value]
         while todo:
-            op = self.definitions.get(todo.pop())
+            value = todo.pop()
+            op = self.definitions.get(value)
             if op is None:
+                continue
+            if op.name == "for":
+                handed_on = op.regions[0].terminator.operands[op.results.index(value)]
+                if handed_on not in seen:
+                    seen.add(handed_on)
+                    todo.append(handed_on)
                 continue
             if op.name in _DOWN_COLUMNS or (op.name == "load" and self._is_down(op.operands[0])):
                 return True

@@ -32,7 +32,7 @@ from tle2cuda.passes.changed_maps import ChangedMaps
 from tle2cuda.passes.coordinate_branches import fits_engine, in_branch
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.pointer_copies import by_pointers
-from tle2cuda.passes.staged_tiles import Staged, fit, staged_tiles
+from tle2cuda.passes.staged_tiles import Staged, staged_tiles, without_room
 from tle2cuda.targets import parse_target
 
 # Element types of the reductions (PTX ISA, cp.reduce.async.bulk.tensor), without bit operations on int64: of these, unlike
@@ -103,7 +103,7 @@ class _Planner:
         has_tma = parse_target(kernel.target).has("tma")
         self.has_multicast = parse_target(kernel.target).has("multicast")
         self.staged = staged_tiles(kernel)
-        self.has_room = not self.staged or fit(kernel)
+        self.without_room = without_room(kernel, self.staged)
         self.changed = ChangedMaps(kernel, self.definitions, self.views)
         self.found: dict[Op, _Description] = {}
         self.spans: dict[_Description, Op] = {}
@@ -124,6 +124,7 @@ class _Planner:
         engines = (*self.found, *self.changed.found)
         self.doubts = {op: doubts for op in engines if _has_another_way(op) and (doubts := self.coordinates.doubts(op))}
         self.without_buffer = {op for staged in self.by_value(engines) for op in (staged.alloc, staged.store)}
+        self.results = {staged.alloc for op, staged in self.staged.items() if op.attrs["kind"] == "store"}
         self.is_partial = bool(self.doubts) or len(self.found) < len(copies)
         taken = {argument.name for argument in kernel.args}
         self.names = {made: fresh_name(made.argument.name, taken) for made in self.spans}
@@ -147,8 +148,10 @@ class _Planner:
         kind = op.attrs.get("kind", "store")
         if kind != "store" and element not in _REDUCED[kind]:
             return None
-        if self.coordinates.fault(op) or (op in self.staged and not self.has_room):
+        if self.coordinates.fault(op) or op in self.without_room:
             return None
+        if op in self.staged and kind == "store" and (self.coordinates.doubts(op) or not self._has_whole_units(copy)):
+            return None  # two ways to store a product would be one too many
         swizzle_bytes = self.swizzle_bytes(copy)
         moved = _boxes(op, copy, swizzle_bytes, self.has_multicast)
         if moved is None or moved[0].count > _MOST_COPIES or not self._is_engines(copy):
@@ -164,6 +167,11 @@ class _Planner:
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
         return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
+
+    def _has_whole_units(self, copy: TensorCopy) -> bool:
+        """Whether rows surely end at a multiple of 16 bytes: else an H200 writes beyond the end of the tensor."""
+        end = self.coordinates.info.get(copy.extents[-1])
+        return end is not None and end.divisibility[0] * copy.buffer_type.element.bytes % CHUNK_BYTES == 0
 
     def _is_aligned(self, op: Op, copy: TensorCopy) -> bool:
         """Whether rows begin where a tensor map allows; of what the user promised, the launcher checks it."""
@@ -253,6 +261,8 @@ class _Rewrite(Rewriter):
         if op.name == "alloc" and op in self.planned.allocations:
             swizzle_bytes = self.planned.swizzles.get(op, 0)
             attrs = {**op.attrs, "alignment_bytes": _alignment_bytes(op, swizzle_bytes)}
+            if op in self.planned.results:
+                attrs["scratch"] = True
             if swizzle_bytes:
                 attrs["swizzle_bytes"] = swizzle_bytes
             self.emit(replace(op, attrs=MappingProxyType(attrs)))
