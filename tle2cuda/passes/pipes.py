@@ -10,7 +10,8 @@ when all readers have released it. What the writer's task does to the slots deci
 A pipe both of whose ends are in one task, and which the copy engine does not fill, needs no mbarriers: barriers of the task
 order its uses, and groups of `cp.async` tell what has landed (`tle2cuda.analysis.copy_groups`).
 
-A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
+A pipe that is filled in several ways takes all of these arrivals for every stage; where the threads arrive, that of the one
+which issues copies covers these, once their bytes are added. Stores to other shared memory in the
 writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
 """
 
