@@ -18,38 +18,6 @@ import tle2cuda
 import tle2cuda.language as tl
 from kernels.matrices import element_strides, new_array, power_of_two
 
-FETCHED_ELEMENTS = tl.constexpr(32)  # of the 64 bytes that the L2 cache fetches at once
-FETCHES = tl.constexpr(16)  # of each row of weights, ahead
-
-
-@tle2cuda.jit
-def follow_grid():
-    """Go on behind the grid before this one, whose results it reads, and let the next one get ready meanwhile."""
-    tl.extra.cuda.gdc_wait()
-    tl.extra.cuda.gdc_launch_dependents()
-
-
-@tle2cuda.jit
-def prefetch_weights(
-    weights, expert_ids, num_post_pad, num_experts, N, K, stride_we, stride_wn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr,
-):  # fmt: skip
-    """Bring the first weights of a program to the L2 cache, which wait for nobody's results, while the grid before works.
-
-    MoE Align had ended when that grid began. Its results are used as a hint alone: what counts is read again behind it.
-    """
-    tiles_m = tl.load(num_post_pad) // BLOCK_M
-    pid_m, pid_n = block_and_columns(tiles_m, N, BLOCK_N, GROUP_M)
-    if pid_m < tiles_m:
-        expert = tl.load(expert_ids + pid_m)
-        expert = tl.where((expert >= 0) & (expert < num_experts), expert, 0).to(tl.int64)
-        rows = tl.minimum(pid_n * BLOCK_N + tl.arange(0, BLOCK_N), N - 1)
-        cols = tl.minimum(tl.arange(0, FETCHES) * FETCHED_ELEMENTS, K - 1)
-        places = weights + expert * stride_we + rows.to(tl.int64)[:, None] * stride_wn + cols[None, :]
-        tl.inline_asm_elementwise(
-            "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [places], dtype=tl.int32, is_pure=False, pack=1
-        )
-
 
 @tle2cuda.jit
 def block_and_columns(tiles_m, N, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
@@ -101,11 +69,8 @@ def moe_gate_up(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
     """hidden[slot] = silu(gate @ x[token]) * (up @ x[token]); gate and up are the halves of `weights[expert]`."""
-    if EARLY:
-        follow_grid()
     tiles_m = tl.load(num_post_pad) // BLOCK_M
     if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):
         return
@@ -136,7 +101,6 @@ def moe_down(
     expert_ids,
     num_post_pad,
     num_slots,
-    num_experts,
     N,
     K,
     stride_hm,
@@ -147,15 +111,8 @@ def moe_down(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
     """partial[slot] = topk_weights[slot] * (weights[expert] @ hidden[slot])."""
-    if EARLY and BLOCK_M < 64:
-        prefetch_weights(
-            weights, expert_ids, num_post_pad, num_experts, N, K, stride_we, stride_wn, BLOCK_M, BLOCK_N, GROUP_M
-        )  # fmt: skip
-    if EARLY:
-        follow_grid()
     tiles_m = tl.load(num_post_pad) // BLOCK_M
     if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):
         return
@@ -185,11 +142,8 @@ def moe_sum(
     TOP_K: tl.constexpr,
     CHOICES: tl.constexpr,
     BLOCK: tl.constexpr,
-    EARLY: tl.constexpr,
 ):
     """out[token]: the sum of `partial` over the token's choices that are experts."""
-    if EARLY:
-        follow_grid()
     token = tl.program_id(0).to(tl.int64)
     choice, col = tl.arange(0, CHOICES), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     expert = tl.load(topk_ids + token * TOP_K + choice, mask=choice < TOP_K, other=-1)
@@ -257,14 +211,6 @@ def new_workspace(x: Any, w_gate_up: Any, top_k: int, block_m: int) -> Workspace
     return Workspace(aligned, new_array(x, (slots, twice // 2)), new_array(x, (slots, x.shape[1])))
 
 
-def can_start_early(x: Any) -> bool:
-    """Whether the GPU of an array has programmatic dependent launches; there is nothing to gain in the interpreter."""
-    from kernels.moe_align_block_size.arrays import has_clusters, stream_of
-
-    library, device, _ = stream_of(x)
-    return library != "numpy" and has_clusters(library, device)
-
-
 def fused_moe(
     x: Any,
     w_gate_up: Any,
@@ -275,7 +221,6 @@ def fused_moe(
     *,
     tiles: Tiles | None = None,
     workspace: Workspace | None = None,
-    early: bool | None = None,
 ) -> Any:
     """Writes the layer's result to `out`.
 
@@ -288,8 +233,6 @@ def fused_moe(
         out: Result, [T, H].
         tiles: Sizes of the CTAs' work, others than those of `TILES`.
         workspace: What `new_workspace` made for these sizes; left out: a new one.
-        early: Whether each grid gets ready before the one in front of it has ended (programmatic dependent launch); left
-            out: where the GPU can.
 
     Raises:
         ValueError: The arrays do not fit each other.
@@ -313,24 +256,23 @@ def fused_moe(
     aligned, hidden, partial = workspace or new_workspace(x, w_gate_up, top_k, tiles.block_m)
     moe_align_block_size(topk_ids, tiles.block_m, experts, out=aligned)
     blocks = min(int(aligned.expert_ids.shape[0]), slots)
-    early = can_start_early(x) if early is None else early
 
     n, k, group_m, warps, stages = tiles.gate_up
     moe_gate_up[(blocks * -(-inner // n),)](
         x, w_gate_up, hidden, *aligned, slots, inner, size, element_strides(x)[0], *element_strides(w_gate_up)[:2],
         element_strides(hidden)[0], TOP_K=top_k, BLOCK_M=tiles.block_m, BLOCK_N=n, BLOCK_K=k, GROUP_M=group_m,
-        EARLY=early, num_warps=warps, num_stages=stages, launch_pdl=early,
+        num_warps=warps, num_stages=stages,
     )  # fmt: skip
     n, k, group_m, warps, stages = tiles.down
     moe_down[(blocks * -(-size // n),)](
-        hidden, w_down, topk_weights, partial, *aligned, slots, experts, size, inner, element_strides(hidden)[0],
+        hidden, w_down, topk_weights, partial, *aligned, slots, size, inner, element_strides(hidden)[0],
         *element_strides(w_down)[:2], element_strides(partial)[0], BLOCK_M=tiles.block_m, BLOCK_N=n, BLOCK_K=k,
-        GROUP_M=group_m, EARLY=early, num_warps=warps, num_stages=stages, launch_pdl=early,
+        GROUP_M=group_m, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     block = min(_SUM_BLOCK, power_of_two(size))
     moe_sum[(tokens, -(-size // block))](
         partial, topk_ids, out, experts, size, element_strides(partial)[0], element_strides(out)[0], TOP_K=top_k,
-        CHOICES=power_of_two(top_k), BLOCK=block, EARLY=early, num_warps=4, launch_pdl=early,
+        CHOICES=power_of_two(top_k), BLOCK=block, num_warps=4,
     )  # fmt: skip
     return out
 

@@ -31,7 +31,7 @@ def _gate_up() -> ShippedKernel:
     arguments = dict.fromkeys(("x", "weights", "hidden"), _BF16)
     arguments |= dict.fromkeys(("sorted_ids", "expert_ids", "num_post_pad"), _INTS)
     arguments |= dict.fromkeys(("num_slots", "N", "K", "stride_xm", "stride_we", "stride_wn", "stride_hm"), _ALIGNED)
-    tile = {"TOP_K": 8, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8, "EARLY": False}
+    tile = {"TOP_K": 8, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8}
     return ShippedKernel("moe_gate_up_bf16", "kernels.fused_moe", "moe_gate_up", arguments, tile)
 
 

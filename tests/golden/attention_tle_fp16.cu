@@ -359,9 +359,9 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
             mbarrier_init(&shared.keys_full[stage], 1);
-            mbarrier_init(&shared.keys_empty[stage], 256);
+            mbarrier_init(&shared.keys_empty[stage], 8);
             mbarrier_init(&shared.values_full[stage], 1);
-            mbarrier_init(&shared.values_empty[stage], 256);
+            mbarrier_init(&shared.values_empty[stage], 8);
         }
         mbarrier_init(&shared.queries_full, 1);
         fence_mbarrier_init();
@@ -458,8 +458,10 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_wait<0>();
 
     // k_reader.release(0)                                                 flash_attention_tle.py:83
-    mbarrier_arrive(&shared.keys_empty[0]);
+    __syncwarp();
+    if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[0]);
     Vector<float, 2> score[32];
+
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
@@ -595,7 +597,8 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:65
         wgmma_wait<1>();
         // k_reader.release(i)                                             flash_attention_tle.py:66
-        mbarrier_arrive(&shared.keys_empty[stage]);
+        __syncwarp();
+        if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[stage]);
 
         // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:49
         float score_max_2[2];
@@ -650,7 +653,8 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         wgmma_wait<0>();
 
         // v_reader.release(i - 1)                                         flash_attention_tle.py:71
-        mbarrier_arrive(&shared.values_empty[stage_2]);
+        __syncwarp();
+        if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage_2]);
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
@@ -683,7 +687,8 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_wait<0>();
 
     // v_reader.release(blocks - 1)                                       flash_attention_tle.py:104
-    mbarrier_arrive(&shared.values_empty[stage]);
+    __syncwarp();
+    if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage]);
 
     // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:105
     float total_of_row[2];

@@ -236,7 +236,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         b_ptrs[run] = b + k_3 * stride_bk + cols_2;
     }
     #pragma unroll
-    for (int stage = 0; stage < 3; ++stage) {
+    for (int stage = 0; stage < 2; ++stage) {
         if (stage < (K + 31) / 32) {
             // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, othe ...  matmul.py:50
             #pragma unroll
@@ -267,10 +267,29 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     keep_sums(acc);
     for (int step = 0; step < (K + 31) / 32; ++step) {
         const int stage = step % 4;
-        cp_async_wait<2>();
-        const int free_stage = (step + 3) % 4;
+        cp_async_wait<1>();
+        const int free_stage = (step + 2) % 4;
         fence_async_proxy();  // shows what was written to the ring `a_tile` and the ring `b_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `a_tile` and the ring `b_tile` before it and after it
+
+        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+        }
+
+        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
+        #pragma unroll
+        for (int run = 0; run < 4; ++run) {
+            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
+            const int k_3 = thread / 16 + 8 * run;
+            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 2) * 32 && step + 2 < (K + 31) / 32 ? 16 : 0);
+        }
+        cp_async_commit();
+
+        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
+        a_ptrs_offset_ahead += 32ll;
+        b_ptrs_offset_ahead += value;
 
         // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile[stage], 16, 512);  // rows along K
@@ -283,25 +302,6 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
                 wgmma_m64n128k16_f32_f16_b_along_n(&acc[32 * row], a_tile_first + 256 * row + 2 * step_2, b_tile_first + 128 * step_2, true);
         wgmma_commit();
         wgmma_wait<1>();
-
-        // a_tile = tl.load(a_ptrs, mask=k[None, :] < K - step * BLOCK_K, other=0.0)    matmul.py:50
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            cp_async_zero_fill<16>(&shared.a_tile[free_stage][thread / 4 + 32 * run][swizzled<64, 2>(thread / 4 + 32 * run, thread % 4 * 8)], a_ptrs[run] + a_ptrs_offset_ahead, k_ < K - (step + 3) * 32 && step + 3 < (K + 31) / 32 ? 16 : 0);
-        }
-
-        // b_tile = tl.load(b_ptrs, mask=k[:, None] < K - step * BLOCK_K, other=0.0)    matmul.py:51
-        #pragma unroll
-        for (int run = 0; run < 4; ++run) {
-            // k = tl.arange(0, BLOCK_K)                                                matmul.py:45
-            const int k_3 = thread / 16 + 8 * run;
-            cp_async_zero_fill<16>(&shared.b_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], b_ptrs[run] + b_ptrs_offset_ahead, k_3 < K - (step + 3) * 32 && step + 3 < (K + 31) / 32 ? 16 : 0);
-        }
-        cp_async_commit();
-
-        // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
-        a_ptrs_offset_ahead += 32ll;
-        b_ptrs_offset_ahead += value;
     }
     wgmma_wait<0>();
     keep_sums(acc);

@@ -1,4 +1,4 @@
-// moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:85 (moe_gate_up). Do not edit.
+// moe_gate_up.cu: emitted by tle2cuda from fused_moe.py:53 (moe_gate_up). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 73728 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 73728 bytes of dynamic shared memory
@@ -7,7 +7,7 @@
 //             num_slots i32 divisible by 16, N i32 divisible by 16, K i32 divisible by 16,
 //             stride_xm i32 divisible by 16, stride_we i32 divisible by 16,
 //             stride_wn i32 divisible by 16, stride_hm i32 divisible by 16
-//   constants TOP_K = 8, BLOCK_M = 64, BLOCK_N = 64, BLOCK_K = 64, GROUP_M = 8, EARLY = False
+//   constants TOP_K = 8, BLOCK_M = 64, BLOCK_N = 64, BLOCK_K = 64, GROUP_M = 8
 
 #include <cuda_bf16.h>
 
@@ -186,8 +186,8 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:73, 128-byte swizzle
-    alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:74, 128-byte swizzle
+    alignas(1024) __nv_bfloat16 x_tile[3][64][64];  // 3 stages of fused_moe.py:41, 128-byte swizzle
+    alignas(1024) __nv_bfloat16 weight_tile[3][128][64];  // 3 stages of fused_moe.py:42, 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 73728, "the launch contract gives the CTA this much shared memory");
 
@@ -204,24 +204,24 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
-    // tiles_m = tl.load(num_post_pad) // BLOCK_M                                   fused_moe.py:109
+    // tiles_m = tl.load(num_post_pad) // BLOCK_M                                    fused_moe.py:74
     const int num_post_pad_value = *num_post_pad;
     const int tiles_m = num_post_pad_value / 64;
 
-    // if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):                        fused_moe.py:110
+    // if tl.program_id(0) >= tiles_m * tl.cdiv(N, BLOCK_N):                         fused_moe.py:75
     const int pid = blockIdx.x;
     const int tiles_n = (N + 63) / 64;
     if (pid >= tiles_m * tiles_n) return;
 
-    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                fused_moe.py:59
+    // first_m = pid // (GROUP_M * tiles_n) * GROUP_M                                fused_moe.py:27
     const int first_m = pid / (8 * tiles_n) * 8;
-    // group_m = tl.minimum(tiles_m - first_m, GROUP_M)                              fused_moe.py:60
+    // group_m = tl.minimum(tiles_m - first_m, GROUP_M)                              fused_moe.py:28
     const int group_m = min(tiles_m - first_m, 8);
-    // return first_m + pid % (GROUP_M * tiles_n) % group_m, pid % (GROUP_M * t ...  fused_moe.py:61
+    // return first_m + pid % (GROUP_M * tiles_n) % group_m, pid % (GROUP_M * t ...  fused_moe.py:29
     const int pid_m = first_m + pid % (8 * tiles_n) % group_m;
     const int pid_n = pid % (8 * tiles_n) / group_m;
 
-    // expert = tl.load(expert_ids + pid_m).to(tl.int64)                            fused_moe.py:114
+    // expert = tl.load(expert_ids + pid_m).to(tl.int64)                             fused_moe.py:79
     const int expert_ids_value = expert_ids[pid_m];
     const long long expert = static_cast<long long>(expert_ids_value);
     bool is_real[4];
@@ -230,12 +230,12 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     // tile [64]: element = thread / 8 + 16 * run;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:78
         const int k_ = thread / 8 + 16 * run;
         const int slots = *(sorted_ids + pid_m * 64 + k_);
-        // is_real = slots < num_slots                                              fused_moe.py:115
+        // is_real = slots < num_slots                                               fused_moe.py:80
         is_real[run] = slots < num_slots;
-        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k ...  fused_moe.py:119
+        // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[ ...  fused_moe.py:84
         value[run] = static_cast<long long>(slots / 8);
     }
     long long product[4];
@@ -246,47 +246,47 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         product[run] = value[run] * static_cast<long long>(stride_xm);
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:71
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
     long long x_ptrs_offset_ahead = 0ll;
     long long weight_ptrs_offset_ahead = 0ll;
-    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[Non ...  fused_moe.py:119
+    // x_ptrs = x + (slots // TOP_K).to(tl.int64)[:, None] * stride_xm + k[None, :]  fused_moe.py:84
     const __nv_bfloat16* x_ptrs[4];
 
-    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))        fused_moe.py:113
+    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
     const int k_ = thread % 8 * 8;
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         x_ptrs[run] = x + product[run] + k_;
     }
 
-    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...  fused_moe.py:120
+    // weight_ptrs = weights + expert * stride_we + rows.to(tl.int64)[:, None] ...   fused_moe.py:85
     const __nv_bfloat16* weight_ptrs[8];
 
-    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))        fused_moe.py:113
+    // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))         fused_moe.py:78
     const int k_3 = thread % 8 * 8;
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)               fused_moe.py:116
+        // k, both = tl.arange(0, BLOCK_K), tl.arange(0, 2 * BLOCK_N)                fused_moe.py:81
         const int both = thread / 8 + 16 * run;
-        // rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both / ...  fused_moe.py:118
+        // rows = tl.minimum(pid_n * BLOCK_N + both % BLOCK_N, N - 1) + both // ...  fused_moe.py:83
         const int rows = min(pid_n * 64 + both % 64, N - 1) + both / 64 * N;
         weight_ptrs[run] = weights + expert * static_cast<long long>(stride_we) + static_cast<long long>(rows) * stride_wn + k_3;
     }
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage * 64 < K) {
-            // left = K - first                                                      fused_moe.py:72
+            // left = K - first                                                      fused_moe.py:40
             const int left = K - stage * 64;
 
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:73
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
             const bool inside = k_ < left;
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
                 cp_async_zero_fill<16>(&shared.x_tile[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside ? 16 : 0);
             }
 
-            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:74
-            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:73
+            // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other ...  fused_moe.py:42
+            // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < l ...  fused_moe.py:41
             const bool inside_2 = k_3 < left;
             #pragma unroll
             for (int run = 0; run < 8; ++run) {
@@ -298,7 +298,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         weight_ptrs_offset_ahead += 64ll;
     }
 
-    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:71
+    // for first in range(0, K, BLOCK_K):                                            fused_moe.py:39
     Vector<float, 2> acc[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
@@ -314,7 +314,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         fence_async_proxy();  // shows what was written to the ring `x_tile` and the ring `weight_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `x_tile` and the ring `weight_tile` before it and after it
 
-        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:78
+        // acc = tl.dot(x_tile, tl.trans(weight_tile), acc)                          fused_moe.py:46
         const Descriptor x_tile_first = wgmma_descriptor<128>(shared.x_tile[stage], 16, 1024);  // rows along K
         const Descriptor weight_tile_first = wgmma_descriptor<128>(shared.weight_tile[stage], 16, 1024);  // rows along K
         wgmma_fence();
@@ -324,18 +324,18 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         wgmma_commit();
         wgmma_wait<1>();
 
-        // left = K - first                                                          fused_moe.py:72
+        // left = K - first                                                          fused_moe.py:40
         const int left_2 = K - (first + 128);
 
-        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:73
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
         const bool inside = k_ < left_2;
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
             cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, is_real[run] && inside && left > 128 ? 16 : 0);
         }
 
-        // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:74
-        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:73
+        // weight_tile = tl.load(weight_ptrs, mask=k[None, :] < left, other=0.0)     fused_moe.py:42
+        // x_tile = tl.load(x_ptrs, mask=is_real[:, None] & (k[None, :] < left) ...  fused_moe.py:41
         const bool inside_2 = k_3 < left_2;
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
@@ -343,7 +343,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         }
         cp_async_commit();
 
-        // for first in range(0, K, BLOCK_K):                                        fused_moe.py:71
+        // for first in range(0, K, BLOCK_K):                                        fused_moe.py:39
         x_ptrs_offset_ahead += 64ll;
         weight_ptrs_offset_ahead += 64ll;
     }
@@ -357,10 +357,10 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     for (int run = 0; run < 16; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // result = gate * tl.sigmoid(gate) * up                                fused_moe.py:123
+            // result = gate * tl.sigmoid(gate) * up                                 fused_moe.py:88
             const float product_2 = acc[run][k] * divide_approx(1.0f, 1.0f + __expf(0.0f - acc[run][k]));
             const float result_2 = product_2 * acc[run + 16][k];
-            // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask= ...  fused_moe.py:126
+            // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=i ...  fused_moe.py:91
             result[run][k] = __float2bfloat16(result_2);
         }
     }
@@ -370,10 +370,10 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     // tile [64]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:78
         const int k_4 = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
         slots[run] = *(sorted_ids + pid_m * 64 + k_4);
-        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + co ...  fused_moe.py:125
+        // hidden_ptrs = hidden + slots.to(tl.int64)[:, None] * stride_hm + col ...  fused_moe.py:90
         slots_wide[run] = static_cast<long long>(slots[run]);
     }
     long long product_2[2];
@@ -384,7 +384,7 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
         product_2[run] = slots_wide[run] * static_cast<long long>(stride_hm);
     }
 
-    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[ ...  fused_moe.py:126
+    // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_real[: ...  fused_moe.py:91
     Vector<__nv_bfloat16, 8> result_converted[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -397,17 +397,17 @@ moe_gate_up(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict
     bool is_real_2[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // is_real = slots < num_slots                                              fused_moe.py:115
+        // is_real = slots < num_slots                                               fused_moe.py:80
         is_real_2[run] = slots[run] < num_slots;
     }
     // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 8 + run / 2 * 32 + k;  run < 4, k < 8
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))    fused_moe.py:113
+        // slots = tl.load(sorted_ids + pid_m * BLOCK_M + tl.arange(0, BLOCK_M))     fused_moe.py:78
         const int k_4 = thread % 4 * 8 + run / 2 * 32;
-        // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                           fused_moe.py:124
+        // cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)                            fused_moe.py:89
         const int cols = pid_n * 64 + k_4;
-        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_r ...  fused_moe.py:126
+        // tl.store(hidden_ptrs, result.to(hidden.dtype.element_ty), mask=is_re ...  fused_moe.py:91
         store_vector_if<uint4>(is_real_2[run % 2] && cols < N, hidden + product_2[run % 2] + cols, result_converted[run]);
     }
 }

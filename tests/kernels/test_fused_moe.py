@@ -88,7 +88,7 @@ def test_products_of_all_tiles_stay_in_flight(kernel: Any, tiles: Tiles) -> None
     """No tile spills, and ptxas makes no product wait for the one before it."""
     tile = tiles.gate_up if kernel is layer.moe_gate_up else tiles.down
     n, k, group_m, warps, stages = tile
-    constants = {"TOP_K": 8, "BLOCK_M": tiles.block_m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": group_m, "EARLY": True}
+    constants = {"TOP_K": 8, "BLOCK_M": tiles.block_m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": group_m}
     arrays = dict.fromkeys(("x", "weights", "hidden", "partial", "out"), "*bf16:16") | {"topk_weights": "*fp32:16"}
     arrays |= dict.fromkeys(("sorted_ids", "expert_ids", "num_post_pad"), "*i32:16")
     signature = ", ".join(str(constants.get(name, arrays.get(name, "i32:16"))) for name in kernel.arg_names)

@@ -180,6 +180,7 @@ _product_case(160, 3, np.float32, False)
 _product_case(160, 3, np.float32, True, 16, 32, 16)
 _product_case(160, 3, np.float16, False, 64, 128, 16)
 _product_case(160, 5, np.float16, True, 128, 16, 32)
+_product_case(368, 4, np.float16, False, 64, 64, 64)  # a stage more would leave a multiprocessor fewer CTAs
 
 
 def _rows_case(first: int, last: int, step: int, stages: int, count: int, dtype: Any) -> None:

@@ -247,14 +247,14 @@ class _Finder:
         extra, is_filled_behind = 0, False
         if overlapped is not None:
             has_room = self._has_room(stages, sum(staged.size_bytes for staged in loads))
-            is_filled_behind = not by_engine and self._frees_at_wait(overlapped, loads)
+            is_filled_behind = not has_room and not by_engine and self._frees_at_wait(overlapped, loads)
             extra, overlapped = int(has_room), overlapped if has_room or by_engine or is_filled_behind else None
         capacity = min(stages + extra, self.most_stages)
         bounds = (self.info[loop.operands[0]], self.info[loop.operands[1]])
         return Pipelined(
             loop,
-            # Such a stage is free as soon as the product in flight is the one behind it.
-            capacity if by_engine or is_filled_behind else capacity - extra,
+            # A stage that the engine fills is free as soon as the product in flight is the one behind it.
+            capacity if by_engine else capacity - extra,
             capacity,
             overlapped,
             None

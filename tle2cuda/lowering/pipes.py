@@ -19,7 +19,7 @@ from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.shared import slot_of
 from tle2cuda.lowering.stage_bits import StageBits
 from tle2cuda.lowering.state import State
-from tle2cuda.passes.pipe_releases import WARPGROUPS
+from tle2cuda.passes.pipe_releases import WARPGROUPS, WARPS
 from tle2cuda.passes.pipes import COPIES, ELECTED, GROUP, THREADS
 from tle2cuda.targets import WARP_THREADS
 
@@ -195,7 +195,7 @@ def emit_wait(state: State, op: Op) -> None:
 
 
 def emit_release(state: State, op: Op) -> None:
-    """Each thread of the reader is done with a stage, or one for its warpgroup."""
+    """Each thread of the reader is done with a stage, or one for its warpgroup or warp."""
     pipe, stage, _ = op.operands
     ref = pipe_ref(state, pipe)
     _may_go_unread(state, op)
@@ -203,16 +203,16 @@ def emit_release(state: State, op: Op) -> None:
         return
     state.comment(op.span)
     address = barrier_address(state, ref.empty, stage)
-    by_warpgroups = op.attrs.get("arrivals") == (WARPGROUPS,)
+    threads = {(WARPGROUPS,): WARP_THREADS * WARPGROUP_WARPS, (WARPS,): WARP_THREADS}
+    period = threads.get(op.attrs.get("arrivals", ()), 1)
+    if period == WARP_THREADS:
+        statements.evaluate(state.block, "__syncwarp()", op.span)
     if sharings := pipe_sharings(ref.op):
-        if not by_warpgroups:
-            statements.evaluate(state.block, "__syncwarp()", op.span)
-        period = WARP_THREADS * WARPGROUP_WARPS if by_warpgroups else WARP_THREADS
         call, condition = arrive_at_all(state, address, sharings, period)
         statements.evaluate(state.block, call, op.span, condition)
         return
     text = f"{state.helper('mbarrier_arrive')}({address})"
-    condition = f"{state.thread().text} % {WARP_THREADS * WARPGROUP_WARPS} == 0" if by_warpgroups else ""
+    condition = f"{state.thread().text} % {period} == 0" if period > 1 else ""
     statements.evaluate(state.block, text, op.span, condition)
 
 

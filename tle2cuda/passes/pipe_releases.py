@@ -1,8 +1,8 @@
-"""Who releases the stages of a pipe: every thread of a reader, or one for each warpgroup where products alone read.
+"""Who releases the stages of a pipe: every thread of a reader, or fewer where products alone read.
 
-That holds within one task, too, where thread 0 fills the stages by the copy engine.
-
-A warpgroup waits for all of a product, so behind a wait one of its threads may say that all are done with what it read.
+One for each warpgroup, which waits for all of a product, so that behind a wait one of its threads may say that all are done
+with what it read. That holds within one task, too, where thread 0 fills the stages by the copy engine. Where the reader
+shares other memory with the writer, which the release might hand over, one for each warp, behind what the others did.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tle2cuda.ir.types import BarrierType
 WARPGROUPS = "warpgroups"
 """Arrivals of a release: by one thread of each warpgroup."""
 WARPS = "warps"
-"""Arrivals of a release: by each warp, at the barriers of several CTAs."""
+"""Arrivals of a release: by one thread of each warp, behind the others."""
 
 
-def released_by_warpgroups(
+def released_by_few(
     roots: Roots,
     fields: Collection[Value | None],
     writer: Task | None,
     reading: Mapping[str | None, Sequence[tuple[Task, Op]]],
     ordered: Collection[Value | None] = (),
-) -> frozenset[str | None]:
-    """Readers of a pipe that nothing but products read for, and that share no other memory with the writer.
+) -> dict[str | None, str]:
+    """Readers of a pipe that nothing but products read for, and which of their threads release.
 
     Args:
         roots: Where buffers come from.
@@ -42,22 +42,23 @@ def released_by_warpgroups(
         ordered: Allocations that other pipes hand out, which order what is done to them.
     """
     if writer is None or None in fields:
-        return frozenset()
+        return {}
     theirs = [e for op in walk_task(writer.region) for e in effects(op, roots) if not e.is_scratch]
-    found = set()
+    found: dict[str | None, str] = {}
     for reader, uses in reading.items():
         readers = list({id(task.region): task for task, _ in uses}.values())
         if len(readers) > 1 or readers[0].warps % WARPGROUP_WARPS:
             continue
         own = [e for op in walk_task(readers[0].region) for e in effects(op, roots) if not e.is_scratch]
         reads = [e for e in own if e.root in fields]
-        is_apart = _are_apart([e for e in own if e.root not in fields and e.root not in ordered], theirs)
+        others = [e for e in own if e.root not in fields and e.root not in ordered and not is_product(e)]
+        is_apart = _are_apart(others, theirs)
         if readers[0].region is writer.region:
             reads = [e for e in reads if e.op.name != "tma_load"]
             is_apart = None not in {e.root for e in own if e.is_shared}  # the task tells itself, of the ring alone
-        if reads and all(map(is_product, reads)) and is_apart:
-            found.add(reader)
-    return frozenset(found)
+        if reads and all(map(is_product, reads)):
+            found[reader] = WARPGROUPS if is_apart else WARPS
+    return found
 
 
 def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
@@ -82,7 +83,9 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
         fields = handed[pipe]
         writers = _users(kernel, roots, pipe, "pipe_acquire")
         reading = _users(kernel, roots, pipe, "pipe_release")
-        if writers and reading and released_by_warpgroups(roots, fields, writers[0][0], {None: reading}, ordered):
+        if not writers or not reading:
+            continue
+        if released_by_few(roots, fields, writers[0][0], {None: reading}, ordered) == {None: WARPGROUPS}:
             released.add(pipe)
             arrivals[scratch_operands(op)[1]] = reading[0][0].warps // WARPGROUP_WARPS
 
@@ -114,4 +117,4 @@ def _with(op: Op, **attrs: object) -> Op:
     return replace(op, attrs=MappingProxyType({**op.attrs, **attrs}))
 
 
-__all__ = ["WARPGROUPS", "WARPS", "released_by_warpgroups", "with_releases_by_warpgroups"]
+__all__ = ["WARPGROUPS", "WARPS", "released_by_few", "with_releases_by_warpgroups"]

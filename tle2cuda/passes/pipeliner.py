@@ -15,7 +15,8 @@ threads are done with what the stage held before. Loops of no iterations copy no
 
 A product by `wgmma` is still in flight when the next iteration begins, if nothing else needs its sums. It is waited for
 behind the next product, so the barrier of the iteration after that one says that its stage is free: the ring has one stage
-more. Where one warpgroup does it all, the wait itself says so, and the stage is filled behind that.
+more. Where that takes a CTA off the multiprocessor and one warpgroup does it all, the wait itself says so: the stage is
+filled behind it, and there is none more.
 
 What the addresses of a copy need is computed n - 1 iterations ahead: carried values that they depend on are carried a
 second time, by that much further.

@@ -10,15 +10,16 @@ when all readers have released it. What the writer's task does to the slots deci
 A pipe both of whose ends are in one task, and which the copy engine does not fill, needs no mbarriers: barriers of the task
 order its uses, and groups of `cp.async` tell what has landed (`tle2cuda.analysis.copy_groups`).
 
-A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
+A pipe that is filled in several ways takes all of these arrivals for every stage; where the threads arrive, that of the one
+which issues copies covers these, once their bytes are added. Stores to other shared memory in the
 writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tle2cuda.analysis.copy_groups import pending_groups
@@ -34,7 +35,7 @@ from tle2cuda.ir.types import I32, BarrierType, BufferType, PipeType
 from tle2cuda.passes.async_copies import with_async_copies
 from tle2cuda.passes.bulk_stores import with_bulk_stores
 from tle2cuda.passes.drains import with_drains
-from tle2cuda.passes.pipe_releases import WARPGROUPS, WARPS, released_by_warpgroups
+from tle2cuda.passes.pipe_releases import WARPGROUPS, WARPS, released_by_few
 from tle2cuda.targets import WARP_THREADS
 
 PLAIN, CP_ASYNC, TMA = "plain", "cp_async", "tma"
@@ -92,7 +93,7 @@ class Plan:
         pending: For each wait for groups of `cp.async`, how many may be in flight; None for a pipe with barriers.
         copies: For each copy of the copy engine into its slots: the slot's stage, and the bytes to announce in front of it,
             which is the arrival; or None, to announce the bytes of this copy alone.
-        by_warpgroups: Readers of whose warpgroups one thread each releases.
+        few: Readers of which not every thread releases, and which do.
         sharings: CTAs of the cluster that fill stages together.
     """
 
@@ -104,7 +105,7 @@ class Plan:
     close: tuple[str, ...]
     copies: MappingProxyType[Op, tuple[Value, int | None]]
     pending: MappingProxyType[Op, int] | None = None
-    by_warpgroups: frozenset[str | None] = frozenset()
+    few: Mapping[str | None, str] = field(default_factory=dict)
     sharings: tuple[Sharing, ...] = ()
 
 
@@ -188,30 +189,34 @@ class _Planner:
             announced = False
         if not announced:
             copies = {copy: (stage, None) for copy, (stage, _) in copies.items()}
-        by_warpgroups: frozenset[str | None] = frozenset()
+        few: dict[str | None, str] = {}
         if not is_closed:
-            by_warpgroups = released_by_warpgroups(self.roots, self._fields(pipe), writer, side.reading)
+            few = released_by_few(self.roots, self._fields(pipe), writer, side.reading)
         sharings = tuple(dict.fromkeys(shared for copy in copies if (shared := sharing(copy)) is not None))
         threads = WARP_THREADS * (writer.warps if writer is not None else 1)
-        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
+        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports))
+        # The thread that issues copies arrives as it announces all bytes of a stage, or, where it adds those of each copy,
+        # behind them: with all other threads if these arrive, too.
+        issuer = TMA in transports and (announced or not full)
+        full += issuer
         commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
-        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
+        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * issuer
         return Plan(
             transports=transports,
             full=full,
-            empty=0 if op.attrs["one_shot"] else self._empty(op, side, by_warpgroups, num_peers(sharings)),
+            empty=0 if op.attrs["one_shot"] else self._empty(op, side, few, num_peers(sharings)),
             is_closed=is_closed,
-            commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
+            commit=tuple(commit + [ELECTED] * (issuer and not announced)),
             close=tuple(close),
             copies=MappingProxyType(copies),
-            by_warpgroups=by_warpgroups,
+            few=MappingProxyType(few),
             sharings=sharings,
         )
 
-    def _empty(self, op: Op, side: _Sides, by_warpgroups: frozenset[str | None], peers: int) -> int:
+    def _empty(self, op: Op, side: _Sides, few: Mapping[str | None, str], peers: int) -> int:
         """Each thread of each reader arrives once; a reader that is declared and never used leaves one arrival out.
 
-        Of readers in `by_warpgroups` one thread of each warpgroup does. Where CTAs fill stages together, each warp or
+        Of readers in `few` one thread of each warpgroup or warp does. Where CTAs fill stages together, each warp or
         warpgroup arrives once for each reader of each of them.
         """
         total = 0
@@ -222,8 +227,9 @@ class _Planner:
             if task is None:
                 total += 1
             else:
-                alone = task.warps if peers > 1 else WARP_THREADS * task.warps
-                total += task.warps // WARPGROUP_WARPS if reader in by_warpgroups else alone
+                by_warps = peers > 1 or few.get(reader) == WARPS
+                alone = task.warps if by_warps else WARP_THREADS * task.warps
+                total += task.warps // WARPGROUP_WARPS if few.get(reader) == WARPGROUPS else alone
         return total * peers
 
     # ---- transports -------------------------------------------------------------------------------------------------
@@ -387,8 +393,8 @@ class _Apply(Rewriter):
             plan = self.plans[op.operands[0]]
             arrivals = plan.commit if op.name == "pipe_commit" else plan.close
             self.copy(_with(op, arrivals=arrivals))
-        elif op.name == "pipe_release" and op.attrs.get("reader") in self.plans[op.operands[0]].by_warpgroups:
-            self.copy(_with(op, arrivals=(WARPGROUPS,)))
+        elif op.name == "pipe_release" and (few := self.plans[op.operands[0]].few.get(op.attrs.get("reader"))):
+            self.copy(_with(op, arrivals=(few,)))
         elif op.name == "pipe_release" and self.plans[op.operands[0]].sharings:
             self.copy(_with(op, arrivals=(WARPS,)))
         elif op in self.pending:

@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import dataclasses
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -183,6 +184,8 @@ def forward_contestants(
 
             label = f"{name} {','.join(map(str, tile))}" if tile else name
             contestants.append(Contestant(label, launch, [out, lse], lambda: wrong_forward(problem, out, limit)))
+    if problem.q.shape[2] % 128 == 0:
+        contestants += described_contestants(problem, limit, (out, lse))
     for tile in tle_tiles or [flash_attention_tle.TILES.get(problem.q.shape[-1])]:
         if tile is None:
             continue
@@ -197,6 +200,33 @@ def forward_contestants(
         launch_hand = by_hand(problem, out)
         contestants.append(Contestant("hand", launch_hand, [out], lambda: wrong_forward(problem, out, limit)))
     return [x for x in contestants if only is None or x.name.split()[0] in only]
+
+
+def described_contestants(problem: Problem, limit: float, results: tuple[Any, Any]) -> list[Contestant]:
+    """The kernel over tensor descriptors, with a warp that loads and without; the same by Triton."""
+    import torch
+
+    from kernels import flash_attention_described as ours
+
+    modules = {"tle2cuda": ours}
+    if rivals.why_no_triton() is None:
+        modules["triton"] = rivals.triton_module("kernels.flash_attention_described")
+        importlib.import_module("triton").set_allocator(
+            lambda size, _align, _stream: torch.empty(size, dtype=torch.int8, device="cuda")
+        )
+    contestants = []
+    for name, module in modules.items():
+        if problem.q.shape[-1] not in module.TILES:
+            continue
+        for specialize in (True, False):
+            tile = module.TILES[problem.q.shape[-1]]._replace(specialize=specialize)
+
+            def launch(module: Any = module, tile: Any = tile) -> None:
+                module.attend_rows(problem.q, problem.k, problem.v, *results, causal=problem.causal, tile=tile)
+
+            label = f"{name} described{', a warp loads' if specialize else ''}"
+            contestants.append(Contestant(label, launch, list(results), lambda: wrong_forward(problem, results[0], limit)))
+    return contestants
 
 
 def by_hand(problem: Problem, out: Any) -> Callable[[], Any]:
@@ -247,7 +277,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtypes", type=comma_list, default=["float16"])
     parser.add_argument("--masks", type=comma_list, default=["full", "causal"])
     parser.add_argument("--tiles", type=str.split, default=[], help="M,N,warps,stages of each, forward")
-    parser.add_argument("--tle-tiles", type=str.split, default=[], help="M,N,stages,warps of each, of the kernel in TLE")
+    parser.add_argument("--tle-tiles", type=str.split, default=[], help="of the kernel in TLE")
     parser.add_argument("--backward-tiles", type=str.split, default=[], help="the same twice: of dk and dv, of dq")
     parser.add_argument("--no-forward", action="store_true")
     parser.add_argument("--no-backward", action="store_true")

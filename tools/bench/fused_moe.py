@@ -3,9 +3,6 @@
 python -m tools.bench.fused_moe --json out.json
 python -m tools.bench.fused_moe --tokens 64 --tiles "16:64,128,4,4,4:64,128,4,4,4"
 
-*early* grids get ready before the one in front of them has ended (programmatic dependent launch), as ours do by default;
-*in turn* they do not.
-
 Models are experts,choices,hidden,intermediate; tiles the rows of a block, then N,K,group,warps,stages of each product.
 """
 
@@ -55,20 +52,19 @@ def contestants(model: list[int], tokens: int, weights: tuple[Any, Any], options
     out = torch.empty_like(x)
     expected = expected_of(x, *weights, topk_weights, ids)
     torch.cuda.synchronize()
-    runners = {"tle2cuda": (ours, True), "tle2cuda in turn": (ours, False)}
+    modules = {"tle2cuda": ours}
     if rivals.why_no_triton() is None:
-        rival = rivals.triton_module("kernels.fused_moe")
-        runners |= {"triton": (rival, False), "triton early": (rival, True)}
+        modules["triton"] = rivals.triton_module("kernels.fused_moe")
     made = []
     for text in options.tiles or [""]:
-        for name, (module, early) in runners.items():
+        for name, module in modules.items():
             if options.only is not None and name not in options.only:
                 continue
             tiles = parsed_tiles(text, module) if text else module.choose_tiles(tokens * top_k, experts)
             workspace = module.new_workspace(x, weights[0], top_k, tiles.block_m)
 
-            def launch(module: Any = module, tiles: Any = tiles, workspace: Any = workspace, early: bool = early) -> None:
-                module.fused_moe(x, *weights, topk_weights, ids, out, tiles=tiles, workspace=workspace, early=early)
+            def launch(module: Any = module, tiles: Any = tiles, workspace: Any = workspace) -> None:
+                module.fused_moe(x, *weights, topk_weights, ids, out, tiles=tiles, workspace=workspace)
 
             outputs = [out, workspace.hidden, workspace.partial, *workspace.aligned]
             made.append(Contestant(f"{name} {text}".strip(), launch, outputs, lambda: relative_error(out, expected, LIMIT)))
