@@ -164,10 +164,29 @@ def test_results_are_tabulated_and_kept(root, tmp_path):
     text = table.summary(outcomes)
     assert text.startswith("2 records: 1 passed, 1 refused\n")
     assert "    1  NotSupported: tl.x" in text
-    assert "1 of 1 with spills or local memory" in text
+    assert "1 of 1 with spills or local memory\n" in text
     table.to_json(outcomes, tmp_path / "out.json")
     row = json.loads((tmp_path / "out.json").read_text())[first.hash]
-    assert row["status"] == "passed" and row["total_s"] == 0.25
+    assert row["status"] == "passed" and row["total_s"] == 0.25 and "triton" not in row
+
+
+def test_spills_stand_beside_those_of_triton(root, tmp_path):
+    pair, kernel = record("pair", function("pair")), record("kernel", function("kernel"))
+    spilling = worker.Outcome("passed", registers=255, spill_bytes=900)
+    outcomes = {pair.hash: (pair, spilling), kernel.hash: (kernel, worker.Outcome("passed", registers=72, spill_bytes=8))}
+    used = {"registers": 148, "spill_bytes": 0, "local_bytes": 0}
+    theirs = {kernel.hash: used, pair.hash: {"registers": 255, "spill_bytes": 400, "local_bytes": 200}}
+    text = table.summary(outcomes, theirs)
+    heading, first, second = text.splitlines()[-3:]
+    assert heading == "2 of 2 with spills or local memory, 1 of them without any in Triton"
+    assert "72 registers, 8 bytes spilled, 0 bytes local  (Triton: 148, 0, 0)" in first
+    assert "(Triton: 255, 400, 200)" in second
+    failing = table.summary(outcomes, {**theirs, kernel.hash: {"error": "ptxas"}})
+    assert "0 of them without any in Triton" in failing and "(Triton fails)" in failing
+    table.to_json(outcomes, tmp_path / "out.json", theirs)
+    rows = json.loads((tmp_path / "out.json").read_text())
+    assert rows[kernel.hash]["triton"] == used
+    assert table.outcome_of(rows[kernel.hash]).registers == 72
 
 
 def test_the_shipped_records_are_complete():

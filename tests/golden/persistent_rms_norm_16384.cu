@@ -224,7 +224,7 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 5; ++stage) {
-            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_full[stage], 32);
             mbarrier_init(&shared.claimed_empty[stage], 128);
         }
         fence_mbarrier_init();
@@ -269,8 +269,6 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
                     // writer.commit(place)                                   persistent_rows.py:103
                     claimed_filled ^= 1u << place_stage_3;
                     mbarrier_arrive(&shared.claimed_full[place_stage_3]);
-                    if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_3]);
-
                     // place = place.advance()                                persistent_rows.py:104
                     place_lap_3 += static_cast<int>(place_stage_3 + 1 == 5);
                     place_stage_3 = place_stage_3 + 1 == 5 ? 0 : place_stage_3 + 1;
@@ -301,11 +299,9 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
         // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
         if (thread == 0) shared.numbers[place_stage][0] = rows;
-
         // writer.commit(place)                                               persistent_rows.py:111
         claimed_filled ^= 1u << place_stage;
         mbarrier_arrive(&shared.claimed_full[place_stage]);
-        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
 
         // What nobody waited for lands before the CTA may exit.
         if (thread == 0) {

@@ -193,7 +193,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < 2; ++stage) {
-            mbarrier_init(&shared.claimed_full[stage], 33);
+            mbarrier_init(&shared.claimed_full[stage], 32);
             mbarrier_init(&shared.claimed_empty[stage], 128);
         }
         fence_mbarrier_init();
@@ -234,7 +234,6 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
                 // writer.commit(place)                                       persistent_rows.py:103
                 claimed_filled ^= 1u << place_stage_2;
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-                if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage_2]);
 
                 // place = place.advance()                                    persistent_rows.py:104
                 const int place_stage_3 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
@@ -264,11 +263,9 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         mbarrier_wait(&shared.claimed_empty[place_stage], (place_lap + 1) & 1);
         // tl.store(tle.gpu.local_ptr(slot.number, (0,)), rows)               persistent_rows.py:110
         if (thread == 0) shared.numbers[place_stage][0] = rows;
-
         // writer.commit(place)                                               persistent_rows.py:111
         claimed_filled ^= 1u << place_stage;
         mbarrier_arrive(&shared.claimed_full[place_stage]);
-        if (thread == 0) mbarrier_arrive(&shared.claimed_full[place_stage]);
 
         // What nobody waited for lands before the CTA may exit.
         if (thread == 0) {

@@ -91,6 +91,12 @@ def same_sequence(x, sequence, out, n, N: tl.constexpr, STEPS: tl.constexpr):
     tl.store(out + i[:, None] * N + i[None, :], total)
 
 
+@tle2cuda.jit
+def transposed(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i[:, None] * N + i[None, :], tl.load(x + i[:, None] * N + i[None, :]).trans(1, 0))
+
+
 def laid_out(kernel, signature: str, constants: dict[str, object], num_warps: int = 4) -> list[Op]:
     """The operations of a kernel after all passes."""
     specialization = parse_signature(kernel.parameters, signature, constants, "kernel")
@@ -125,6 +131,12 @@ def test_many_masks_of_rows_are_moved_as_their_numbers_would_fill_the_registers(
     masks = [op.result for op in ops if op.name == "load" and op.result.type.shape == (64,)]
     assert [mask.type.layout.num_registers for mask in masks] == [1] * 3
     assert conversions(ops) == 3
+
+
+def test_tiles_too_large_for_shared_memory_are_stored_where_they_are():
+    for size, count in ((128, 1), (256, 0)):
+        ops = laid_out(transposed, "*fp32:16, *fp32:16", {"N": size})
+        assert conversions(ops) == count, size
 
 
 def test_row_factors_that_a_ring_brings_are_not_loaded_again():

@@ -1,4 +1,4 @@
-"""A kernel that spills although it could have more registers is compiled with launch bounds that allow them."""
+"""A kernel that spills a little is compiled once more with other launch bounds, which are kept when nothing spills."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from tle2cuda.runtime.nvrtc import CompileResult
 from tle2cuda.runtime.spills import compile_without_needless_spills
 
 SOURCE = 'extern "C" __global__ void __launch_bounds__(128)\nadd()\n{\n}\n'
-FREE = SOURCE.replace("(128)", "(128, 1)")
+FREE, TWO = SOURCE.replace("(128)", "(128, 1)"), SOURCE.replace("(128)", "(128, 2)")
 
 
 def log(registers: int, spilled: int) -> str:
@@ -40,18 +40,27 @@ def ptxas(monkeypatch: pytest.MonkeyPatch):
     [
         pytest.param((72, 76), (116, 0), FREE, 2, id="registers were left"),
         pytest.param((72, 76), (255, 12), SOURCE, 2, id="spills all the same"),
-        pytest.param((255, 76), (255, 0), SOURCE, 1, id="no registers left"),
+        pytest.param((255, 76), (228, 0), TWO, 2, id="no registers left"),
         pytest.param((32, 9000), (255, 0), SOURCE, 1, id="far too large"),
         pytest.param((72, 0), (116, 0), SOURCE, 1, id="no spills"),
     ],
 )
 def test_which_text_is_taken(ptxas, first, second, taken, texts) -> None:
     answers, asked = ptxas
-    answers |= {SOURCE: log(*first), FREE: log(*second)}
+    answers |= {SOURCE: log(*first), FREE: log(*second), TWO: log(*second)}
     options = CompileOptions("sm_90a")
     text, result, used = compile_without_needless_spills(SOURCE, "add.cu", options, samples.ADD.contract)
     assert (text, result.cubin, len(asked)) == (taken, taken.encode(), texts)
-    assert used.registers == (second if taken == FREE else first)[0]
+    assert used.registers == (first if taken == SOURCE else second)[0]
+
+
+def test_two_large_ctas_would_have_fewer_registers(ptxas) -> None:
+    answers, asked = ptxas
+    source = SOURCE.replace("128", "256")
+    answers[source] = log(255, 76)
+    contract = replace(samples.ADD.contract, cta_threads=256)
+    assert compile_without_needless_spills(source, "add.cu", CompileOptions("sm_90a"), contract)[0] == source
+    assert asked == [source]
 
 
 def test_the_text_that_was_compiled_is_kept(ptxas, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from tle2cuda.layout import (
 )
 from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
 from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads, with_traded_registers
+from tle2cuda.targets import parse_target
 
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
 _MOST_ROW_LOADS = 64  # of a thread, which the compiler keeps in registers when it makes them early
@@ -544,7 +545,8 @@ class LayoutChoice:
     def coalesced(self, pointer: Value, preferred: Layout, is_store: bool = False) -> Layout:
         """The layout of an access that would like another: its own where a warp's access would be spread in that.
 
-        Pointers in registers stay where they are: moving them costs more than it saves.
+        Pointers in registers stay where they are: moving them costs more than it saves. So do tiles that would not fit in
+        shared memory on their way.
         """
         info = self.info.get(pointer)
         if info is None or pointer not in self.lazy or not spreads(info, pointer, preferred, is_store):
@@ -552,6 +554,11 @@ class LayoutChoice:
         best = self.for_access(pointer, preferred.shape)
         if is_store and (traded := with_traded_registers(info, pointer, preferred, best)) is not None:
             return traded
+        element = pointer.type.element  # type: ignore[union-attr]
+        assert isinstance(element, PointerType)
+        limit_bytes = parse_target(self.kernel.target).limits.max_shared_bytes_per_cta
+        if num_elements(preferred.shape) * element.element.bytes > limit_bytes:
+            return preferred
         return preferred if spreads(info, pointer, best, is_store) else best
 
     def default(self, shape: tuple[int, ...], in_registers: Sequence[int] = ()) -> Layout:

@@ -10,7 +10,8 @@ when all readers have released it. What the writer's task does to the slots deci
 A pipe both of whose ends are in one task, and which the copy engine does not fill, needs no mbarriers: barriers of the task
 order its uses, and groups of `cp.async` tell what has landed (`tle2cuda.analysis.copy_groups`).
 
-A pipe that is filled in several ways takes all of these arrivals for every stage. Stores to other shared memory in the
+A pipe that is filled in several ways takes all of these arrivals for every stage; where the threads arrive, that of the one
+which issues copies covers these, once their bytes are added. Stores to other shared memory in the
 writer's task count as ordinary ones, for a commit publishes all that its task did. Nobody declares any of it.
 """
 
@@ -193,15 +194,19 @@ class _Planner:
             few = released_by_few(self.roots, self._fields(pipe), writer, side.reading)
         sharings = tuple(dict.fromkeys(shared for copy in copies if (shared := sharing(copy)) is not None))
         threads = WARP_THREADS * (writer.warps if writer is not None else 1)
-        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports)) + (TMA in transports)
+        full = threads * ((PLAIN in transports) + (CP_ASYNC in transports))
+        # The thread that issues copies arrives as it announces all bytes of a stage, or, where it adds those of each copy,
+        # behind them: with all other threads if these arrive, too.
+        issuer = TMA in transports and (announced or not full)
+        full += issuer
         commit = [THREADS] * (PLAIN in transports) + [COPIES] * (CP_ASYNC in transports)
-        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * (TMA in transports)
+        close = [THREADS] * (PLAIN in transports) + [THREADS] * (CP_ASYNC in transports) + [ELECTED] * issuer
         return Plan(
             transports=transports,
             full=full,
             empty=0 if op.attrs["one_shot"] else self._empty(op, side, few, num_peers(sharings)),
             is_closed=is_closed,
-            commit=tuple(commit + [ELECTED] * (TMA in transports and not announced)),
+            commit=tuple(commit + [ELECTED] * (issuer and not announced)),
             close=tuple(close),
             copies=MappingProxyType(copies),
             few=MappingProxyType(few),

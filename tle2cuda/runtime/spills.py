@@ -1,8 +1,9 @@
-"""Spills that ptxas chooses so that more CTAs fit on a multiprocessor, undone.
+"""Spills that ptxas does not need, undone by other launch bounds.
 
-Without a bound ptxas may keep a kernel to a few registers, 72 say, and spill the rest of what it needs. Where asked for one
-CTA of a multiprocessor at least, which launch bounds without a number promise just as well, it does not. It spends more
-registers then also where nothing was spilled, so that this is for kernels that would spill only.
+Without a number of CTAs in its bounds ptxas may keep a kernel to a few registers, 72 say, so that more CTAs fit on a
+multiprocessor, and spill the rest of what it needs. Asked for one CTA, which bounds without a number promise just as well,
+it does not. Where it spills with all registers used, to be asked for two CTAs of few threads, which takes none away, has it
+schedule otherwise. Where nothing was spilled, either would cost registers, so that this is for kernels that spill.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
 
 _BOUNDS = re.compile(r"__launch_bounds__\((\d+)\)")
-_FEW_BYTES = 512  # spilled, stores and loads together; what spills more than that does so with all registers, too
+_FEW_BYTES = 512  # spilled, stores and loads together; what spills more than that does so by all bounds
 _MOST_REGISTERS = 255  # of a thread
 
 
@@ -55,24 +56,26 @@ def compile_without_needless_spills(
         return text, result, resources_of(result.log, result.cubin, contract.kernel_name, target)
 
     first = compiled(source)
-    if not spills_with_registers_left(first[2], contract):
+    ctas = other_bound(first[2], contract)
+    bounded = _BOUNDS.sub(rf"__launch_bounds__(\1, {ctas})", source)
+    if ctas is None or bounded == source:
         return first
-    with_one_cta = _BOUNDS.sub(r"__launch_bounds__(\1, 1)", source)
-    if with_one_cta == source:
-        return first
-    second = compiled(with_one_cta)
+    second = compiled(bounded)
     return first if _spilled_bytes(second[2]) else second
 
 
-def spills_with_registers_left(resources: Resources, contract: LaunchContract) -> bool:
-    """Whether a kernel spills a little, although its threads could have more registers."""
+def other_bound(resources: Resources, contract: LaunchContract) -> int | None:
+    """CTAs of a multiprocessor to ask for, so that a kernel that spills a little may stop; None when there is no hope."""
+    if not 0 < _spilled_bytes(resources) <= _FEW_BYTES:
+        return None
     registers_per_sm = parse_target(contract.target).limits.registers_per_sm
-    most = min(_MOST_REGISTERS, registers_per_sm // contract.cta_threads // 8 * 8)
-    return 0 < _spilled_bytes(resources) <= _FEW_BYTES and resources.registers < most
+    if resources.registers < min(_MOST_REGISTERS, registers_per_sm // contract.cta_threads // 8 * 8):
+        return 1
+    return 2 if 2 * contract.cta_threads * _MOST_REGISTERS <= registers_per_sm else None
 
 
 def _spilled_bytes(resources: Resources) -> int:
     return resources.spill_store_bytes + resources.spill_load_bytes
 
 
-__all__ = ["compile_without_needless_spills", "spills_with_registers_left"]
+__all__ = ["compile_without_needless_spills", "other_bound"]

@@ -2,10 +2,14 @@
 
     python -m tools.public_kernels.check --on cuda --against triton [--time] [--json FILE]
     python -m tools.public_kernels.check --on emulator --against triton-cpu --oracle PYTHON [--only TEXT ...]
+    python -m tools.public_kernels.check --on cuda --against triton --guessed PAIRS --only HASH ...
 
 Sides: cuda, emulator, interpreter and eager run tle2cuda; triton runs Triton on the GPU in the same process;
 triton-cpu its interpreter, in a process of `--oracle`, a Python with Triton and torch. Each kernel runs in a worker
 process, which is replaced when a kernel takes it down or takes too long. Exit code 1 when a kernel fails.
+
+`--guessed` takes kernels that `harvest` found in place of those with a recipe, on the arguments that `guessed` makes up:
+those which reach outside of their arrays by its words are to be left out.
 """
 
 from __future__ import annotations
@@ -28,9 +32,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tools.bench.common import Bench, format_table
-from tools.public_kernels import sides
+from tools.public_kernels import guessed, sides
 from tools.public_kernels.recipe import Array, compare, concrete, expected_arrays, recipe_of
-from tools.public_kernels.records import Record, load_records, without_bf16
+from tools.public_kernels.records import Record, load_records, records_of_pairs, without_bf16
 
 DEFAULT_ROOT = Path(os.environ.get("TLE2CUDA_CORPUS", "~/.cache/tle2cuda-corpus")).expanduser()
 _GRAPH_US = 3000.0  # length of one timed graph
@@ -76,13 +80,14 @@ class Job:
     cut: Path
     expected: Mapping[str, Array] | str | None = None
     seed: int = 0
+    guessed: bool = False
 
 
 def check(job: Job) -> Result:
     """Runs one recipe on both sides and compares."""
     record = job.record
     result = Result(record.hash, record.title, record.kind, "fails")
-    chosen = recipe_of(record)
+    chosen = guessed.recipe(record) if job.guessed else recipe_of(record)
     assert chosen is not None
     try:
         before = concrete(record, chosen, job.full, job.seed)
@@ -278,18 +283,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wide", action="store_true", help="fp32 for bf16, which Triton's interpreter gets wrong")
     parser.add_argument("--total", type=float, default=3600.0, help="seconds after which to stop and show what is there")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--guessed", type=Path, metavar="PAIRS", help="records of `harvest`, on guessed arguments")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--root", type=Path, default=DEFAULT_ROOT, help="packages, and kernels cut out of them")
     options = parser.parse_args(arguments)
     options.packages, options.cut = options.root / "src", options.root / "cut"
-    records = [r for r in load_records() if recipe_of(r) is not None]
+    if options.guessed and options.against == "triton-cpu":
+        parser.error("`tools.public_kernels.guessed` runs pairs against Triton's interpreter")
+    records = records_of_pairs(options.guessed) if options.guessed else [r for r in load_records() if recipe_of(r)]
     if options.only:
         records = [r for r in records if any(text in f"{r.hash} {r.title} {r.kind}" for text in options.only)]
     records = [without_bf16(r) for r in records] if options.wide else records
     expected = expected_of(records, options) if options.against == "triton-cpu" else {}
     jobs = [
         Job(r, options.on, options.against, options.full, options.time, options.packages, options.cut,
-            expected.get(r.hash), options.seed)
+            expected.get(r.hash), options.seed, options.guessed is not None)
         for r in records
     ]  # fmt: skip
     results = []

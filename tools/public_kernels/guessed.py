@@ -55,10 +55,15 @@ def launch_of(record: Record) -> Launch:
     return Launch(_GRID, **arguments)
 
 
+def recipe(record: Record) -> Recipe:
+    """A recipe of guessed arguments."""
+    return Recipe(record.hash, lambda full: launch_of(record))
+
+
 def prepared(record: Record) -> tuple[Record, Concrete]:
     """The record with arrays that Triton's interpreter reads, and its launch."""
     wide = without_bf16(record)
-    return wide, concrete(wide, Recipe(record.hash, lambda full: launch_of(wide)), full=False)
+    return wide, concrete(wide, recipe(wide), full=False)
 
 
 def run_side(record: Record, side: str, options: argparse.Namespace, target: Path) -> str:
