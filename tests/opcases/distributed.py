@@ -168,43 +168,6 @@ def lone_cta(x, out, N: tl.constexpr):
     tl.store(out + i, tl.load(tle.gpu.local_ptr(own, (N - 1 - i,))))
 
 
-@tle2cuda.jit
-def put_rows(w, x, n, N: tl.constexpr):
-    """Rows of a CTA into a ring."""
-    for k in range(n):
-        tle.gpu.copy(x + (tl.program_id(0) * n + k) * N + tl.arange(0, N), w.acquire(k).row, [N])
-        w.commit(k)
-
-
-@tle2cuda.jit
-def take_sum(r, n, N: tl.constexpr):
-    """The sum of all rows."""
-    total = tl.zeros((N,), tl.int32)
-    for k in range(n):
-        total += r.wait(k).slot.row.load()
-        r.release(k)
-    return tl.sum(total)
-
-
-@tle2cuda.jit
-def sums_behind_partitions(x, out, n, mesh: tl.constexpr, N: tl.constexpr):
-    """Sums that partitions computed go to all CTAs of the cluster, which meet there, and in halves."""
-    box = tle.gpu.alloc([4], tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
-    rows = tle.gpu.alloc([2, N], tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
-    p = tle.pipe(capacity=2, name="rows", row=rows)
-    total = tle.gpu.warp_specialize([(take_sum, (p.reader(), n, N)), (put_rows, (p.writer(), x, n, N))], [1], [24])
-    rank = tle.shard_id(mesh, "cluster_x")
-    for peer in tl.static_range(4):
-        tl.store(tle.gpu.local_ptr(tle.remote(box, peer, scope=mesh), (rank,)), total)
-    tle.distributed_barrier(mesh)
-    sums = box.load()
-    if rank < 2:
-        tle.distributed_barrier(mesh[0:2])
-    else:
-        tle.distributed_barrier(mesh[2:4])
-    tl.store(out + tl.program_id(0) * 4 + tl.arange(0, 4), sums)
-
-
 # ---- cases ----------------------------------------------------------------------------------------------------------
 
 
@@ -225,14 +188,6 @@ def _case(
 
 
 def _register() -> None:
-    _case(
-        "cluster_sums_behind_partitions",
-        sums_behind_partitions,
-        (2,),
-        lambda rng: {"x": rng.integers(-99, 99, 8 * 3 * 64).astype(np.int32), "out": poison(32, "i4"), "n": 3},
-        lambda inputs: {"out": np.repeat(inputs["x"].reshape(2, 4, -1).sum(2), 4, axis=0).reshape(-1)},
-        {"mesh": LINE4, "N": 64},
-    )
     for clusters in (1, 3):
         _case(
             f"cluster_ring_{clusters}",

@@ -192,3 +192,18 @@ def test_a_text_has_one_function() -> None:
     assert source.count("__forceinline__ float asm_neg(") == 1
     assert source.count("asm_neg(") == 3
     assert source.count("__forceinline__ float asm_abs(") == 1
+
+
+@tle2cuda.jit
+def _prefetching(x, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.inline_asm_elementwise(
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", [x + 4 * i], dtype=tl.int32, is_pure=False, pack=1
+    )
+    tl.store(y + i, tl.load(x + i))
+
+
+def test_what_prefetches_writes_nothing() -> None:
+    """So what it prefetches is still read as memory that nobody writes."""
+    source = tle2cuda.emit(_prefetching, "*fp32, *fp32, 128").source
+    assert "prefetch.global.L2 [%1]" in source and "_prefetching(const float* __restrict__ x, float* y)" in source

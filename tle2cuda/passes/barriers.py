@@ -297,7 +297,9 @@ def _with_cluster_barriers(kernel: Kernel) -> Kernel:
     if exits.behind_all(kernel.body, _Exit.NONE_YET) == _Exit.OPEN:
         ops.insert(-1, make_op("cluster_barrier", attrs={"reason": TRAILING_REASON}, span=last))
     exits.started(kernel.body, False)
-    if exits.has_early_access:
+    # Where some CTAs meet without the others, lowering lets all of them meet in the same place, for their counters.
+    has_counters = any(op.name == "cluster_barrier" and op.attrs.get("members") is not None for op in walk(kernel.body))
+    if exits.has_early_access and not has_counters:
         # Accesses stand behind all partitions, whose workers would not come to a barrier in front of them.
         sites = kernel.specialisations
         at, place = (kernel.body.ops.index(sites[-1]) + 1, sites[-1].span) if sites else (0, first)
