@@ -45,7 +45,7 @@ def _split_k() -> ShippedKernel:
 @functools.cache
 def warpgroup_kernels() -> tuple[ShippedKernel, ...]:
     """A matrix product and attention written out in TLE, for sm_90a."""
-    arguments = {**dict.fromkeys(("a", "b", "c"), _HALVES), **dict.fromkeys(("M", "N", "K"), "i32")}
+    arguments = {**dict.fromkeys(("a", "b", "c"), _HALVES), **dict.fromkeys(("M", "K"), "i32"), "N": _ALIGNED}
     strides = dict.fromkeys(("stride_am", "stride_bk", "stride_cm"), _ALIGNED)
     tile = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "STAGES": 4, "GROUP_M": 8}
     return (

@@ -271,6 +271,21 @@ def test_coordinates_at_which_the_gpu_faults(is_load: bool, start: tuple[int, in
     assert found.location is not None and found.location.text.startswith(called)
 
 
+@pytest.mark.parametrize(("columns", "first", "is_torn"), [(6, 4, True), (6, 0, False), (8, 4, False), (6, 8, False)])
+def test_stores_across_the_end_of_rows(columns: int, first: int, is_torn: bool) -> None:
+    """An H200 writes whole units of 16 bytes."""
+    window = ARRAY[:, :columns]
+    args = {"map": tensor_map(window, (4, 4)), "x": np.zeros(64, np.uint8), "first": 0, "bytes": 64, "c0": first, "c1": 0}
+    helpers = "tma_store_2d tma_store_commit tma_store_wait fence_async_proxy"
+    found = emulate(kernel(store_kernel(2), args, helpers, dynamic_shared=1024), 1, args).failed
+    assert (found is not None) == is_torn
+    if found is not None:
+        assert found.kind == "out_of_bounds"
+        assert (
+            found.message == "a tensor copy across the end of rows of 24 bytes, no multiple of 16, which writes beyond it"
+        )
+
+
 def test_a_reduction_to_a_negative_coordinate() -> None:
     args = {"map": tensor_map(ARRAY, (4, 4)), "x": np.zeros(64, np.uint8), "first": 0, "bytes": 64, "c0": 0, "c1": -2}
     body = store_kernel(2).replace("tma_store_2d", "tma_reduce_add_2d")

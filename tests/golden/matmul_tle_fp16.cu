@@ -3,7 +3,7 @@
 //   target    sm_90a, 384 threads per CTA, 230400 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 230400 bytes of dynamic shared memory
 //   warps     multiply_half on warps 0 to 3, multiply_half on warps 4 to 7, fetch on warp 8
-//   args      M i32, N i32, K i32
+//   args      M i32, N i32 divisible by 16, K i32
 //   maps      c_map of c: fp16, shape (M, N), strides (stride_cm, 1), box (64, 64),
 //             128-byte swizzle
 //             a_map of a: fp16, shape (M, K), strides (stride_am, 1), box (64, 64),

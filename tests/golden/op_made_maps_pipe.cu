@@ -41,6 +41,9 @@ __device__ __forceinline__ void change_tensor_map_stride(TensorMap* map, unsigne
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// The same for global memory (PTX ISA, fence.proxy.async; sm_90).
+__device__ __forceinline__ void fence_async_proxy_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+
 // Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
 __device__ __forceinline__ void fence_mbarrier_init()
 {
@@ -117,6 +120,39 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
 __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+
+// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
+// branches.
+__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
+{
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
+        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
+}
+
+// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
+// one where the edge lies between them.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    store_vector_if<Bits>(valid >= N, pointer, value);
+    if (0 < valid && valid < N) {
+        #pragma unroll
+        for (int k = 0; k < N - 1; ++k)
+            if (k < valid) pointer[k] = value[k];
+    }
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -245,7 +281,10 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
     const int num_programs_x = gridDim.x;
 
     // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), N], ...  made_maps.py:22
-    const long long out_stride0_bytes = static_cast<long long>(N) * 4ll;
+    const long long cols_left = static_cast<long long>(N);
+    const long long out_stride0_bytes = cols_left * 4ll;
+    // tle.gpu.copy(slot, target, [BM, BN], [row, 0])                                made_maps.py:75
+    const bool fits_engine = (N & 3) == 0 || N >= 32;
 
     // for group in range(tl.program_id(0), groups, tl.num_programs(0)):             made_maps.py:70
     int turn = 0;
@@ -285,15 +324,27 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
             #pragma unroll
             for (int k = 0; k < 2; ++k) ring_value_2[k] = ring_value[k] + static_cast<float>(group);
             store_vector(&shared.ring[stage][thread / 16][thread % 16 * 2], ring_value_2);
-            fence_async_proxy();  // shows what was written to `ring` to the copy engine
-            default_warps_barrier();  // orders the stores to `ring` before the loads of it
 
             // tle.gpu.copy(slot, target, [BM, BN], [row, 0])                        made_maps.py:75
-            if (thread == 0) {
-                tma_store_2d(out_map, shared.ring[stage], 0, out_exists ? row : 2147418112);
-                tma_store_commit();
+            if (fits_engine) {
+                if (thread == 0) tma_store_wait();  // the copy engine has written `out`
+                fence_async_proxy_global();  // shows what was written to `out` to the copy engine
+                fence_async_proxy();  // shows what was written to `ring` to the copy engine
+                default_warps_barrier();  // orders the stores to `ring` before the loads of it
+                if (thread == 0) {
+                    tma_store_2d(out_map, shared.ring[stage], 0, out_exists ? row : 2147418112);
+                    tma_store_commit();
+                }
+            } else {
+                const long long row_wide = static_cast<long long>(row);
+                const long long rows_left = static_cast<long long>(rows_value) - row_wide;
+                if (thread == 0) tma_store_wait();  // the copy engine has written `out`
+                default_warps_barrier();  // orders what is in memory before the copy engine accesses it
+                const Vector<float, 2> ring_value_3 = load_vector<2>(&shared.ring[stage][thread / 16][thread % 16 * 2]);
+                store_edge_if<uint2>(out + firsts_value + row_wide * cols_left + thread / 16 * cols_left + thread % 16 * 2, thread / 16 < rows_left ? cols_left - thread % 16 * 2 : 0, ring_value_3);
             }
-            if (thread == 0) tma_store_wait();  // the copy engine has written `out`
+            if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
+            fence_async_proxy();  // shows what was written to `ring` to the copy engine
 
             // reader.release(turn)                                                  made_maps.py:76
             mbarrier_arrive(&shared.tiles_empty[stage]);

@@ -2,7 +2,7 @@
 //
 //   target    sm_90a, 128 threads per CTA, 512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      x *i16 align 16, A i32, B i32, C i32, D i32, E i32
+//   args      x *i16 align 16, out *i16 align 16, A i32, B i32, C i32, D i32, E i32
 //   maps      out_map of out: i16, shape (A * B * C, D, E), strides (D * E, E, 1), box (4, 4, 16)
 //   constants COL = 4
 
@@ -38,6 +38,45 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ T& operator[](int k) { return element[k]; }
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
+// Store 4 bytes of global memory as one access (PTX ISA, st.global).
+__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
+{
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
+}
+
+// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
+// Called by each thread for itself.
+template <typename Bits, int N, typename T>
+__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+{
+    #pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+        Bits bits;
+        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
+        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+    }
+}
+
+// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
+template <typename Bits, int N, typename T, typename Count>
+__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_narrow<Bits>(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
@@ -77,40 +116,49 @@ static_assert(sizeof(Shared) <= 512, "the launch contract gives the CTA this muc
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, const int D,
-            const int E, const __grid_constant__ TensorMap out_map)
+copy_blocks(const short* __restrict__ x, short* out, const int A, const int B, const int C,
+            const int D, const int E, const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
     // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:75
-    const long long E_wide = static_cast<long long>(E);
+    const long long axis2_left = static_cast<long long>(E);
     const long long value = static_cast<long long>(B * C * D * E);
+    const long long value_2 = static_cast<long long>(D * E);
 
     // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
-    const long long axis2_left = static_cast<long long>(C);
+    const long long axis2_left_2 = static_cast<long long>(C);
+    const long long axis1_left = static_cast<long long>(D);
     const long long axis0_left = static_cast<long long>(A) - 1ll;
-    const long long axis1_left = static_cast<long long>(B) - 2ll;
-    const long long axis3_left = static_cast<long long>(D) - 1ll;
-    const long long axis4_left = E_wide - 4ll;
+    const long long axis1_left_2 = static_cast<long long>(B) - 2ll;
+    const long long axis3_left = axis1_left - 1ll;
+    const long long axis4_left = axis2_left - 4ll;
 
     // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
     short* const view = shared.tile[0][0][0];
+    const bool fits_engine = (E & 7) == 0 || E >= 16;
 
     // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
     Vector<short, 2> x_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        x_value[k] = load_nc_if(thread / 64 < axis0_left && 0 < axis1_left && thread / 32 % 2 < axis2_left && thread / 8 % 4 < axis3_left && thread % 8 * 2 + k < axis4_left, x + value + 2ll * static_cast<long long>(C * D * E) + E_wide + 4 + thread / 64 * value + thread / 32 % 2 * static_cast<long long>(D * E) + thread / 8 % 4 * E_wide + thread % 8 * 2 + k, 0);
+        x_value[k] = load_nc_if(thread / 64 < axis0_left && 0 < axis1_left_2 && thread / 32 % 2 < axis2_left_2 && thread / 8 % 4 < axis3_left && thread % 8 * 2 + k < axis4_left, x + value + 2ll * static_cast<long long>(C * D * E) + axis2_left + 4 + thread / 64 * value + thread / 32 % 2 * value_2 + thread / 8 % 4 * axis2_left + thread % 8 * 2 + k, 0);
     }
     store_vector(&shared.tile[thread / 64][thread / 32 % 2][thread / 8 % 4][thread % 8 * 2], x_value);
     fence_async_proxy();  // shows what was written to `tile` to the copy engine
     __syncthreads();  // orders the stores to `tile` before the loads of it
 
     // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
-    if (thread == 0) {
-        tma_store_3d(&out_map, view, 0, 0, 3);
-        tma_store_commit();
+    if (fits_engine) {
+        if (thread == 0) {
+            tma_store_3d(&out_map, view, 0, 0, 3);
+            tma_store_commit();
+        }
+    } else {
+        const long long axis0_left_2 = static_cast<long long>(A * B * C) - 3ll;
+        const Vector<short, 2> tile_value = load_vector<2>(&view[thread / 32 * 64 + thread / 8 % 4 * 16 + thread % 8 * 2]);
+        if (thread / 32 < axis0_left_2 && thread / 8 % 4 < axis1_left) store_narrow_edge<unsigned>(out + 3ll * value_2 + thread / 32 * value_2 + thread / 8 % 4 * axis2_left + thread % 8 * 2, axis2_left - thread % 8 * 2, tile_value);
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

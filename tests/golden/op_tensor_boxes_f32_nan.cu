@@ -2,7 +2,7 @@
 //
 //   target    sm_90a, 128 threads per CTA, 2176 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      x *fp32 align 16, M i32, N i32, row i32, col i32
+//   args      x *fp32 align 16, out *fp32 align 16, M i32, N i32, row i32, col i32
 //   maps      x_map of x: fp32, shape (M, N), strides (N, 1), box (16, 32), NaN outside
 //             out_map of out: fp32, shape (M - 1, N), strides (N, 1), box (16, 32)
 //   constants BM = 16, BN = 32, MMA = False, PADDING = 'nan'
@@ -32,6 +32,22 @@ __device__ __forceinline__ float load_nc_if(bool condition, const float* pointer
         : "+f"(other)
         : "l"(pointer), "r"(static_cast<int>(condition)));
     return other;
+}
+
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -75,6 +91,26 @@ __device__ __forceinline__ float quiet_nan()
     return __int_as_float(0x7fc00000);
 }
 
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
+{
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
+}
+
 // One box of the tensor map into shared memory, from element (c0, c1) on, c0 innermost; its bytes complete on `barrier`. Elements
 // outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
 // cp.async.bulk.tensor; sm_90).
@@ -110,8 +146,9 @@ static_assert(sizeof(Shared) <= 2176, "the launch contract gives the CTA this mu
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_boxes(const float* __restrict__ x, const int M, const int N, const int row, const int col,
-           const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap out_map)
+copy_boxes(const float* __restrict__ x, float* out, const int M, const int N, const int row,
+           const int col, const __grid_constant__ TensorMap x_map,
+           const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -154,13 +191,23 @@ copy_boxes(const float* __restrict__ x, const int M, const int N, const int row,
             shared.tile[thread / 32 + 4 * run][thread % 32] = x_value;
         }
     }
-    fence_async_proxy();  // shows what was written to `tile` to the copy engine
-    __syncthreads();  // orders the stores to `tile` before the loads of it
 
     // tle.gpu.copy(tile, target, [BM, BN], [i, j])                              tensor_copies.py:26
-    if (thread == 0) {
-        tma_store_2d(&out_map, shared.tile, j, i);
-        tma_store_commit();
+    const bool fits_engine_2 = (N & 3) == 0 || N - j >= 32;
+    fence_async_proxy();  // shows what was written to `tile` to the copy engine
+    __syncthreads();  // orders the stores to `tile` before the loads of it
+    if (fits_engine_2) {
+        if (thread == 0) {
+            tma_store_2d(&out_map, shared.tile, j, i);
+            tma_store_commit();
+        }
+    } else {
+        const long long i_wide = static_cast<long long>(i);
+        const long long rows_left = static_cast<long long>(M - 1) - i_wide;
+        const long long j_wide = static_cast<long long>(j);
+        const long long cols_left = N_wide - j_wide;
+        const Vector<float, 4> tile_value = load_vector<4>(&shared.tile[thread / 8][thread % 8 * 4]);
+        if (thread / 8 < rows_left && i_wide + thread / 8 >= 0ll) store_edge(out + i_wide * N_wide + j_wide + thread / 8 * N_wide + thread % 8 * 4, cols_left - thread % 8 * 4, tile_value);
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

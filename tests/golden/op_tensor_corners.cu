@@ -156,7 +156,7 @@ copy_corners(const float* x, const int* rows, const int* cols, float* out, const
         }
 
         // tle.gpu.copy(tile, target, [BM, BN], [row, col])                      tensor_copies.py:56
-        const bool fits_engine_2 = row >= 0 && col >= 0 && fits_engine;
+        const bool fits_engine_2 = (row >= 0 && col >= 0 && fits_engine) && ((N & 3) == 0 || N - col >= 16);
         if (fits_engine_2) {
             fence_async_proxy_global();  // shows what was written to `out` to the copy engine
             fence_async_proxy();  // shows what was written to `tile` to the copy engine

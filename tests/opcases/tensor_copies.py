@@ -57,6 +57,19 @@ def copy_corners(x, rows, cols, out, M, N, BM: tl.constexpr, BN: tl.constexpr, O
 
 
 @tle2cuda.jit
+def copy_torn_rows(x, out, sums, M, N, LD, BM: tl.constexpr, BN: tl.constexpr):
+    """Columns of wider arrays, which end within the 16 bytes that the copy engine writes at once: their neighbours stay."""
+    source = tl.make_tensor_descriptor(x, [M, N], [LD, 1], [BM, BN])
+    target = tl.make_tensor_descriptor(out, [M, N], [LD, 1], [BM, BN])
+    totals = tl.make_tensor_descriptor(sums, [M, N], [LD, 1], [BM, BN])
+    tile = tle.gpu.alloc([BM, BN], x.dtype.element_ty, nv_mma_shared_layout=False)
+    i, j = tl.program_id(0) * BM, tl.program_id(1) * BN
+    tle.gpu.copy(source, tile, [BM, BN], [i, j])
+    tle.gpu.copy(tile, target, [BM, BN], [i, j])
+    totals.atomic_add([i, j], tl.full([BM, BN], 1, tl.float16))
+
+
+@tle2cuda.jit
 def copy_lines(x, out, n, BLOCK: tl.constexpr):
     """Rank 1, through registers and back, in a loop: the buffer is filled again."""
     source = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
@@ -230,6 +243,20 @@ def _register_boxes() -> None:
     _case("boxes_f32_mma", *_boxes(20, 300, 2, 40, np.float32, (8, 256), "zero", MMA=True))
 
 
+def _register_torn_rows() -> None:
+    def reference(inputs: Inputs) -> Mapping[str, Array]:
+        out, sums = inputs["out"].copy(), inputs["sums"].copy()
+        out[:, :17] = inputs["x"][:, :17]
+        sums[:, :17] += 1
+        return {"out": out, "sums": sums}
+
+    def make(rng: np.random.Generator) -> Inputs:
+        arrays = {name: numbers(rng, (20, 32), np.float16) for name in ("x", "sums")}
+        return {**arrays, "out": poison((20, 32), np.float16), "M": 20, "N": 17, "LD": 32}
+
+    _case("torn_rows", copy_torn_rows, make, reference, {"BM": 8, "BN": 16}, (3, 2))
+
+
 def _register_corners() -> None:
     rows = np.array([-3, 8, 16, 30, 36], np.int32)
     cols = np.array([4, 3, -2, 16, -8], np.int32)
@@ -370,4 +397,5 @@ def _register_others() -> None:
 
 _register_boxes()
 _register_corners()
+_register_torn_rows()
 _register_others()

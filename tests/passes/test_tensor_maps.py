@@ -99,6 +99,25 @@ def test_offsets_of_stores(offsets: str, tmp_path: pathlib.Path) -> None:
     assert way(kernel, "tma_store") == STORES[offsets]
 
 
+ROWS = {  # innermost extent, of tiles of 16 columns or of 4 columns, and how a store is made that may reach beyond
+    "n": ENGINE,
+    "m": ASKED,
+    "m * 8": ENGINE,
+    "m * 4": ASKED,
+    "36": ASKED,
+}
+
+
+@pytest.mark.parametrize("extent", ROWS)
+@pytest.mark.parametrize("verb", ["copy", "add"])
+def test_rows_that_do_not_end_at_16_bytes(extent: str, verb: str, tmp_path: pathlib.Path) -> None:
+    """The engine writes whole units of 16 bytes (an H200, measured)."""
+    store = "tle.gpu.copy(tile, t, [8, 32], [0, pid * 32])"
+    add = "t.atomic_add([0, pid * 32], tl.full([8, 32], 1, tl.float16))"
+    lines = [f"t = tl.make_tensor_descriptor(x, [n, {extent}], [n, 1], [8, 32])", store if verb == "copy" else add]
+    assert way(traced(tmp_path, "\n".join(lines)), "tma_store") == ROWS[extent]
+
+
 def test_what_is_assumed_is_not_asked(tmp_path: pathlib.Path) -> None:
     ways = {"m >= 0": ENGINE, "m > -1": ENGINE, "0 <= m": ENGINE, "m >= -1": ASKED, "m < 5": ASKED}
     for said, expected in ways.items():

@@ -1,6 +1,7 @@
 """Coordinates of tensor copies at which the copy engine faults, as far as they are known before a launch.
 
 The innermost coordinate of a box must be a multiple of 16 bytes, and no coordinate of a box that is stored may be negative.
+Where rows of a tensor end within 16 bytes, a box that is stored across their end writes all of these, beyond the tensor.
 A copy is judged when every execution breaks a rule (`fault`). Of others, `doubts` says what is not known to hold, which is
 asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction
 count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables.
@@ -21,7 +22,7 @@ from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import DType
 
 COORDINATE_BYTES = 16
-"""What the innermost coordinate is a multiple of."""
+"""What the innermost coordinate is a multiple of, and the unit that the engine writes."""
 
 _DEEPEST = 64  # operations behind which only the divisibility of a value counts
 
@@ -40,13 +41,15 @@ class Doubts:
     Attributes:
         negative: Dimensions along which a store may begin before the tensor.
         multiple: What the innermost coordinate may be no multiple of, in elements; 1 for no doubt.
+        unit: Elements that a store writes at once, of which rows may hold no whole number; 1 for no doubt.
     """
 
     negative: tuple[int, ...]
     multiple: int
+    unit: int
 
     def __bool__(self) -> bool:
-        return bool(self.negative) or self.multiple > 1
+        return bool(self.negative) or self.multiple > 1 or self.unit > 1
 
 
 class TensorCoordinates:
@@ -76,12 +79,17 @@ class TensorCoordinates:
         """What a `tma_load` or `tma_store` needs, and is not known to have."""
         copy = tensor_copy(op)
         negative: tuple[int, ...] = ()
+        multiple = max(1, COORDINATE_BYTES // copy.buffer_type.element.bytes)
+        unit = 1
         if op.name == "tma_store":
             negative = tuple(axis for axis, offset in enumerate(copy.offsets) if not self._is_natural(offset, frozenset()))
-        multiple = max(1, COORDINATE_BYTES // copy.buffer_type.element.bytes)
-        modulus, remainder = self._residue(copy.offsets[-1], 0)
-        is_known = modulus % multiple == 0 and remainder % multiple == 0
-        return Doubts(negative, 1 if is_known else multiple)
+            if not self._is_multiple(copy.extents[-1], multiple):
+                unit = multiple
+        return Doubts(negative, 1 if self._is_multiple(copy.offsets[-1], multiple) else multiple, unit)
+
+    def _is_multiple(self, value: Value, number: int) -> bool:
+        modulus, remainder = self._residue(value, 0)
+        return modulus % number == 0 and remainder % number == 0
 
     def _is_natural(self, value: Value, assumed: frozenset[Value]) -> bool:
         """Whether a value is 0 or more, given that others are."""

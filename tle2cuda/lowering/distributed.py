@@ -135,13 +135,19 @@ def _whole_cluster_barrier(state: State, remark: str, span: Span | None = None) 
     write(state.block, TEMPLATE, form, BarrierView(remark), span)
 
 
-def emit_member_counters(state: State) -> None:
-    """Zero the counters of the barriers among members, before any CTA may arrive at one."""
+def emit_member_counters(state: State, following: Op | None) -> None:
+    """Zero the counters of the barriers among members, before any CTA may arrive at one.
+
+    Args:
+        state: The state.
+        following: The operation that comes next; the cluster's barrier that it may be is enough.
+    """
     assert state.member_barrier is not None
     counters, groups = state.member_barrier
     state.thread()
     write(state.block, TEMPLATE, "zero_counters", CountersView(counters, len(groups)))
-    emit_whole_cluster_barrier(state, "the counters of the barriers among members are zero")
+    if following is None or following.name != "cluster_barrier" or following.attrs.get("members") is not None:
+        emit_whole_cluster_barrier(state, "the counters of the barriers among members are zero")
 
 
 def emit_whole_cluster_barrier(state: State, remark: str) -> None:

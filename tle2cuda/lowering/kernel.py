@@ -172,8 +172,9 @@ def _emit_body(state: State) -> None:
         behind = max((ops.index(site) + 1 for site in state.kernel.specialisations), default=0)
         control.emit_ops(state, ops[:behind])
         ops = ops[behind:]
+        following = next((op for op in ops if op.name != "constant"), None)
         with operation("cluster_barrier"):
-            distributed.emit_member_counters(state)
+            distributed.emit_member_counters(state, following)
     (control.emit_ops if specialize.ends_together(state) else control.emit_tail)(state, ops)
     if allocated_columns(state.kernel):
         with operation("tensor_alloc"):

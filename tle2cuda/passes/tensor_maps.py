@@ -150,7 +150,7 @@ class _Planner:
             return None
         if self.coordinates.fault(op) or op in self.without_room:
             return None
-        if op in self.staged and kind == "store" and (self.coordinates.doubts(op) or not self._has_whole_units(copy)):
+        if op in self.staged and kind == "store" and self.coordinates.doubts(op):
             return None  # two ways to store a product would be one too many
         swizzle_bytes = self.swizzle_bytes(copy)
         moved = _boxes(op, copy, swizzle_bytes, self.has_multicast)
@@ -167,11 +167,6 @@ class _Planner:
         argument, offset = base
         texts = (tuple(map(str, shape)), tuple(map(str, strides[:-1])))
         return _Description(argument, offset, *texts, element, moved[1], swizzle_bytes, padding)
-
-    def _has_whole_units(self, copy: TensorCopy) -> bool:
-        """Whether rows surely end at a multiple of 16 bytes: else an H200 writes beyond the end of the tensor."""
-        end = self.coordinates.info.get(copy.extents[-1])
-        return end is not None and end.divisibility[0] * copy.buffer_type.element.bytes % CHUNK_BYTES == 0
 
     def _is_aligned(self, op: Op, copy: TensorCopy) -> bool:
         """Whether rows begin where a tensor map allows; of what the user promised, the launcher checks it."""

@@ -144,6 +144,15 @@ void require_coordinates(const Box& box, const char* what, bool is_load, int lin
                 std::to_string(axis), line);
 }
 
+// An H200 writes whole units of 16 bytes: where rows end within one, and the box reaches beyond, also what lies behind the row.
+void require_whole_units(const Box& box, const char* what, int line)
+{
+    const int64_t extent = box.extent(0), row_bytes = extent * box.element_bytes;
+    if (row_bytes % COORDINATE_BYTES == 0 || box.first[0] >= extent || box.first[0] + int64_t(box.map.box[0]) <= extent) return;
+    fail("out_of_bounds", std::string(what) + " across the end of rows of " + std::to_string(row_bytes) +
+        " bytes, no multiple of 16, which writes beyond it", line);
+}
+
 // Elements that a reduction combines (PTX ISA, cp.reduce.async.bulk.tensor); of bits of int64 an H200 raises an illegal instruction.
 bool is_reduced(unsigned operation, unsigned type)
 {
@@ -201,6 +210,7 @@ extern "C" void tle2cuda_tensor_store(
     const Box box(map, coordinates);
     const bool is_copy = operation == ATOMIC_EXCHANGE;
     require_coordinates(box, is_copy ? "a tensor copy" : "a tensor reduction", false, line);
+    require_whole_units(box, is_copy ? "a tensor copy" : "a tensor reduction", line);
     require_shared_box(from, box, is_copy ? "a tensor copy reads" : "a tensor reduction reads", line);
     const auto copy = new_tensor_copy(map, map_address, __builtin_return_address(0));
     copy->operation = operation;
