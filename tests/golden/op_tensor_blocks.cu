@@ -1,4 +1,4 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:73 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:86 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -109,7 +109,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:77
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:90
 };
 static_assert(sizeof(Shared) <= 512, "the launch contract gives the CTA this much shared memory");
 
@@ -122,12 +122,12 @@ copy_blocks(const short* __restrict__ x, short* out, const int A, const int B, c
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:75
+    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:88
     const long long axis2_left = static_cast<long long>(E);
     const long long value = static_cast<long long>(B * C * D * E);
     const long long value_2 = static_cast<long long>(D * E);
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
     const long long axis2_left_2 = static_cast<long long>(C);
     const long long axis1_left = static_cast<long long>(D);
     const long long axis0_left = static_cast<long long>(A) - 1ll;
@@ -135,11 +135,11 @@ copy_blocks(const short* __restrict__ x, short* out, const int A, const int B, c
     const long long axis3_left = axis1_left - 1ll;
     const long long axis4_left = axis2_left - 4ll;
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
     short* const view = shared.tile[0][0][0];
     const bool fits_engine = (E & 7) == 0 || E >= 16;
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
     Vector<short, 2> x_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -149,7 +149,7 @@ copy_blocks(const short* __restrict__ x, short* out, const int A, const int B, c
     fence_async_proxy();  // shows what was written to `tile` to the copy engine
     __syncthreads();  // orders the stores to `tile` before the loads of it
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
     if (fits_engine) {
         if (thread == 0) {
             tma_store_3d(&out_map, view, 0, 0, 3);

@@ -1,4 +1,4 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:73 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:86 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 640 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -131,8 +131,8 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:77
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:78
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:90
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:91
 };
 static_assert(sizeof(Shared) <= 640, "the launch contract gives the CTA this much shared memory");
 
@@ -151,18 +151,18 @@ copy_blocks(short* out, const int A, const int B, const int C, const int D, cons
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:75
+    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:88
     const long long axis2_left = static_cast<long long>(E);
     const long long value = static_cast<long long>(D * E);
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:78
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 512);
         tma_load_5d(shared.tile, &x_map, &shared.tile_landed, 8, 1, 0, 2, 1);
     }
     mbarrier_wait(&shared.tile_landed, 0);
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:79
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
     short* const view = shared.tile[0][0][0];
     const bool fits_engine = (E & 7) == 0 || E >= 16;
     if (fits_engine) {

@@ -1,4 +1,4 @@
-// copy_lines.cu: emitted by tle2cuda from tensor_copies.py:60 (copy_lines). Do not edit.
+// copy_lines.cu: emitted by tle2cuda from tensor_copies.py:73 (copy_lines). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 2176 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -142,9 +142,9 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float line[256];             // tensor_copies.py:64
-    alignas(16) float exchange[256];          // scratch of tensor_copies.py:68
-    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:66
+    alignas(128) float line[256];             // tensor_copies.py:77
+    alignas(16) float exchange[256];          // scratch of tensor_copies.py:81
+    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:79
 };
 static_assert(sizeof(Shared) <= 2176, "the launch contract gives the CTA this much shared memory");
 
@@ -163,7 +163,7 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:65
+    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:78
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     unsigned line_landed_phase = 0;
@@ -172,7 +172,7 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
         fence_async_proxy();  // shows what was written to `line` to the copy engine
         __syncthreads();  // orders the accesses to `line` and the scratch `exchange` before it and after it
 
-        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:66
+        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:79
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.line_landed, 1024);
             tma_load_hinted_1d(shared.line, &x_map, &shared.line_landed, start, EVICT_FIRST);
@@ -180,10 +180,10 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
         mbarrier_wait(&shared.line_landed, line_landed_phase);
         line_landed_phase ^= 1;
 
-        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:67
+        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:80
         const Vector<float, 2> value = load_vector<2>(&shared.line[2 * thread]);
 
-        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:68
+        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:81
         Vector<float, 2> product;
         #pragma unroll
         for (int k = 0; k < 2; ++k) product[k] = value[k] * 2.0f;
@@ -197,16 +197,16 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
         #pragma unroll
         for (int k = 0; k < 2; ++k) value_converted[k] = unpacked[k ^ 1];
 
-        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:69
+        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:82
         const bool fits_engine = (n & 3) == 0 || n - start >= 256;
 
-        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:68
+        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:81
         Vector<float, 2> line_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) line_value[k] = product[k] + value_converted[k];
         store_vector(&shared.line[2 * thread], line_value);
 
-        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:69
+        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:82
         if (fits_engine) {
             fence_async_proxy();  // shows what was written to `line` to the copy engine
             __syncthreads();  // orders the stores to `line` before the loads of it

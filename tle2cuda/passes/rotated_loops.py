@@ -117,8 +117,6 @@ class RotatedLoop:
             into.bind(self.chained.first.result, first.awaited(scores, 1))
             first.release(*place)
             self._rest(first, slots)
-            if self.is_split:
-                self._wait_ahead(first, induction, into.make("add", (number, one), I32, span))
             into.bind(self.region.params[1 + self.chained.sums], first.awaited(product, 0))
             second.release(*place_2)
             return (*self._state(), *following, into.make("add", (number, one), I32, span))
@@ -130,23 +128,6 @@ class RotatedLoop:
         attrs["is_pipelined"] = True
         new = into.emit(make_op("for", operands, tuple(v.type for v in operands[3:]), attrs, (region,), span))
         return (*new.results[: len(state)], new.results[-1])
-
-    def _wait_ahead(self, ring: RingLoop, induction: Value, number: Value) -> None:
-        """Wait for what the next iteration begins with, if there is one.
-
-        What follows from the first product stays in front of this branch, and so in front of the wait for the second one;
-        ptxas would begin with that wait.
-        """
-        into, span = self.into, self.span
-        ahead = into.make("add", (induction, ring.step), ring.type, span)
-        more = into.make("cmp", (ahead, ring.upper), BOOL, span, predicate="lt")
-
-        def wait() -> tuple[Value, ...]:
-            ring.wait(number)
-            return ()
-
-        arms = (into.inside(wait, span), into.inside(lambda: (), span))
-        into.emit(make_op("if", (more,), (), {}, arms, span))
 
     def _end(self, second: RingLoop, last: tuple[Value, ...]) -> tuple[Value, ...]:
         """The second product of the last iteration."""
