@@ -573,6 +573,7 @@ def product_case(columns: int, left: str = "", right: str = "_b_along_n") -> Cas
     const Descriptor b_first = wgmma_descriptor<128>(b, {16 if along_k else 64 * 128}, 1024);
     Vector<float, 2> acc[{columns // 4}];
     wgmma_fence();
+    keep_sums(acc);
     for (int k = 0; k < 64; k += 16) {{
         {fragment}
         {name}(acc, {first}, b_first + {offset}, k > 0);
@@ -588,7 +589,7 @@ def product_case(columns: int, left: str = "", right: str = "_b_along_n") -> Cas
     }}"""
     return Case(
         body,
-        f"{name} wgmma_descriptor wgmma_fence wgmma_commit wgmma_wait fence_async_proxy",
+        f"{name} keep_sums wgmma_descriptor wgmma_fence wgmma_commit wgmma_wait fence_async_proxy",
         {"x": a.reshape(-1), "y": b.reshape(-1), "out": zeros(64 * columns, np.float32)},
         {"out": (a.astype(np.float32) @ b.astype(np.float32)).reshape(-1)},
         options={"shared": 64 * 64 * 2 + columns * 64 * 2, "threads": 128, "includes": "cuda_fp16.h"},

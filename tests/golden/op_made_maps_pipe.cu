@@ -1,4 +1,4 @@
-// pipe_groups.cu: emitted by tle2cuda from made_maps.py:81 (pipe_groups). Do not edit.
+// pipe_groups.cu: emitted by tle2cuda from made_maps.py:82 (pipe_groups). Do not edit.
 //
 //   target    sm_90a, 160 threads per CTA, 3200 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -40,9 +40,6 @@ __device__ __forceinline__ void change_tensor_map_stride(TensorMap* map, unsigne
 // Orders this thread's ordinary accesses to shared memory before later ones by the copy engine: writes before it reads them, reads
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-// The same for global memory (PTX ISA, fence.proxy.async; sm_90).
-__device__ __forceinline__ void fence_async_proxy_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // Makes this thread's mbarrier_init known to the cluster and to the copy engine (PTX ISA, fence.mbarrier_init; sm_90).
 __device__ __forceinline__ void fence_mbarrier_init()
@@ -122,39 +119,6 @@ __device__ __forceinline__ void named_barrier_sync(int barrier, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
-{
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
-}
-
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
-    }
-}
-
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -196,9 +160,9 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float ring[3][8][32];        // made_maps.py:85
-    alignas(8) Barrier tiles_full[3];         // made_maps.py:86
-    alignas(8) Barrier tiles_empty[3];        // made_maps.py:86
+    alignas(128) float ring[3][8][32];        // made_maps.py:86
+    alignas(8) Barrier tiles_full[3];         // made_maps.py:87
+    alignas(8) Barrier tiles_empty[3];        // made_maps.py:87
 };
 static_assert(sizeof(Shared) <= 3200, "the launch contract gives the CTA this much shared memory");
 
@@ -223,25 +187,25 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
 
     if (warp >= 4) {  // read_groups: warp 4
         if (threadIdx.x == 128) {  // the others have nothing to do
-            // for group in range(tl.program_id(0), groups, tl.num_programs(0)):     made_maps.py:44
+            // for group in range(tl.program_id(0), groups, tl.num_programs(0)):     made_maps.py:45
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
-            // return tl.make_tensor_descriptor(x + first, [tl.load(rows + numb ...  made_maps.py:22
+            // return tl.make_tensor_descriptor(x + first, [tl.load(rows + numb ...  made_maps.py:23
             const long long x_stride0_bytes = static_cast<long long>(N) * 4ll;
 
-            // for group in range(tl.program_id(0), groups, tl.num_programs(0)):     made_maps.py:44
+            // for group in range(tl.program_id(0), groups, tl.num_programs(0)):     made_maps.py:45
             int turn = 0;
             unsigned tiles_fills = 0;
             #pragma unroll 1
             for (int group = pid_x; group < groups; group += num_programs_x) {
-                // first = tl.multiple_of(tl.load(firsts + number), 16)              made_maps.py:21
+                // first = tl.multiple_of(tl.load(firsts + number), 16)              made_maps.py:22
                 const int firsts_value = firsts[group];
-                // return tl.make_tensor_descriptor(x + first, [tl.load(rows + ...   made_maps.py:22
+                // return tl.make_tensor_descriptor(x + first, [tl.load(rows + ...   made_maps.py:23
                 const int rows_value = rows[group];
-                // for row in range(0, tl.load(rows + group), BM):                   made_maps.py:46
+                // for row in range(0, tl.load(rows + group), BM):                   made_maps.py:47
                 const int rows_value_2 = rows[group];
 
-                // return tl.make_tensor_descriptor(x + first, [tl.load(rows + ...   made_maps.py:22
+                // return tl.make_tensor_descriptor(x + first, [tl.load(rows + ...   made_maps.py:23
                 const bool x_exists = rows_value > 0 && N > 0;
                 TensorMap* const x_map = device_maps + (gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x) * 2 + 1;
                 for (int landed = 0; landed < 3; ++landed)  // what the map before this one described
@@ -253,10 +217,10 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
                 change_tensor_map_stride<0>(x_map, x_stride0_bytes);
                 fence_tensor_map(x_map);
 
-                // for row in range(0, tl.load(rows + group), BM):                   made_maps.py:46
+                // for row in range(0, tl.load(rows + group), BM):                   made_maps.py:47
                 int turn_2 = turn;
                 for (int row = 0; row < rows_value_2; row += 8) {
-                    // tle.gpu.copy(source, writer.acquire(turn).tile, [BM, BN] ...  made_maps.py:47
+                    // tle.gpu.copy(source, writer.acquire(turn).tile, [BM, BN] ...  made_maps.py:48
                     const int stage = turn_2 % 3;
                     const int lap = turn_2 / 3;
                     mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
@@ -264,7 +228,7 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
                     tma_load_2d(shared.ring[stage], x_map, &shared.tiles_full[stage], 0, x_exists ? row : 2147418112);
                     tiles_fills ^= 1u << stage;
 
-                    // turn += 1                                                     made_maps.py:49
+                    // turn += 1                                                     made_maps.py:50
                     turn_2 += 1;
                 }
                 turn = turn_2;
@@ -276,28 +240,25 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
     const int thread = threadIdx.x;
 
     // write_groups: warps 0 to 3
-    // for group in range(tl.program_id(0), groups, tl.num_programs(0)):             made_maps.py:70
+    // for group in range(tl.program_id(0), groups, tl.num_programs(0)):             made_maps.py:71
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
 
-    // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), N], ...  made_maps.py:22
-    const long long cols_left = static_cast<long long>(N);
-    const long long out_stride0_bytes = cols_left * 4ll;
-    // tle.gpu.copy(slot, target, [BM, BN], [row, 0])                                made_maps.py:75
-    const bool fits_engine = (N & 3) == 0 || N >= 32;
+    // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), N], ...  made_maps.py:23
+    const long long out_stride0_bytes = static_cast<long long>(N) * 4ll;
 
-    // for group in range(tl.program_id(0), groups, tl.num_programs(0)):             made_maps.py:70
+    // for group in range(tl.program_id(0), groups, tl.num_programs(0)):             made_maps.py:71
     int turn = 0;
     #pragma unroll 1
     for (int group = pid_x; group < groups; group += num_programs_x) {
-        // first = tl.multiple_of(tl.load(firsts + number), 16)                      made_maps.py:21
+        // first = tl.multiple_of(tl.load(firsts + number), 16)                      made_maps.py:22
         const int firsts_value = firsts[group];
-        // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), ...  made_maps.py:22
+        // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), ...  made_maps.py:23
         const int rows_value = rows[group];
-        // for row in range(0, tl.load(rows + group), BM):                           made_maps.py:72
+        // for row in range(0, tl.load(rows + group), BM):                           made_maps.py:73
         const int rows_value_2 = rows[group];
 
-        // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), ...  made_maps.py:22
+        // return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), ...  made_maps.py:23
         const bool out_exists = rows_value > 0 && N > 0;
         TensorMap* const out_map = device_maps + (gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x) * 2;
         if (thread == 0) {
@@ -310,45 +271,33 @@ pipe_groups(const float* x, float* out, const int* firsts, const int* rows, cons
             fence_tensor_map(out_map);
         }
 
-        // for row in range(0, tl.load(rows + group), BM):                           made_maps.py:72
+        // for row in range(0, tl.load(rows + group), BM):                           made_maps.py:73
         int turn_2 = turn;
         for (int row = 0; row < rows_value_2; row += 8) {
-            // slot = reader.wait(turn).slot.tile                                    made_maps.py:73
+            // slot = reader.wait(turn).slot.tile                                    made_maps.py:74
             const int stage = turn_2 % 3;
             const int lap = turn_2 / 3;
             mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
-            // tl.store(tle.gpu.local_ptr(slot), tl.load(tle.gpu.local_ptr(slot ...  made_maps.py:74
+            // tl.store(tle.gpu.local_ptr(slot), tl.load(tle.gpu.local_ptr(slot ...  made_maps.py:75
             const Vector<float, 2> ring_value = load_vector<2>(&shared.ring[stage][thread / 16][thread % 16 * 2]);
             Vector<float, 2> ring_value_2;
             #pragma unroll
             for (int k = 0; k < 2; ++k) ring_value_2[k] = ring_value[k] + static_cast<float>(group);
             store_vector(&shared.ring[stage][thread / 16][thread % 16 * 2], ring_value_2);
-
-            // tle.gpu.copy(slot, target, [BM, BN], [row, 0])                        made_maps.py:75
-            if (fits_engine) {
-                if (thread == 0) tma_store_wait();  // the copy engine has written `out`
-                fence_async_proxy_global();  // shows what was written to `out` to the copy engine
-                fence_async_proxy();  // shows what was written to `ring` to the copy engine
-                default_warps_barrier();  // orders the stores to `ring` before the loads of it
-                if (thread == 0) {
-                    tma_store_2d(out_map, shared.ring[stage], 0, out_exists ? row : 2147418112);
-                    tma_store_commit();
-                }
-            } else {
-                const long long row_wide = static_cast<long long>(row);
-                const long long rows_left = static_cast<long long>(rows_value) - row_wide;
-                if (thread == 0) tma_store_wait();  // the copy engine has written `out`
-                default_warps_barrier();  // orders what is in memory before the copy engine accesses it
-                const Vector<float, 2> ring_value_3 = load_vector<2>(&shared.ring[stage][thread / 16][thread % 16 * 2]);
-                store_edge_if<uint2>(out + firsts_value + row_wide * cols_left + thread / 16 * cols_left + thread % 16 * 2, thread / 16 < rows_left ? cols_left - thread % 16 * 2 : 0, ring_value_3);
-            }
-            if (thread == 0) tma_store_wait_read();  // the copy engine has read `ring`
             fence_async_proxy();  // shows what was written to `ring` to the copy engine
+            default_warps_barrier();  // orders the stores to `ring` before the loads of it
 
-            // reader.release(turn)                                                  made_maps.py:76
+            // tle.gpu.copy(slot, target, [BM, BN], [row, 0])                        made_maps.py:76
+            if (thread == 0) {
+                tma_store_2d(out_map, shared.ring[stage], 0, out_exists ? row : 2147418112);
+                tma_store_commit();
+            }
+            if (thread == 0) tma_store_wait();  // the copy engine has written `out`
+
+            // reader.release(turn)                                                  made_maps.py:77
             mbarrier_arrive(&shared.tiles_empty[stage]);
-            // turn += 1                                                             made_maps.py:77
+            // turn += 1                                                             made_maps.py:78
             turn_2 += 1;
         }
         turn = turn_2;

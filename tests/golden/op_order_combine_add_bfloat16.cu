@@ -1,4 +1,4 @@
-// combine.cu: emitted by tle2cuda from tensor_order.py:95 (combine). Do not edit.
+// combine.cu: emitted by tle2cuda from tensor_order.py:96 (combine). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 1024 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -116,7 +116,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) __nv_bfloat16 terms[16][32];  // tensor_order.py:103
+    alignas(128) __nv_bfloat16 terms[16][32];  // tensor_order.py:104
 };
 static_assert(sizeof(Shared) <= 1024, "the launch contract gives the CTA this much shared memory");
 
@@ -129,23 +129,23 @@ combine(const __nv_bfloat16* x, const int* __restrict__ starts, __nv_bfloat16* o
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // source = tl.make_tensor_descriptor(x, [tl.num_programs(0) * 16, N], [ ...  tensor_order.py:97
+    // source = tl.make_tensor_descriptor(x, [tl.num_programs(0) * 16, N], [ ...  tensor_order.py:98
     const int num_programs_x = gridDim.x;
     const long long N_wide = static_cast<long long>(N);
-    // start = tl.load(starts + tl.program_id(0))                                 tensor_order.py:99
+    // start = tl.load(starts + tl.program_id(0))                                tensor_order.py:100
     const int pid_x = blockIdx.x;
     const int start = starts[pid_x];
-    // value = source.load([tl.program_id(0) * 16, col])                         tensor_order.py:101
+    // value = source.load([tl.program_id(0) * 16, col])                         tensor_order.py:102
     const long long value = static_cast<long long>(pid_x * 16);
     const long long rows_left = static_cast<long long>(num_programs_x * 16) - value;
-    // target.atomic_add([start, col], value)                                    tensor_order.py:103
+    // target.atomic_add([start, col], value)                                    tensor_order.py:104
     const bool fits_engine = start >= 0;
 
-    // for col in range(0, N, 32):                                               tensor_order.py:100
-    // value = source.load([tl.program_id(0) * 16, col])                         tensor_order.py:101
+    // for col in range(0, N, 32):                                               tensor_order.py:101
+    // value = source.load([tl.program_id(0) * 16, col])                         tensor_order.py:102
     const long long index = thread / 8 * N_wide;
     for (int col = 0; col < N; col += 32) {
-        // value = source.load([tl.program_id(0) * 16, col])                     tensor_order.py:101
+        // value = source.load([tl.program_id(0) * 16, col])                     tensor_order.py:102
         const long long col_wide = static_cast<long long>(col);
         const long long cols_left = N_wide - col_wide;
         if (thread == 0) tma_store_wait_read();  // the copy engine has read `terms`
@@ -153,7 +153,7 @@ combine(const __nv_bfloat16* x, const int* __restrict__ starts, __nv_bfloat16* o
         const bool inside = thread % 8 * 4 < cols_left;
         const Vector<__nv_bfloat16, 4> value_2 = load_vector_if<uint2>(thread / 8 < rows_left && value + thread / 8 >= 0ll && inside, x + value * N_wide + col_wide + index + thread % 8 * 4, fill_vector<4>(__float2bfloat16(0.0f)));
 
-        // target.atomic_add([start, col], value)                                tensor_order.py:103
+        // target.atomic_add([start, col], value)                                tensor_order.py:104
         store_vector(&shared.terms[thread / 8][thread % 8 * 4], value_2);
         if (fits_engine) {
             fence_async_proxy();  // shows what was written to `terms` to the copy engine

@@ -1,4 +1,4 @@
-// mixed.cu: emitted by tle2cuda from tensor_order.py:42 (mixed). Do not edit.
+// mixed.cu: emitted by tle2cuda from tensor_order.py:43 (mixed). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 640 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -83,8 +83,8 @@ __device__ __forceinline__ void tma_store_wait() { asm volatile("cp.async.bulk.w
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float tile[8][16];           // tensor_order.py:46
-    alignas(8) Barrier tile_landed;           // scratch of tensor_order.py:51
+    alignas(128) float tile[8][16];           // tensor_order.py:47
+    alignas(8) Barrier tile_landed;           // scratch of tensor_order.py:52
 };
 static_assert(sizeof(Shared) <= 640, "the launch contract gives the CTA this much shared memory");
 
@@ -103,22 +103,22 @@ mixed(float* x, float* y, float* out, const int M, const int N,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // for row in range(0, M, 8):                                                 tensor_order.py:48
-    // i, j = tl.arange(0, 8), tl.arange(0, 16)                                   tensor_order.py:47
+    // for row in range(0, M, 8):                                                 tensor_order.py:49
+    // i, j = tl.arange(0, 8), tl.arange(0, 16)                                   tensor_order.py:48
     const int i = thread / 16;
     const int j = thread % 16;
     unsigned tile_landed_phase = 0;
     for (int row = 0; row < M; row += 8) {
-        // place = (row + i[:, None]) * N + j[None, :]                            tensor_order.py:49
+        // place = (row + i[:, None]) * N + j[None, :]                            tensor_order.py:50
         const int place = (row + i) * N + j;
 
-        // tl.store(x + place, tl.load(out + place) * 2)                          tensor_order.py:50
+        // tl.store(x + place, tl.load(out + place) * 2)                          tensor_order.py:51
         const float out_value = out[place];
         x[place] = out_value * 2.0f;
         fence_async_proxy_global();  // shows what was written to `x` and `y` to the copy engine
         __syncthreads();  // orders what is in memory before the copy engine accesses it
 
-        // tle.gpu.copy(source, tile, [8, 16], [row, 0])                          tensor_order.py:51
+        // tle.gpu.copy(source, tile, [8, 16], [row, 0])                          tensor_order.py:52
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.tile_landed, 512);
             tma_load_2d(shared.tile, &x_map, &shared.tile_landed, 0, row);
@@ -126,7 +126,7 @@ mixed(float* x, float* y, float* out, const int M, const int N,
         mbarrier_wait(&shared.tile_landed, tile_landed_phase);
         tile_landed_phase ^= 1;
 
-        // tle.gpu.copy(tile, target, [8, 16], [row, 0])                          tensor_order.py:52
+        // tle.gpu.copy(tile, target, [8, 16], [row, 0])                          tensor_order.py:53
         if (thread == 0) {
             tma_store_2d(&y_map, shared.tile, 0, row);
             tma_store_commit();
@@ -134,9 +134,9 @@ mixed(float* x, float* y, float* out, const int M, const int N,
         if (thread == 0) tma_store_wait();  // the copy engine has written `y`
         __syncthreads();  // orders the waits at `tile_landed` before the next phase of it
 
-        // turned = (row + 7 - i[:, None]) * N + j[None, :]                       tensor_order.py:53
+        // turned = (row + 7 - i[:, None]) * N + j[None, :]                       tensor_order.py:54
         const int turned = (row + 7 - i) * N + j;
-        // tl.store(out + place, tl.load(y + turned) + 1)                         tensor_order.py:54
+        // tl.store(out + place, tl.load(y + turned) + 1)                         tensor_order.py:55
         const float y_value = y[turned];
         out[place] = y_value + 1.0f;
     }

@@ -1,4 +1,4 @@
-// ring_of_stores.cu: emitted by tle2cuda from tensor_order.py:58 (ring_of_stores). Do not edit.
+// ring_of_stores.cu: emitted by tle2cuda from tensor_order.py:59 (ring_of_stores). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 4096 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -90,7 +90,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float ring[4][4][64];        // tensor_order.py:61
+    alignas(128) float ring[4][4][64];        // tensor_order.py:62
 };
 static_assert(sizeof(Shared) <= 4096, "the launch contract gives the CTA this much shared memory");
 
@@ -102,18 +102,18 @@ ring_of_stores(const float* x, const int M, const int N, const __grid_constant__
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // for step in range(tl.cdiv(M, 4)):                                          tensor_order.py:63
-    // i, j = tl.arange(0, 4), tl.arange(0, COLS)                                 tensor_order.py:62
+    // for step in range(tl.cdiv(M, 4)):                                          tensor_order.py:64
+    // i, j = tl.arange(0, 4), tl.arange(0, COLS)                                 tensor_order.py:63
     const int i = thread / 32;
     const int j = thread % 32 * 2;
     for (int step = 0; step < (M + 3) / 4; ++step) {
         if (thread == 0) tma_store_wait_read<3>();  // the copy engine has read `ring`
         __syncthreads();  // orders the loads of `ring` before the stores to it
 
-        // row = step * 4 + i[:, None]                                            tensor_order.py:65
+        // row = step * 4 + i[:, None]                                            tensor_order.py:66
         const int row = step * 4 + i;
 
-        // tl.store(tle.gpu.local_ptr(slot), tl.load(x + row * N + j[None, : ...  tensor_order.py:66
+        // tl.store(tle.gpu.local_ptr(slot), tl.load(x + row * N + j[None, : ...  tensor_order.py:67
         const Vector<float, 2> x_value = load_vector_if<uint2>(row < M && j < N, x + row * N + j, fill_vector<2>(0.0f));
         Vector<float, 2> ring_value;
         #pragma unroll
@@ -122,7 +122,7 @@ ring_of_stores(const float* x, const int M, const int N, const __grid_constant__
         fence_async_proxy();  // shows what was written to `ring` to the copy engine
         __syncthreads();  // orders the stores to `ring` before the loads of it
 
-        // tle.gpu.copy(slot, target, [4, COLS], [step * 4, 0])                   tensor_order.py:67
+        // tle.gpu.copy(slot, target, [4, COLS], [step * 4, 0])                   tensor_order.py:68
         if (thread == 0) {
             tma_store_2d(&out_map, shared.ring[step % 4], 0, step * 4);
             tma_store_commit();

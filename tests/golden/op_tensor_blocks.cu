@@ -1,8 +1,8 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:86 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:87 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 512 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      x *i16 align 16, out *i16 align 16, A i32, B i32, C i32, D i32, E i32
+//   args      x *i16 align 16, A i32, B i32, C i32, D i32, E i32
 //   maps      out_map of out: i16, shape (A * B * C, D, E), strides (D * E, E, 1), box (4, 4, 16)
 //   constants COL = 4
 
@@ -15,21 +15,6 @@ struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Load one element of 16 bits in global memory if a condition holds, else take `other` (read-only data): one predicated load
-// (PTX ISA, ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
-template <typename T, typename Other>
-__device__ __forceinline__ T load_nc_if(bool condition, const T* pointer, Other other)
-{
-    T value = static_cast<T>(other);
-    unsigned short bits;
-    memcpy(&bits, &value, sizeof(bits));
-    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u16 %0, [%1];\n\t}"
-        : "+h"(bits)
-        : "l"(pointer), "r"(static_cast<int>(condition)));
-    memcpy(&value, &bits, sizeof(bits));
-    return value;
-}
-
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
@@ -39,43 +24,39 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+// A vector whose elements are all equal.
 template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+__device__ __forceinline__ Vector<T, N> fill_vector(T value)
 {
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+    Vector<T, N> result;
+    #pragma unroll
+    for (int k = 0; k < N; ++k) result[k] = value;
+    return result;
 }
 
-// Store 4 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
+// The 4 bytes at `pointer` if a condition holds, else `otherwise`: one predicated load (PTX ISA, ld.global.nc).
+__device__ __forceinline__ unsigned load_bits_nc_if(bool condition, const unsigned* pointer, unsigned otherwise)
 {
-    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
+    asm("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %2, 0;\n\t@p ld.global.nc.u32 %0, [%1];\n\t}"
+        : "+r"(otherwise)
+        : "l"(pointer), "r"(static_cast<int>(condition)));
+    return otherwise;
 }
 
-// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
-// Called by each thread for itself.
+// Load N neighbours in global memory, in words of type Bits, if a condition holds, else take `otherwise` (read-only data).
+// The address is computed either way, so that neighbouring loads can share it.
 template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
+__device__ __forceinline__ Vector<T, N> load_vector_nc_if(bool condition, const T* pointer, Vector<T, N> otherwise)
 {
     #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
+    for (int i = 0; i < static_cast<int>(sizeof(otherwise) / sizeof(Bits)); ++i) {
+        unsigned char* const word = reinterpret_cast<unsigned char*>(&otherwise) + i * sizeof(Bits);
         Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
+        memcpy(&bits, word, sizeof(Bits));
+        bits = load_bits_nc_if(condition, reinterpret_cast<const Bits*>(pointer) + i, bits);
+        memcpy(word, &bits, sizeof(Bits));
     }
-}
-
-// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    if (valid >= N) {
-        store_narrow<Bits>(pointer, value);
-        return;
-    }
-    #pragma unroll
-    for (int k = 0; k < N; ++k)
-        if (k < valid) pointer[k] = value[k];
+    return otherwise;
 }
 
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
@@ -109,56 +90,43 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:90
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:92
 };
 static_assert(sizeof(Shared) <= 512, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_blocks(const short* __restrict__ x, short* out, const int A, const int B, const int C,
-            const int D, const int E, const __grid_constant__ TensorMap out_map)
+copy_blocks(const short* __restrict__ x, const int A, const int B, const int C, const int D,
+            const int E, const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:88
-    const long long axis2_left = static_cast<long long>(E);
+    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:90
+    const long long E_wide = static_cast<long long>(E);
     const long long value = static_cast<long long>(B * C * D * E);
-    const long long value_2 = static_cast<long long>(D * E);
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
-    const long long axis2_left_2 = static_cast<long long>(C);
-    const long long axis1_left = static_cast<long long>(D);
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:93
+    const long long axis2_left = static_cast<long long>(C);
     const long long axis0_left = static_cast<long long>(A) - 1ll;
-    const long long axis1_left_2 = static_cast<long long>(B) - 2ll;
-    const long long axis3_left = axis1_left - 1ll;
-    const long long axis4_left = axis2_left - 4ll;
+    const long long axis1_left = static_cast<long long>(B) - 2ll;
+    const long long axis3_left = static_cast<long long>(D) - 1ll;
+    const long long axis4_left = E_wide - 4ll;
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:94
     short* const view = shared.tile[0][0][0];
-    const bool fits_engine = (E & 7) == 0 || E >= 16;
 
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
-    Vector<short, 2> x_value;
-    #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        x_value[k] = load_nc_if(thread / 64 < axis0_left && 0 < axis1_left_2 && thread / 32 % 2 < axis2_left_2 && thread / 8 % 4 < axis3_left && thread % 8 * 2 + k < axis4_left, x + value + 2ll * static_cast<long long>(C * D * E) + axis2_left + 4 + thread / 64 * value + thread / 32 % 2 * value_2 + thread / 8 % 4 * axis2_left + thread % 8 * 2 + k, 0);
-    }
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:93
+    const Vector<short, 2> x_value = load_vector_nc_if<unsigned>(thread / 64 < axis0_left && 0 < axis1_left && thread / 32 % 2 < axis2_left && thread / 8 % 4 < axis3_left && thread % 8 * 2 < axis4_left, x + value + 2ll * static_cast<long long>(C * D * E) + E_wide + 4 + thread / 64 * value + thread / 32 % 2 * static_cast<long long>(D * E) + thread / 8 % 4 * E_wide + thread % 8 * 2, fill_vector<2, short>(0));
     store_vector(&shared.tile[thread / 64][thread / 32 % 2][thread / 8 % 4][thread % 8 * 2], x_value);
     fence_async_proxy();  // shows what was written to `tile` to the copy engine
     __syncthreads();  // orders the stores to `tile` before the loads of it
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
-    if (fits_engine) {
-        if (thread == 0) {
-            tma_store_3d(&out_map, view, 0, 0, 3);
-            tma_store_commit();
-        }
-    } else {
-        const long long axis0_left_2 = static_cast<long long>(A * B * C) - 3ll;
-        const Vector<short, 2> tile_value = load_vector<2>(&view[thread / 32 * 64 + thread / 8 % 4 * 16 + thread % 8 * 2]);
-        if (thread / 32 < axis0_left_2 && thread / 8 % 4 < axis1_left) store_narrow_edge<unsigned>(out + 3ll * value_2 + thread / 32 * value_2 + thread / 8 % 4 * axis2_left + thread % 8 * 2, axis2_left - thread % 8 * 2, tile_value);
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:94
+    if (thread == 0) {
+        tma_store_3d(&out_map, view, 0, 0, 3);
+        tma_store_commit();
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

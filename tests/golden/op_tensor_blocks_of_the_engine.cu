@@ -1,8 +1,7 @@
-// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:86 (copy_blocks). Do not edit.
+// copy_blocks.cu: emitted by tle2cuda from tensor_copies.py:87 (copy_blocks). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 640 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      out *i16 align 16, A i32, B i32, C i32, D i32, E i32
 //   maps      x_map of x: i16, shape (A, B, C, D, E),
 //             strides (B * C * D * E, C * D * E, D * E, E, 1), box (2, 1, 2, 4, 16)
 //             out_map of out: i16, shape (A * B * C, D, E), strides (D * E, E, 1), box (4, 4, 16)
@@ -19,22 +18,6 @@ struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
-{
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
 // Address in the window of shared memory, as PTX instructions take it.
@@ -72,38 +55,6 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Store 4 bytes of global memory as one access (PTX ISA, st.global).
-__device__ __forceinline__ void store_bits(unsigned* pointer, unsigned bits)
-{
-    asm volatile("st.global.u32 [%0], %1;" :: "l"(pointer), "r"(bits) : "memory");
-}
-
-// Store N neighbours of less than 4 bytes in global memory, in words of type Bits: elements, the compiler may write apart.
-// Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_narrow(T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits(reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours of less than 4 bytes: words of type Bits when all are valid, else one by one.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_narrow_edge(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    if (valid >= N) {
-        store_narrow<Bits>(pointer, value);
-        return;
-    }
-    #pragma unroll
-    for (int k = 0; k < N; ++k)
-        if (k < valid) pointer[k] = value[k];
-}
-
 // One box of the tensor map into shared memory, from element (c0, c1, c2, c3, c4) on, c0 innermost; its bytes complete on `barrier`. Elements
 // outside of the array are filled. `destination` is aligned to 128 bytes. Called by one thread (PTX ISA,
 // cp.async.bulk.tensor; sm_90).
@@ -131,16 +82,15 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:90
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:91
+    alignas(128) short tile[2][2][4][16];     // tensor_copies.py:92
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:93
 };
 static_assert(sizeof(Shared) <= 640, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_blocks(short* out, const int A, const int B, const int C, const int D, const int E,
-            const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap out_map)
+copy_blocks(const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
     const int thread = threadIdx.x;
@@ -151,30 +101,18 @@ copy_blocks(short* out, const int A, const int B, const int C, const int D, cons
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, ...  tensor_copies.py:88
-    const long long axis2_left = static_cast<long long>(E);
-    const long long value = static_cast<long long>(D * E);
-
-    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:91
+    // tle.gpu.copy(five, tile, [2, 1, 2, 4, 16], [1, 2, 0, 1, COL])             tensor_copies.py:93
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 512);
         tma_load_5d(shared.tile, &x_map, &shared.tile_landed, 8, 1, 0, 2, 1);
     }
     mbarrier_wait(&shared.tile_landed, 0);
 
-    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:92
+    // tle.gpu.copy(tile.reshape([4, 4, 16]), three, [4, 4, 16], [3, 0, 0])      tensor_copies.py:94
     short* const view = shared.tile[0][0][0];
-    const bool fits_engine = (E & 7) == 0 || E >= 16;
-    if (fits_engine) {
-        if (thread == 0) {
-            tma_store_3d(&out_map, view, 0, 0, 3);
-            tma_store_commit();
-        }
-    } else {
-        const long long axis1_left = static_cast<long long>(D);
-        const long long axis0_left = static_cast<long long>(A * B * C) - 3ll;
-        const Vector<short, 2> tile_value = load_vector<2>(&view[thread / 32 * 64 + thread / 8 % 4 * 16 + thread % 8 * 2]);
-        if (thread / 32 < axis0_left && thread / 8 % 4 < axis1_left) store_narrow_edge<unsigned>(out + 3ll * value + thread / 32 * value + thread / 8 % 4 * axis2_left + thread % 8 * 2, axis2_left - thread % 8 * 2, tile_value);
+    if (thread == 0) {
+        tma_store_3d(&out_map, view, 0, 0, 3);
+        tma_store_commit();
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `tile`
 }

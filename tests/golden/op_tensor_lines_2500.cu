@@ -2,7 +2,7 @@
 //
 //   target    sm_90a, 128 threads per CTA, 2176 bytes of shared memory
 //   launch    grid of CTAs, one for each program
-//   args      out *fp32 align 16, n i32
+//   args      n i32
 //   maps      x_map of x: fp32, shape (n), strides (1), box (256)
 //             out_map of out: fp32, shape (n), strides (1), box (256)
 //   constants BLOCK = 256
@@ -77,39 +77,6 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
 }
 
-// Store 8 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint2* pointer, uint2 bits)
-{
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v2.u32 [%0], {%2, %3};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y) : "memory");
-}
-
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
-    }
-}
-
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
@@ -142,16 +109,16 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float line[256];             // tensor_copies.py:77
-    alignas(16) float exchange[256];          // scratch of tensor_copies.py:81
-    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:79
+    alignas(128) float line[256];             // tensor_copies.py:78
+    alignas(16) float exchange[256];          // scratch of tensor_copies.py:82
+    alignas(8) Barrier line_landed;           // scratch of tensor_copies.py:80
 };
 static_assert(sizeof(Shared) <= 2176, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(128)
-copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
+copy_lines(const int n, const __grid_constant__ TensorMap x_map,
            const __grid_constant__ TensorMap out_map)
 {
     __shared__ Shared shared;
@@ -163,16 +130,14 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:78
+    // for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * ...  tensor_copies.py:79
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     unsigned line_landed_phase = 0;
     for (int start = pid_x * 256; start < n; start += num_programs_x * 256) {
         if (thread == 0) tma_store_wait_read();  // the copy engine has read `line`
-        fence_async_proxy();  // shows what was written to `line` to the copy engine
-        __syncthreads();  // orders the accesses to `line` and the scratch `exchange` before it and after it
 
-        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:79
+        // tle.gpu.copy(source, line, [BLOCK], [start], eviction_policy="ev ...  tensor_copies.py:80
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.line_landed, 1024);
             tma_load_hinted_1d(shared.line, &x_map, &shared.line_landed, start, EVICT_FIRST);
@@ -180,10 +145,10 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
         mbarrier_wait(&shared.line_landed, line_landed_phase);
         line_landed_phase ^= 1;
 
-        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:80
+        // value = tl.load(tle.gpu.local_ptr(line))                              tensor_copies.py:81
         const Vector<float, 2> value = load_vector<2>(&shared.line[2 * thread]);
 
-        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:81
+        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:82
         Vector<float, 2> product;
         #pragma unroll
         for (int k = 0; k < 2; ++k) product[k] = value[k] * 2.0f;
@@ -196,30 +161,17 @@ copy_lines(float* out, const int n, const __grid_constant__ TensorMap x_map,
         const Vector<float, 2> unpacked = load_vector<2>(&shared.exchange[(2 * thread) ^ 254]);
         #pragma unroll
         for (int k = 0; k < 2; ++k) value_converted[k] = unpacked[k ^ 1];
-
-        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:82
-        const bool fits_engine = (n & 3) == 0 || n - start >= 256;
-
-        // tl.store(tle.gpu.local_ptr(line), value * 2 + tl.flip(value))         tensor_copies.py:81
         Vector<float, 2> line_value;
         #pragma unroll
         for (int k = 0; k < 2; ++k) line_value[k] = product[k] + value_converted[k];
         store_vector(&shared.line[2 * thread], line_value);
+        fence_async_proxy();  // shows what was written to `line` to the copy engine
+        __syncthreads();  // orders the accesses to `line` and the scratch `exchange` before it and after it
 
-        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:82
-        if (fits_engine) {
-            fence_async_proxy();  // shows what was written to `line` to the copy engine
-            __syncthreads();  // orders the stores to `line` before the loads of it
-            if (thread == 0) {
-                tma_store_1d(&out_map, shared.line, start);
-                tma_store_commit();
-            }
-        } else {
-            const long long start_wide = static_cast<long long>(start);
-            const long long elements_left = static_cast<long long>(n) - start_wide;
-            const Vector<float, 2> line_value_2 = load_vector<2>(&shared.line[2 * thread]);
-            const long long index = 2 * thread;
-            store_edge_if<uint2>(out + start_wide + index, start_wide + index >= 0ll ? elements_left - index : 0, line_value_2);
+        // tle.gpu.copy(line, target, [BLOCK], [start])                          tensor_copies.py:83
+        if (thread == 0) {
+            tma_store_1d(&out_map, shared.line, start);
+            tma_store_commit();
         }
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `line`

@@ -1,4 +1,4 @@
-// ring_of_barriers.cu: emitted by tle2cuda from tensor_copies.py:137 (ring_of_barriers). Do not edit.
+// ring_of_barriers.cu: emitted by tle2cuda from tensor_copies.py:139 (ring_of_barriers). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 3200 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -69,8 +69,8 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float ring[3][256];          // tensor_copies.py:140
-    alignas(8) Barrier landed[3];             // tensor_copies.py:141
+    alignas(128) float ring[3][256];          // tensor_copies.py:142
+    alignas(8) Barrier landed[3];             // tensor_copies.py:143
 };
 static_assert(sizeof(Shared) <= 3200, "the launch contract gives the CTA this much shared memory");
 
@@ -90,7 +90,7 @@ ring_of_barriers(float* out, const int M, const int N, const __grid_constant__ T
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // tle.gpu.copy(source, ring.slot(row), [1, BN], [row, 0], barrier=lan ...  tensor_copies.py:143
+    // tle.gpu.copy(source, ring.slot(row), [1, BN], [row, 0], barrier=lan ...  tensor_copies.py:145
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.landed[0], 1024);
         tma_load_2d(shared.ring[0], &x_map, &shared.landed[0], 0, 0);
@@ -104,33 +104,33 @@ ring_of_barriers(float* out, const int M, const int N, const __grid_constant__ T
         tma_load_2d(shared.ring[2], &x_map, &shared.landed[2], 0, 2);
     }
 
-    // for row in range(M):                                                     tensor_copies.py:145
+    // for row in range(M):                                                     tensor_copies.py:147
     for (int row = 0; row < M; ++row) {
-        // stage = row % STAGES                                                 tensor_copies.py:146
+        // stage = row % STAGES                                                 tensor_copies.py:148
         const int stage = row % 3;
-        // tle.gpu.barrier_wait(landed[stage], phaseIdx=row // STAGES)          tensor_copies.py:147
+        // tle.gpu.barrier_wait(landed[stage], phaseIdx=row // STAGES)          tensor_copies.py:149
         mbarrier_wait(&shared.landed[stage], (row / 3) & 1);
         // tile [256]: element = thread + 128 * run;  run < 2
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // value = tl.load(tle.gpu.local_ptr(ring.slot(stage)))             tensor_copies.py:148
+            // value = tl.load(tle.gpu.local_ptr(ring.slot(stage)))             tensor_copies.py:150
             const float value = shared.ring[stage][thread + 128 * run];
-            // i = tl.arange(0, BN)                                             tensor_copies.py:144
+            // i = tl.arange(0, BN)                                             tensor_copies.py:146
             const int i = thread + 128 * run;
-            // tl.store(out + row * N + i, value + row, mask=i < N)             tensor_copies.py:149
+            // tl.store(out + row * N + i, value + row, mask=i < N)             tensor_copies.py:151
             if (i < N) *(out + row * N + i) = value + static_cast<float>(row);
         }
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
         __syncthreads();  // orders the loads of `ring` before the stores to it
 
-        // tle.gpu.copy(source, ring.slot(stage), [1, BN], [row + STAGES, ...   tensor_copies.py:150
+        // tle.gpu.copy(source, ring.slot(stage), [1, BN], [row + STAGES, ...   tensor_copies.py:152
         if (thread == 0) {
             mbarrier_expect_bytes(&shared.landed[stage], 1024);
             tma_load_2d(shared.ring[stage], &x_map, &shared.landed[stage], 0, row + 3);
         }
     }
 
-    // tle.gpu.barrier_wait(landed[(M + stage) % STAGES], phaseIdx=(M + st ...  tensor_copies.py:152
+    // tle.gpu.barrier_wait(landed[(M + stage) % STAGES], phaseIdx=(M + st ...  tensor_copies.py:154
     mbarrier_wait(&shared.landed[M % 3], (M / 3) & 1);
     mbarrier_wait(&shared.landed[(M + 1) % 3], ((M + 1) / 3) & 1);
     mbarrier_wait(&shared.landed[(M + 2) % 3], ((M + 2) / 3) & 1);

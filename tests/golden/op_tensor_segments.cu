@@ -1,4 +1,4 @@
-// segments.cu: emitted by tle2cuda from tensor_copies.py:156 (segments). Do not edit.
+// segments.cu: emitted by tle2cuda from tensor_copies.py:158 (segments). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 3072 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -138,8 +138,8 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[16][32];         // tensor_copies.py:162
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:165
+    alignas(1024) float tile[16][32];         // tensor_copies.py:164
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:167
 };
 static_assert(sizeof(Shared) <= 3072, "the launch contract gives the CTA this much shared memory");
 
@@ -159,14 +159,14 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // first = tl.load(starts + tl.program_id(0))                               tensor_copies.py:158
+    // first = tl.load(starts + tl.program_id(0))                               tensor_copies.py:160
     const int pid_x = blockIdx.x;
     const int first = starts[pid_x];
-    // rows = tl.load(starts + tl.program_id(0) + 1) - first                    tensor_copies.py:159
+    // rows = tl.load(starts + tl.program_id(0) + 1) - first                    tensor_copies.py:161
     const int starts_value = starts[pid_x + 1];
     const int rows = starts_value - first;
 
-    // source = tl.make_tensor_descriptor(x + first * N, [rows, N], [N, 1] ...  tensor_copies.py:160
+    // source = tl.make_tensor_descriptor(x + first * N, [rows, N], [N, 1] ...  tensor_copies.py:162
     const bool x_exists = rows > 0 && N > 0;
     const long long x_stride0_bytes = static_cast<long long>(N) * 4ll;
     TensorMap* const x_map = device_maps + (gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x) * 2;
@@ -179,7 +179,7 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
         fence_tensor_map(x_map);
     }
 
-    // target = tl.make_tensor_descriptor(out + first * N, [rows, N], [N, ...   tensor_copies.py:161
+    // target = tl.make_tensor_descriptor(out + first * N, [rows, N], [N, ...   tensor_copies.py:163
     TensorMap* const out_map = device_maps + (gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x) * 2 + 1;
     if (thread == 0) {
         *out_map = out_form;
@@ -190,16 +190,16 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
         fence_tensor_map(out_map);
     }
 
-    // for row in range(0, rows + 1, BM):                                       tensor_copies.py:163
+    // for row in range(0, rows + 1, BM):                                       tensor_copies.py:165
     unsigned tile_landed_phase = 0;
     for (int row = 0; row < rows + 1; row += 16) {
-        // tle.gpu.copy(source, tile, [BM, BN], [row, col])                     tensor_copies.py:165
+        // tle.gpu.copy(source, tile, [BM, BN], [row, col])                     tensor_copies.py:167
         const int chosen = x_exists ? row : 2147418112;
-        // for col in range(0, N, BN):                                          tensor_copies.py:164
+        // for col in range(0, N, BN):                                          tensor_copies.py:166
         for (int col = 0; col < N; col += 32) {
             if (thread == 0) tma_store_wait_read();  // the copy engine has read `tile`
 
-            // tle.gpu.copy(source, tile, [BM, BN], [row, col])                 tensor_copies.py:165
+            // tle.gpu.copy(source, tile, [BM, BN], [row, col])                 tensor_copies.py:167
             if (thread == 0) {
                 mbarrier_expect_bytes(&shared.tile_landed, 2048);
                 tma_load_2d(shared.tile, x_map, &shared.tile_landed, col, chosen);
@@ -208,7 +208,7 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
             tile_landed_phase ^= 1;
             __syncthreads();  // orders the loads of `tile` before the stores to it
 
-            // tl.store(tle.gpu.local_ptr(tile), tl.load(tle.gpu.local_ptr ...  tensor_copies.py:166
+            // tl.store(tle.gpu.local_ptr(tile), tl.load(tle.gpu.local_ptr ...  tensor_copies.py:168
             const Vector<float, 4> tile_value = load_vector<4>(&shared.tile[thread / 8][thread % 8 * 4]);
             Vector<float, 4> tile_value_2;
             #pragma unroll
@@ -217,7 +217,7 @@ segments(const float* x, const int* __restrict__ starts, float* out, const int N
             fence_async_proxy();  // shows what was written to `tile` to the copy engine
             __syncthreads();  // orders the accesses to `tile` before it and after it
 
-            // tle.gpu.copy(tile, target, [BM, BN], [row, col])                 tensor_copies.py:167
+            // tle.gpu.copy(tile, target, [BM, BN], [row, col])                 tensor_copies.py:169
             if (thread == 0) {
                 tma_store_2d(out_map, shared.tile, col, chosen);
                 tma_store_commit();

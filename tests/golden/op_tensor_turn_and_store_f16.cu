@@ -1,4 +1,4 @@
-// turn_and_store.cu: emitted by tle2cuda from tensor_copies.py:124 (turn_and_store). Do not edit.
+// turn_and_store.cu: emitted by tle2cuda from tensor_copies.py:126 (turn_and_store). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 9216 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -112,9 +112,9 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half tile[32][64];        // tensor_copies.py:128; 128-byte swizzle
-    alignas(512) __half other[64][32];        // tensor_copies.py:129; 64-byte swizzle
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:131
+    alignas(1024) __half tile[32][64];        // tensor_copies.py:130; 128-byte swizzle
+    alignas(512) __half other[64][32];        // tensor_copies.py:131; 64-byte swizzle
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:133
 };
 static_assert(sizeof(Shared) <= 9216, "the launch contract gives the CTA this much shared memory");
 
@@ -132,13 +132,13 @@ turn_and_store(const __grid_constant__ TensorMap x_map, const __grid_constant__ 
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // i, j = tl.program_id(0) * BM, tl.program_id(1) * BN                      tensor_copies.py:130
+    // i, j = tl.program_id(0) * BM, tl.program_id(1) * BN                      tensor_copies.py:132
     const int pid_x = blockIdx.x;
     const int i = pid_x * 32;
     const int pid_y = blockIdx.y;
     const int j = pid_y * 64;
 
-    // tle.gpu.copy(source, tile, [BM, BN], [i, j])                             tensor_copies.py:131
+    // tle.gpu.copy(source, tile, [BM, BN], [i, j])                             tensor_copies.py:133
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 4096);
         tma_load_2d(shared.tile, &x_map, &shared.tile_landed, j, i);
@@ -151,7 +151,7 @@ turn_and_store(const __grid_constant__ TensorMap x_map, const __grid_constant__ 
     for (int run = 0; run < 2; ++run) {
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
-            // tl.store(tle.gpu.local_ptr(other), tl.trans(tl.load(tle.gpu ...  tensor_copies.py:132
+            // tl.store(tle.gpu.local_ptr(other), tl.trans(tl.load(tle.gpu ...  tensor_copies.py:134
             tile_value[run][k] = shared.tile[thread / 32 * 8 + k][swizzled<128, 2>(thread / 32 * 8 + k, thread % 32 + 32 * run)];
         }
     }
@@ -163,13 +163,13 @@ turn_and_store(const __grid_constant__ TensorMap x_map, const __grid_constant__ 
         #pragma unroll
         for (int k = 0; k < 8; ++k) packed[k] = tile_value[run][k];
 
-        // tl.store(tle.gpu.local_ptr(other), tl.trans(tl.load(tle.gpu.loc ...  tensor_copies.py:132
+        // tl.store(tle.gpu.local_ptr(other), tl.trans(tl.load(tle.gpu.loc ...  tensor_copies.py:134
         store_vector(&shared.other[thread % 32 + 32 * run][swizzled<64, 2>(thread % 32 + 32 * run, thread / 32 * 8)], packed);
     }
     fence_async_proxy();  // shows what was written to `other` to the copy engine
     __syncthreads();  // orders the stores to `other` before the loads of it
 
-    // tle.gpu.copy(other, target, [BN, BM], [j, i])                            tensor_copies.py:133
+    // tle.gpu.copy(other, target, [BN, BM], [j, i])                            tensor_copies.py:135
     if (thread == 0) {
         tma_store_2d(&out_map, shared.other, i, j);
         tma_store_commit();

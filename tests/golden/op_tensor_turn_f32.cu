@@ -1,4 +1,4 @@
-// turn.cu: emitted by tle2cuda from tensor_copies.py:96 (turn). Do not edit.
+// turn.cu: emitted by tle2cuda from tensor_copies.py:98 (turn). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 17408 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -74,8 +74,8 @@ __device__ __forceinline__ void tma_load_2d(void* destination, const TensorMap* 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) float tile[2][64][32];      // tensor_copies.py:99; 128-byte swizzle
-    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:101
+    alignas(1024) float tile[2][64][32];      // tensor_copies.py:101; 128-byte swizzle
+    alignas(8) Barrier tile_landed;           // scratch of tensor_copies.py:103
 };
 static_assert(sizeof(Shared) <= 17408, "the launch contract gives the CTA this much shared memory");
 
@@ -93,13 +93,13 @@ turn(float* out, const int M, const int N, const __grid_constant__ TensorMap x_m
     }
     __syncthreads();  // all threads see the barriers set up
 
-    // i, j = tl.program_id(0) * BM, tl.program_id(1) * BN                      tensor_copies.py:100
+    // i, j = tl.program_id(0) * BM, tl.program_id(1) * BN                      tensor_copies.py:102
     const int pid_x = blockIdx.x;
     const int i = pid_x * 64;
     const int pid_y = blockIdx.y;
     const int j = pid_y * 64;
 
-    // tle.gpu.copy(source, tile, [BM, BN], [i, j])                             tensor_copies.py:101
+    // tle.gpu.copy(source, tile, [BM, BN], [i, j])                             tensor_copies.py:103
     if (thread == 0) {
         mbarrier_expect_bytes(&shared.tile_landed, 16384);
         #pragma unroll
@@ -112,16 +112,16 @@ turn(float* out, const int M, const int N, const __grid_constant__ TensorMap x_m
     // tile [64, 64]: row = thread / 32 * 8 + thread % 8 + run % 2 * 32, column = thread / 8 % 4 + run / 2 * 4;  run < 32
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                  tensor_copies.py:102
+        // turned = tl.trans(tl.load(tle.gpu.local_ptr(tile)))                  tensor_copies.py:104
         tile_value[run] = shared.tile[run / 16][thread / 32 * 8 + thread % 8 + run % 2 * 32][swizzled<128, 4>(thread / 32 * 8 + thread % 8 + run % 2 * 32, thread / 8 % 4 + run / 2 % 8 * 4)];
     }
     // tile [64, 64]: row = thread / 8 % 4 + run / 2 * 4, column = thread / 32 * 8 + thread % 8 + run % 2 * 32;  run < 32
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // rows, cols = j + tl.arange(0, BN), i + tl.arange(0, BM)              tensor_copies.py:103
+        // rows, cols = j + tl.arange(0, BN), i + tl.arange(0, BM)              tensor_copies.py:105
         const int rows = j + thread / 8 % 4 + run / 2 * 4;
         const int cols = i + thread / 32 * 8 + thread % 8 + run % 2 * 32;
-        // tl.store(out + rows[:, None] * M + cols[None, :], turned, mask= ...  tensor_copies.py:104
+        // tl.store(out + rows[:, None] * M + cols[None, :], turned, mask= ...  tensor_copies.py:106
         if (rows < N && cols < M) *(out + rows * M + cols) = tile_value[run];
     }
 }

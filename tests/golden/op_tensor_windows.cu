@@ -1,4 +1,4 @@
-// windows.cu: emitted by tle2cuda from tensor_copies.py:171 (windows). Do not edit.
+// windows.cu: emitted by tle2cuda from tensor_copies.py:173 (windows). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 1024 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -78,7 +78,7 @@ __device__ __forceinline__ void tma_store_wait_read() { asm volatile("cp.async.b
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(128) float wide[8][32];           // tensor_copies.py:175
+    alignas(128) float wide[8][32];           // tensor_copies.py:177
 };
 static_assert(sizeof(Shared) <= 1024, "the launch contract gives the CTA this much shared memory");
 
@@ -91,32 +91,32 @@ windows(const float* __restrict__ x, const int* __restrict__ starts, float* out,
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // start = tl.load(starts + tl.program_id(0))                               tensor_copies.py:173
+    // start = tl.load(starts + tl.program_id(0))                               tensor_copies.py:175
     const int pid_x = blockIdx.x;
     const int start = starts[pid_x];
-    // source = tl.make_tensor_descriptor(x + start * N, [ROWS - 1, N], [N ...  tensor_copies.py:174
+    // source = tl.make_tensor_descriptor(x + start * N, [ROWS - 1, N], [N ...  tensor_copies.py:176
     const long long cols_left = static_cast<long long>(N);
-    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:177
+    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:179
     const long long cols_left_2 = cols_left - 4ll;
 
-    // tle.gpu.copy(source, wide.subslice(0, BN, 1), [ROWS, BN], [0, 0])        tensor_copies.py:176
+    // tle.gpu.copy(source, wide.subslice(0, BN, 1), [ROWS, BN], [0, 0])        tensor_copies.py:178
     const long long index = thread / 16 * cols_left;
     const float x_value = load_nc_if(thread / 16 < 7ll && thread % 16 < cols_left, x + start * N + index + thread % 16, 0.0f);
     shared.wide[thread / 16][thread % 16] = x_value;
 
-    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:177
+    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:179
     const float x_value_2 = load_nc_if(thread / 16 < 6ll && thread % 16 < cols_left_2, x + start * N + cols_left + 4 + index + thread % 16, 0.0f);
 
-    // target = tl.make_tensor_descriptor(out, [tl.num_programs(0) * ROWS, ...  tensor_copies.py:178
+    // target = tl.make_tensor_descriptor(out, [tl.num_programs(0) * ROWS, ...  tensor_copies.py:180
     const int num_programs_x = gridDim.x;
     const bool out_exists = num_programs_x * 8 > 0;
     const long long out_stride0_bytes = 32ll * 4ll;
     __syncthreads();  // orders the stores to `wide` before later ones
 
-    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:177
+    // tle.gpu.copy(source, wide.subslice(BN, BN, 1), [ROWS, BN], [1, 4])       tensor_copies.py:179
     shared.wide[thread / 16][thread % 16 + 16] = x_value_2;
 
-    // target = tl.make_tensor_descriptor(out, [tl.num_programs(0) * ROWS, ...  tensor_copies.py:178
+    // target = tl.make_tensor_descriptor(out, [tl.num_programs(0) * ROWS, ...  tensor_copies.py:180
     TensorMap* const out_map = device_maps + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + blockIdx.x;
     if (thread == 0) {
         *out_map = out_form;
@@ -129,7 +129,7 @@ windows(const float* __restrict__ x, const int* __restrict__ starts, float* out,
     fence_async_proxy();  // shows what was written to `wide` to the copy engine
     __syncthreads();  // orders the stores to `wide` before the loads of it
 
-    // tle.gpu.copy(wide, target, [ROWS, 2 * BN], [tl.program_id(0) * ROWS ...  tensor_copies.py:179
+    // tle.gpu.copy(wide, target, [ROWS, 2 * BN], [tl.program_id(0) * ROWS ...  tensor_copies.py:181
     if (thread == 0) {
         tma_store_2d(out_map, shared.wide, 0, out_exists ? pid_x * 8 : 2147418112);
         tma_store_commit();

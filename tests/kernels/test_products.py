@@ -158,8 +158,9 @@ def test_shared_memory_has_no_bank_conflicts(dtype: Any, turned: str) -> None:
     names = ("stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn")
     flat = {"a": a.reshape(-1, order="A"), "b": b.reshape(-1, order="A"), "c": out, "M": 64, "N": 64, "K": 64}
     tile = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 1}
-    counters = (
-        emulate(matmul, 1, {**flat, **dict(zip(names, strides, strict=True)), **tile}, detect="counters").check().counters
-    )
+    args = {**flat, **dict(zip(names, strides, strict=True)), **tile}
+    counters = emulate(matmul, 1, args, detect="counters").check().counters
     for traffic in (counters.shared_loads, counters.shared_stores):
-        assert traffic.requests and traffic.phases == traffic.wavefronts
+        assert traffic.phases == traffic.wavefronts
+        # Halves: `cp.async` brings them, the products read them, and lanes trade sums in registers before these are stored.
+        assert bool(traffic.requests) == (dtype == np.float32)

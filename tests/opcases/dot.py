@@ -235,8 +235,9 @@ def _case(
     warps: int = 4,
     tolerance: Tolerance = EXACT,
     grid: tuple[int, ...] = (1,),
+    uses_stack: bool = False,
 ) -> None:
-    add_case(OpCase(name, "dot", kernel, grid, make, reference, constants, warps, tolerance))
+    add_case(OpCase(name, "dot", kernel, grid, make, reference, constants, warps, tolerance, uses_stack=uses_stack))
 
 
 def _register_products() -> None:
@@ -554,6 +555,7 @@ def _register_scaled() -> None:
             },
             4,
             Tolerance(16, 4096),
+            uses_stack=label == "wide_mixed",  # 256 sums a thread, which only tensor memory has room for
         )
 
 

@@ -17,7 +17,8 @@ from tle2cuda.language import tle
 
 @tle2cuda.jit
 def matrix(x, firsts, rows, number, N, BM: tl.constexpr, BN: tl.constexpr):
-    """A descriptor of one of several matrices that lie somewhere in x."""
+    """A descriptor of one of several matrices that lie somewhere in x, whose rows end at 16 bytes."""
+    N = tl.multiple_of(N, 4)
     first = tl.multiple_of(tl.load(firsts + number), 16)
     return tl.make_tensor_descriptor(x + first, [tl.load(rows + number), N], [N, 1], [BM, BN])
 

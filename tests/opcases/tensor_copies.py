@@ -72,6 +72,7 @@ def copy_torn_rows(x, out, sums, M, N, LD, BM: tl.constexpr, BN: tl.constexpr):
 @tle2cuda.jit
 def copy_lines(x, out, n, BLOCK: tl.constexpr):
     """Rank 1, through registers and back, in a loop: the buffer is filled again."""
+    n = tl.multiple_of(n, 4)
     source = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
     target = tl.make_tensor_descriptor(out, [n], [1], [BLOCK])
     line = tle.gpu.alloc([BLOCK], tl.float32, nv_mma_shared_layout=False)
@@ -85,6 +86,7 @@ def copy_lines(x, out, n, BLOCK: tl.constexpr):
 @tle2cuda.jit
 def copy_blocks(x, out, A, B, C, D, E, COL: tl.constexpr):
     """Ranks 3 to 5, dimensions of extent 1 dropped from the buffers."""
+    E = tl.multiple_of(E, 8)
     five = tl.make_tensor_descriptor(x, [A, B, C, D, E], [B * C * D * E, C * D * E, D * E, E, 1], [2, 1, 2, 4, 16])
     three = tl.make_tensor_descriptor(out, [A * B * C, D, E], [D * E, E, 1], [4, 4, 16])
     tile = tle.gpu.alloc([2, 2, 4, 16], tl.int16, nv_mma_shared_layout=False)

@@ -16,6 +16,7 @@ from tle2cuda.language import tle
 @tle2cuda.jit
 def store_twice(x, out, M, N, SHIFT: tl.constexpr):
     """Two stores that share rows: the second one's stay."""
+    N = tl.multiple_of(N, 4)
     source = tl.make_tensor_descriptor(x, [M, N], [N, 1], [8, 16])
     target = tl.make_tensor_descriptor(out, [M, N], [N, 1], [8, 16])
     first = tle.gpu.alloc([8, 16], tl.float32, nv_mma_shared_layout=False)

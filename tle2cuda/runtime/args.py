@@ -230,7 +230,8 @@ def _describe_descriptor(descriptor: TensorDescriptor) -> Description:
     ):
         return checked[5], (base, checked[6], checked[7])
     extents, strides, block = tuple(descriptor.shape), tuple(descriptor.strides[:-1]), tuple(descriptor.block_shape)
-    parts = (base_key, block, descriptor.padding)
+    has_whole_rows = type(descriptor.shape[-1]) is int and descriptor.shape[-1] % 16 == 0
+    parts = (base_key, block, descriptor.padding, has_whole_rows)
     key = _DESCRIPTOR_KEYS.get(parts)
     if key is None:
         key = _DESCRIPTOR_KEYS.setdefault(parts, DescriptorKey(parts))
@@ -257,7 +258,7 @@ class DescriptorKey:
     """Key of a tensor descriptor: one object for equal ones, so that finding a launch compares no parts.
 
     Attributes:
-        parts: Key of the tensor, extents of tiles, padding.
+        parts: Key of the tensor, extents of tiles, padding, whether the innermost extent is divisible by 16.
     """
 
     __slots__ = ("parts",)
@@ -683,6 +684,8 @@ def _walk_descriptor(
         (("extent", "i32", len(value.shape)), ("stride", "i64", len(value.strides) - 1)), 1
     ):
         specs = [ArgSpec(found.unused(f"{name}_{part}{axis}"), "scalar", dtype) for axis in range(count)]
+        if part == "extent" and key.parts[3]:
+            specs[-1] = replace(specs[-1], divisibility=16)
         parts.append(tuple(_collect(spec, dtype, None, (*path, position, axis), found) for axis, spec in enumerate(specs)))
     return DescriptorArgument(base_spec, parts[0], parts[1], tuple(value.block_shape), value.padding)
 

@@ -24,7 +24,9 @@ from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 from tle2cuda.runtime.frames import warn_user
 
 _TYPE = re.compile(r"(?P<star>\*?)(?P<dtype>[a-z]\w*)(?::(?P<hint>\w+))?")
-_DESCRIPTOR = re.compile(r"tensordesc<(?P<dtype>[a-z]\w*)\[(?P<shape>\d+(, *\d+)*)\](?:, *(?P<padding>nan|zero))?>")
+_DESCRIPTOR = re.compile(
+    r"tensordesc<(?P<dtype>[a-z]\w*)\[(?P<shape>\d+(, *\d+)*)\](?:, *(?P<padding>nan|zero))?>(?P<hint>:16)?"
+)
 _OBJECT_OF_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _DTYPE_ALIASES = {"u1": "i1", "fp8e4m3fn": "fp8e4nv", "fp8e5m2": "fp8e5"}
 _FLOAT_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -495,7 +497,10 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
 
 
 def _descriptor(name: str, text: str) -> DescriptorArgument | None:
-    """The argument that ``tensordesc<fp16[64, 64]>`` means; None when it is something else."""
+    """The argument that ``tensordesc<fp16[64, 64]>`` means; None when it is something else.
+
+    ``:16`` behind it says that the innermost extent is divisible by 16.
+    """
     match = _DESCRIPTOR.fullmatch(text)
     if match is None:
         return None
@@ -508,6 +513,8 @@ def _descriptor(name: str, text: str) -> DescriptorArgument | None:
     rank = len(shape)
     base = ArgSpec(f"{name}_base", "pointer", dtype, 16)
     extents = tuple(ArgSpec(f"{name}_extent{axis}", "scalar", "i32") for axis in range(rank))
+    if match["hint"]:
+        extents = (*extents[:-1], ArgSpec(f"{name}_extent{rank - 1}", "scalar", "i32", 16))
     strides = tuple(ArgSpec(f"{name}_stride{axis}", "scalar", "i64") for axis in range(rank - 1))
     return DescriptorArgument(base, extents, strides, shape, match["padding"] or "zero")
 

@@ -54,6 +54,8 @@ __device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
 }
 // twin:
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT]) { (void)sums; }
 template <typename T, int COUNT>
 __device__ __forceinline__ void keep_sums(Vector<T, 2> (&)[COUNT]) {}
 // defines: store_matrices
