@@ -214,7 +214,8 @@ def emit(
     Args:
         fn: A jit object, or a plain Python function.
         signature: Types of the run-time parameters: Triton's string (``"*fp32:16, i32, 1024"``) or a mapping
-            by name.
+            by name. ``:16`` says aligned to 16 bytes, or divisible by 16; a host's tensor descriptor is
+            ``tensordesc<fp16[64, 32]>``, with ``:16`` where its innermost extent is divisible by 16.
         constants: Values of constexpr parameters by name.
         num_warps: Warps of one CTA, a power of two.
         arch: Target architecture.
