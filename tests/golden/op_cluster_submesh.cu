@@ -24,16 +24,12 @@ __device__ __forceinline__ int cluster_rank()
     return static_cast<int>(rank);
 }
 
-// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own threads.
-// Called by every thread. Thread 0 of each member counts itself in at the counter of member LOWEST, and waits until
-// the count reaches the next multiple of COUNT, so that the counter never needs to be reset. The counter starts at 0,
-// and the cluster has met after that; its CTA may not exit while members wait.
-// Orders what members wrote before against what members read after (PTX ISA, memory consistency model: release and
-// acquire at cluster scope; sm_90).
+// Thread 0 of each of the COUNT CTAs in the bit mask MEMBERS counts itself in at the counter of member LOWEST, and waits until
+// the count reaches the next multiple of COUNT, so that the counter never needs to be reset. Called by all threads that meet
+// before and behind it (PTX ISA, memory consistency model: release and acquire at cluster scope; sm_90).
 template <unsigned MEMBERS, int LOWEST, int COUNT>
-__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+__device__ __forceinline__ void cluster_await_members(unsigned& counter)
 {
-    __syncthreads();
     if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
         unsigned* const arrived = cluster_map(&counter, LOWEST);
         unsigned before;
@@ -43,6 +39,16 @@ __device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
         while (static_cast<int>(seen - wanted) < 0)
             asm volatile("ld.acquire.cluster.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
     }
+}
+
+// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own threads.
+// Called by every thread. The counter of member LOWEST starts at 0, and the cluster has met after that; its CTA may not exit
+// while members wait. Orders what members wrote before against what members read after.
+template <unsigned MEMBERS, int LOWEST, int COUNT>
+__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+{
+    __syncthreads();
+    cluster_await_members<MEMBERS, LOWEST, COUNT>(counter);
     __syncthreads();
 }
 

@@ -73,6 +73,7 @@ USES = {
     "cluster_sync": "cluster_sync();",
     "cluster_rank": "i[0] = cluster_rank();",
     "cluster_map": "__shared__ int box; *cluster_map(&box, 1) = 3;",
+    "cluster_await_members": "__shared__ unsigned count; cluster_await_members<0x6u, 1, 2>(count);",
     "cluster_barrier_members_by": (
         "__shared__ unsigned count; cluster_barrier_members_by<0x6u, 1, 2>(count, [] { __syncthreads(); });"
     ),

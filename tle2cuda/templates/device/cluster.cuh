@@ -37,18 +37,14 @@ __device__ __forceinline__ T* cluster_map(T* pointer, int rank)
 {
     return static_cast<T*>(tle2cuda_emulator::tle2cuda_map_shared(pointer, static_cast<unsigned>(rank)));
 }
-// defines: cluster_barrier_members
+// defines: cluster_await_members
 // needs: cluster_map cluster_rank
-// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own threads.
-// Called by every thread. Thread 0 of each member counts itself in at the counter of member LOWEST, and waits until
-// the count reaches the next multiple of COUNT, so that the counter never needs to be reset. The counter starts at 0,
-// and the cluster has met after that; its CTA may not exit while members wait.
-// Orders what members wrote before against what members read after (PTX ISA, memory consistency model: release and
-// acquire at cluster scope; sm_90).
+// Thread 0 of each of the COUNT CTAs in the bit mask MEMBERS counts itself in at the counter of member LOWEST, and waits until
+// the count reaches the next multiple of COUNT, so that the counter never needs to be reset. Called by all threads that meet
+// before and behind it (PTX ISA, memory consistency model: release and acquire at cluster scope; sm_90).
 template <unsigned MEMBERS, int LOWEST, int COUNT>
-__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+__device__ __forceinline__ void cluster_await_members(unsigned& counter)
 {
-    __syncthreads();
     if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
         unsigned* const arrived = cluster_map(&counter, LOWEST);
         unsigned before;
@@ -58,14 +54,12 @@ __device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
         while (static_cast<int>(seen - wanted) < 0)
             asm volatile("ld.acquire.cluster.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
     }
-    __syncthreads();
 }
 // twin:
 template <unsigned MEMBERS, int LOWEST, int COUNT>
-__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+__device__ __forceinline__ void cluster_await_members(unsigned& counter)
 {
     using namespace tle2cuda_emulator;
-    __syncthreads();
     if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
         unsigned* const arrived = cluster_map(&counter, LOWEST);
         const unsigned before = atomic(ATOMIC_ADD, arrived, 1u, 0u, ORDER_ACQ_REL, SCOPE_CLUSTER);
@@ -73,43 +67,26 @@ __device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
         unsigned seen = before + 1;
         while (static_cast<int>(seen - wanted) < 0) seen = load(arrived, ORDER_ACQUIRE, SCOPE_CLUSTER);
     }
+}
+// defines: cluster_barrier_members
+// needs: cluster_await_members
+// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own threads.
+// Called by every thread. The counter of member LOWEST starts at 0, and the cluster has met after that; its CTA may not exit
+// while members wait. Orders what members wrote before against what members read after.
+template <unsigned MEMBERS, int LOWEST, int COUNT>
+__device__ __forceinline__ void cluster_barrier_members(unsigned& counter)
+{
+    __syncthreads();
+    cluster_await_members<MEMBERS, LOWEST, COUNT>(counter);
     __syncthreads();
 }
 // defines: cluster_barrier_members_by
-// needs: cluster_map cluster_rank
-// Barrier of the COUNT CTAs of the cluster in the bit mask MEMBERS; other CTAs only meet among their own.
-// Called by the threads that meet at `meet`, behind all partitions. Thread 0 of each member counts itself in at the
-// counter of member LOWEST, and waits until the count reaches the next multiple of COUNT, so that the counter never
-// needs to be reset. The counter starts at 0, and the cluster has met after that; its CTA may not exit while members wait.
-// Orders what members wrote before against what members read after (PTX ISA, memory consistency model: release and
-// acquire at cluster scope; sm_90).
+// needs: cluster_await_members
+// The same behind all partitions, called by the threads that meet at `meet`.
 template <unsigned MEMBERS, int LOWEST, int COUNT, typename Meet>
 __device__ __forceinline__ void cluster_barrier_members_by(unsigned& counter, Meet meet)
 {
     meet();
-    if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
-        unsigned* const arrived = cluster_map(&counter, LOWEST);
-        unsigned before;
-        asm volatile("atom.add.acq_rel.cluster.u32 %0, [%1], 1;" : "=r"(before) : "l"(arrived) : "memory");
-        const unsigned wanted = before - before % COUNT + COUNT;
-        unsigned seen = before + 1;
-        while (static_cast<int>(seen - wanted) < 0)
-            asm volatile("ld.acquire.cluster.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
-    }
-    meet();
-}
-// twin:
-template <unsigned MEMBERS, int LOWEST, int COUNT, typename Meet>
-__device__ __forceinline__ void cluster_barrier_members_by(unsigned& counter, Meet meet)
-{
-    using namespace tle2cuda_emulator;
-    meet();
-    if (threadIdx.x == 0 && (MEMBERS >> cluster_rank() & 1u)) {
-        unsigned* const arrived = cluster_map(&counter, LOWEST);
-        const unsigned before = atomic(ATOMIC_ADD, arrived, 1u, 0u, ORDER_ACQ_REL, SCOPE_CLUSTER);
-        const unsigned wanted = before - before % COUNT + COUNT;
-        unsigned seen = before + 1;
-        while (static_cast<int>(seen - wanted) < 0) seen = load(arrived, ORDER_ACQUIRE, SCOPE_CLUSTER);
-    }
+    cluster_await_members<MEMBERS, LOWEST, COUNT>(counter);
     meet();
 }
