@@ -23,8 +23,9 @@ guide)."""
 
 MAX_VECTOR_BYTES = 16
 SWIZZLE_BYTES = (32, 64, 128)
+ROWS_OF_PATTERN = 8
+"""Rows after which a swizzle repeats."""
 
-_ROWS_OF_PATTERN = 8  # after which a swizzle repeats
 _CHUNK_BYTES = 16  # a swizzle moves whole 16-byte chunks
 _SWIZZLE_SOURCE_BIT = 7  # ... by the address bits from 7 on: the number of the 128-byte line
 
@@ -203,7 +204,7 @@ def is_swizzled_part(
     if axis == 1:  # whole panels
         return first * element_bytes % swizzle_bytes == 0 and count * element_bytes % swizzle_bytes == 0
     is_one_panel = shape[1] * element_bytes == swizzle_bytes
-    return is_one_panel and first % _ROWS_OF_PATTERN == 0 and count % _ROWS_OF_PATTERN == 0
+    return is_one_panel and first % ROWS_OF_PATTERN == 0 and count % ROWS_OF_PATTERN == 0
 
 
 def _memory_order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from tle2cuda.layout import (
     mma_operand,
     whole_sums,
 )
+from tle2cuda.layout.shared import ROWS_OF_PATTERN
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.casts import convert
 from tle2cuda.lowering.cexpr import RUN, THREAD, Affine, C
@@ -39,7 +40,6 @@ from tle2cuda.passes.mma_layouts import instruction_of
 TEMPLATE = "mma.cu.j2"
 _LANE_BITS = 5
 _WORD_BYTES = 4
-_ROWS_OF_PATTERN = 8  # after which a swizzle repeats
 _PAIR = 2  # neighbouring sums of one thread, which instructions take together
 _MOST_UNROLLED = 256  # instructions of one product written out behind each other: ptxas takes long over long straight code
 _MOST_UNROLLED_WIDE = 64  # of those with 32-bit operands or wider ones, whose fragments take twice the registers or more
@@ -507,7 +507,7 @@ def element_text(
         places.append(_from(starts[1] // width, panel))
         column = [(name, [image % width for image in found]) for name, found in column]
     places.append(_from(starts[0], text(row)))
-    in_pattern = text(row, _ROWS_OF_PATTERN - 1)
+    in_pattern = text(row, ROWS_OF_PATTERN - 1)
     if in_pattern == "0":  # whose row is as it would be without
         places.append(text(column))
     else:

@@ -27,10 +27,9 @@ from tle2cuda.ir.types import (
     slot_type,
     with_shape,
 )
-from tle2cuda.layout.shared import SWIZZLE_BYTES
+from tle2cuda.layout.shared import ROWS_OF_PATTERN, SWIZZLE_BYTES
 from tle2cuda.passes.ring_writer import Writer
 
-_ROWS_OF_PATTERN = 8
 _SWIZZLED_ALIGNMENT_BYTES = 1024
 _PLAIN_ALIGNMENT_BYTES = 128
 _FEWEST_FOR_EARLY = 4  # stages, of which two are in use
@@ -585,7 +584,7 @@ def _largest(type_: Type) -> int:
 
 def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
     """The span of the swizzle under which the rows of a stage are stored, in bytes; 0 for none."""
-    if len(shape) < 2 or shape[-2] < _ROWS_OF_PATTERN:
+    if len(shape) < 2 or shape[-2] < ROWS_OF_PATTERN:
         return 0
     span = min(shape[-1] * element.bytes, SWIZZLE_BYTES[-1])
     return span if span in SWIZZLE_BYTES else 0

@@ -21,9 +21,8 @@ from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.tma import tensor_copy
 from tle2cuda.ir.types import BufferType
-from tle2cuda.layout.shared import SWIZZLE_BYTES
+from tle2cuda.layout.shared import ROWS_OF_PATTERN, SWIZZLE_BYTES
 
-_ROWS_OF_PATTERN = 8
 _ACCESSES = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
 _HANDLED = frozenset(("tma_load", "tma_store", "local_ptr", "pipe", "buffer_view", "wgmma", "cp_async"))
 _DOWN_COLUMNS = frozenset(("trans", "dot", "wgmma", "wgmma_wait"))
@@ -118,7 +117,7 @@ def _widest(alloc: Op) -> int:
         return 0
     rows, columns = type_.shape[-2:]
     span = min(columns * type_.element.bytes, SWIZZLE_BYTES[-1])
-    is_whole = columns & (columns - 1) == 0 and rows & (rows - 1) == 0 and rows >= _ROWS_OF_PATTERN
+    is_whole = columns & (columns - 1) == 0 and rows & (rows - 1) == 0 and rows >= ROWS_OF_PATTERN
     return span if is_whole and span in SWIZZLE_BYTES else 0
 
 

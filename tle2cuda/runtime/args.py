@@ -230,7 +230,7 @@ def _describe_descriptor(descriptor: TensorDescriptor) -> Description:
     ):
         return checked[5], (base, checked[6], checked[7])
     extents, strides, block = tuple(descriptor.shape), tuple(descriptor.strides[:-1]), tuple(descriptor.block_shape)
-    has_whole_rows = type(descriptor.shape[-1]) is int and descriptor.shape[-1] % 16 == 0
+    has_whole_rows = type(extents[-1]) is int and extents[-1] % 16 == 0
     parts = (base_key, block, descriptor.padding, has_whole_rows)
     key = _DESCRIPTOR_KEYS.get(parts)
     if key is None:

@@ -16,14 +16,13 @@ from tle2cuda.runtime import nvrtc
 from tle2cuda.runtime.contract import LaunchContract
 from tle2cuda.runtime.nvrtc import CompileOptions, CompileResult
 from tle2cuda.runtime.report import Resources, resources_of
-from tle2cuda.targets import parse_target
+from tle2cuda.targets import MAX_REGISTERS_PER_THREAD, parse_target
 
 if TYPE_CHECKING:
     from tle2cuda.ir.span import Span
 
 _BOUNDS = re.compile(r"__launch_bounds__\((\d+)\)")
 _FEW_BYTES = 512  # spilled, stores and loads together; what spills more than that does so by all bounds
-_MOST_REGISTERS = 255  # of a thread
 
 
 def compile_without_needless_spills(
@@ -69,9 +68,9 @@ def other_bound(resources: Resources, contract: LaunchContract) -> int | None:
     if not 0 < _spilled_bytes(resources) <= _FEW_BYTES:
         return None
     registers_per_sm = parse_target(contract.target).limits.registers_per_sm
-    if resources.registers < min(_MOST_REGISTERS, registers_per_sm // contract.cta_threads // 8 * 8):
+    if resources.registers < min(MAX_REGISTERS_PER_THREAD, registers_per_sm // contract.cta_threads // 8 * 8):
         return 1
-    return 2 if 2 * contract.cta_threads * _MOST_REGISTERS <= registers_per_sm else None
+    return 2 if 2 * contract.cta_threads * MAX_REGISTERS_PER_THREAD <= registers_per_sm else None
 
 
 def _spilled_bytes(resources: Resources) -> int:
