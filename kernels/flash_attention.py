@@ -225,6 +225,20 @@ def layout_of(q: Any, k: Any, cu_q: Any, cu_k: Any, max_q: int | None, max_k: in
     return Layout(batches, heads, heads // kv_heads, *lengths, int(q.shape[-1]), strides, lse_shape)
 
 
+def layout_of_one_length(q: Any, k: Any, v: Any, out: Any, lse: Any) -> Layout:
+    """`layout_of` arrays [batch, heads, length, head_dim], all of one length, and `lse` [batch, heads, length].
+
+    Raises:
+        ValueError: Something does not fit.
+    """
+    layout = layout_of(q, k, None, None, None, None, v=v, out=out)
+    if layout.length_q != layout.length_k or tuple(lse.shape) != layout.lse_shape:
+        raise ValueError(
+            f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
+        )
+    return layout
+
+
 def flash_attention(
     q: Any,
     k: Any,

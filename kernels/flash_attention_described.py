@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.flash_attention import LOG2_E, layout_of
+from kernels.flash_attention import LOG2_E, layout_of_one_length
 from kernels.matrices import element_strides
 
 
@@ -107,11 +107,7 @@ def attend_rows(
     Raises:
         ValueError: The arrays do not fit each other, or not whole blocks.
     """
-    layout = layout_of(q, k, None, None, None, None, v=v, out=out)
-    if layout.length_q != layout.length_k or tuple(lse.shape) != layout.lse_shape:
-        raise ValueError(
-            f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
-        )
+    layout = layout_of_one_length(q, k, v, out, lse)
     length, head_dim = layout.length_q, layout.head_dim
     block_m, block_n, num_warps, num_stages, specialize = tile or TILES[head_dim]
     if length % block_m or length % block_n:

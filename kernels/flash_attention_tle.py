@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.flash_attention import LOG2_E, layout_of, lse_strides
+from kernels.flash_attention import LOG2_E, layout_of_one_length, lse_strides
 from tle2cuda.language import tle
 
 
@@ -185,11 +185,7 @@ def attend_rows(
     Raises:
         ValueError: The arrays do not fit each other.
     """
-    layout = layout_of(q, k, None, None, None, None, v=v, out=out)
-    if layout.length_q != layout.length_k or tuple(lse.shape) != layout.lse_shape:
-        raise ValueError(
-            f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
-        )
+    layout = layout_of_one_length(q, k, v, out, lse)
     block_m, block_n, stages, num_warps = tile or TILES[layout.head_dim]
     grid = (-(-layout.length_q // block_m), layout.heads, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
-from kernels.flash_attention import attention_reference
 from kernels.flash_attention_tle import Tile, attend_rows
-from tests.kernels.places import on
+from tests.kernels.attention_runs import check_attention
 
 SMALL = Tile(64, 64, 2, 4)
 PLACES = ["interpreter", "emulator", pytest.param("gpu", marks=pytest.mark.gpu)]
 
 
-def run(where: str, shape: tuple[int, int, int, int], kv_heads: int, causal: bool, tile: Tile | None) -> None:
-    batch, _, length, head = shape
-    random = np.random.default_rng(length)
-    q = random.standard_normal(shape).astype(np.float16)
-    k, v = (random.standard_normal((batch, kv_heads, length, head)).astype(np.float16) for _ in range(2))
-    with on(where) as there:
-        out, lse = there(np.full_like(q, 7)), there(np.full(shape[:3], 7, np.float32))
-        attend_rows(there(q), there(k), there(v), out, lse, causal=causal, tile=tile)
-    found, found_lse = (x.get() if where == "gpu" else x for x in (out, lse))
-    expected, expected_lse = attention_reference(q, k, v, causal=causal)
-    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=0, atol=2e-3)
-    np.testing.assert_allclose(found_lse, expected_lse, rtol=1e-3, atol=1e-3)
+run = functools.partial(check_attention, attend_rows)
 
 
 @pytest.mark.parametrize("where", PLACES)
