@@ -77,12 +77,6 @@ def test_two_ctas_beside_each_other_are_rather_kept() -> None:
     assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 
 
-def test_sixteen_warps_multiply_columns_whose_sums_leave_them_registers() -> None:
-    """128 registers of a thread are as many as sums of 256 columns take, and ptxas refuses the text (C7602)."""
-    source = product("256,256,64", arch="sm_90a", num_warps=16, num_stages=2)
-    assert "wgmma_m64n128k16_f32_f16" in source and "wgmma_m64n256" not in source
-
-
 def test_products_that_the_loop_reads_are_waited_for() -> None:
     signature = "*fp16:16,*i8:16,*fp32:16,*fp32:16,i32"
     source = emitted(pipelined.ring_scaled, signature, arch="sm_90a", constants={"STAGES": 3, "SIDE": 64})
