@@ -99,7 +99,9 @@ def _scaled_operand(x: Any, scale: Any, format_: Any, packed: int, dtype: DType,
     if value.dtype is U8 and stored.is_fp8():
         value = cast(value, stored, bitcast=True)
     if value.dtype is not stored:
-        raise DTypeMismatch(f"tl.dot_scaled: {name} of the format {format_} must be {stored}, got {value.dtype}")
+        raise DTypeMismatch(
+            f"tl.dot_scaled: {name} of the format {format_} must be {stored.label}, got {value.dtype.label}"
+        )
     if format_ == "e2m1":
         codes = np.moveaxis(value.data, packed, -1)
         pairs = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)

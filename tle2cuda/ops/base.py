@@ -58,7 +58,7 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         dtype = dtype.element_ty  # the pointee of a block pointer
     if dtype in FOREIGN_DTYPES:
         raise NotSupported(
-            f"{function}: NVIDIA GPUs have no instructions for {dtype}",
+            f"{function}: NVIDIA GPUs have no instructions for {dtype.label}",
             help="use tl.float8e4nv or tl.float8e5, or integer operations on tl.uint8",
         )
     if isinstance(dtype, (DType, pointer_type)):
@@ -73,8 +73,8 @@ def _dtype_meant(dtype: Any) -> str:
     """What to write for a dtype of Python's, NumPy's or torch's, or for the name of one."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
     name = name.rpartition(".")[2]
-    found = next((d for d in ALL_DTYPES if name in (d.name, d.short)), _OF_PYTHON.get(name))
-    return f"write tl.{found.name}" if found is not None else ""
+    found = next((d for d in ALL_DTYPES if name in (d.label, d.short)), _OF_PYTHON.get(name))
+    return f"write tl.{found.label}" if found is not None else ""
 
 
 def resolve_scalar_dtype(dtype: Any, function: str) -> DType:

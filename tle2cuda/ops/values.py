@@ -251,9 +251,22 @@ class pointer_type:
     def __hash__(self) -> int:
         return hash(self.ir)
 
-    def __repr__(self) -> str:
+    @property
+    def name(self) -> str:
+        """Triton's name: ``pointer<fp32>``, and ``const_pointer<fp32>``."""
+        return self._named(self.element_ty.name)
+
+    @property
+    def label(self) -> str:
+        """Name in messages: ``pointer<float32>``."""
+        return self._named(self.element_ty.label)
+
+    def _named(self, element: str) -> str:
         space = "" if self.address_space == 1 else f", address_space={self.address_space}"
-        return f"pointer<{self.element_ty}{space}>"
+        return f"{'const_' if self.const else ''}pointer<{element}{space}>"
+
+    def __repr__(self) -> str:
+        return self.name
 
     def is_ptr(self) -> bool:
         """Whether it is a scalar pointer type."""
@@ -311,8 +324,18 @@ class block_type:
     def __hash__(self) -> int:
         return hash((self.element_ty, self.shape))
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``<['4', '8'], fp32>``."""
+        return f"<{[str(extent) for extent in self.shape]}, {self.element_ty.name}>"
+
+    @property
+    def label(self) -> str:
+        """Name in messages: ``<[4, 8], float32>``."""
+        return f"<{list(self.shape)}, {self.element_ty.label}>"
+
     def __repr__(self) -> str:
-        return f"<{list(self.shape)}, {self.element_ty}>"
+        return self.name
 
 
 def dtype_from_ir(element: Element) -> DType | pointer_type:
