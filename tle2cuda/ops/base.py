@@ -32,6 +32,7 @@ from tle2cuda.ops.values import (
     block_type,
     describe_type,
     num_elements,
+    plain_text,
     pointer_type,
     tensor,
     unwrap,
@@ -63,7 +64,7 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         )
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
-    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}", help=_dtype_meant(dtype))
+    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {plain_text(dtype)}", help=_dtype_meant(dtype))
 
 
 _OF_PYTHON = {"float": F32, "int": I32, "bool": BOOL, "half": F16}
@@ -81,7 +82,7 @@ def resolve_scalar_dtype(dtype: Any, function: str) -> DType:
     """As `resolve_dtype`, pointer types refused."""
     resolved = resolve_dtype(dtype, function)
     if isinstance(resolved, pointer_type):
-        raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {resolved!r}")
+        raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {resolved.label}")
     return resolved
 
 
@@ -205,7 +206,7 @@ def describe(x: Any) -> str:
         return str(value.described)
     if isinstance(value, (tuple, list)):
         return f"({', '.join(map(describe, value))}{',' if len(value) == 1 else ''})"
-    return f"{value!r} of type {type(value).__name__}"
+    return f"{plain_text(value)} of type {type(value).__name__}"
 
 
 def fact(label: str, x: tensor) -> str:

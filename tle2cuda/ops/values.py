@@ -221,7 +221,7 @@ class pointer_type:
     def __init__(self, element_ty: Any, address_space: Any = 1, const: Any = False) -> None:
         element = unwrap(element_ty)
         if not isinstance(element, DType):
-            raise InvalidType(f"tl.pointer_type: the pointee must be a dtype, got {element!r}")
+            raise InvalidType(f"tl.pointer_type: the pointee must be a dtype, got {plain_text(element)}")
         self.element_ty: DType = element
         self.address_space: int = unwrap(address_space)
         self.const: bool = bool(unwrap(const))
@@ -336,6 +336,15 @@ class block_type:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def plain_text(value: Any) -> str:
+    """A compile-time value in texts of ours: types by their labels, everything else as Python shows it."""
+    if isinstance(value, (DType, pointer_type, block_type)):
+        return value.label
+    if type(value) is tuple:
+        return f"({', '.join(map(plain_text, value))}{',' if len(value) == 1 else ''})"
+    return f"[{', '.join(map(plain_text, value))}]" if type(value) is list else repr(value)
 
 
 def dtype_from_ir(element: Element) -> DType | pointer_type:
