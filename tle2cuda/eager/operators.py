@@ -26,7 +26,7 @@ from tle2cuda.eager.values import (
 from tle2cuda.errors import DeviceAssertFailed, DTypeMismatch, InvalidArgument, InvalidType
 from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, I64, U8, U64, DType
 from tle2cuda.ops.overflow import overflow_message
-from tle2cuda.ops.values import pointer_type
+from tle2cuda.ops.values import block_type, pointer_type
 
 # -- promotion ----------------------------------------------------------------------------------------
 
@@ -165,6 +165,8 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     if isinstance(input, Coded):
         return input.to(dtype, fp_downcast_rounding, bitcast)
     x = to_tile(input, "tl.cast")
+    if isinstance(dtype, block_type):
+        dtype = dtype.element_ty
     if dtype is F8E4B15:
         return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
     if isinstance(dtype, pointer_type) or x.is_pointer:

@@ -384,7 +384,9 @@ def static_axis(axis: Any, rank: int, what: str) -> int:
 
 
 def as_dtype(x: Any, what: str) -> DType:
-    """A dtype argument."""
+    """A dtype argument; of the type of a tile, that of its elements."""
+    if isinstance(x, block_type):
+        x = x.element_ty
     if not isinstance(x, DType):
         shown = describe(x) if isinstance(x, Tile) else repr(x)
         raise InvalidType(f"{what}: expected a dtype such as tl.float32, got {shown}")

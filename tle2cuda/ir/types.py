@@ -65,8 +65,13 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element in memory."""
-        return self.bytes
+        """Bits by eight: of `int1` 0 as in Triton, though one lies in a byte of memory; `bytes` says that."""
+        return self.bits // 8
+
+    @property
+    def codegen_name(self) -> str:
+        """What Triton calls it in texts that name an attribute of `tl`: ``float32``."""
+        return self.label
 
     @property
     def int_bitwidth(self) -> int:
@@ -155,8 +160,8 @@ class DType:
 
     @staticmethod
     def is_dtype(name: str) -> bool:
-        """Whether a text is the name of a dtype."""
-        return name in DType._by_name
+        """Whether a text is the name of a dtype, as `name` gives it."""
+        return any(name == dtype.name for dtype in (*ALL_DTYPES, *FOREIGN_DTYPES))
 
     def get_int_max_value(self) -> int:
         """Largest value of an integer dtype."""

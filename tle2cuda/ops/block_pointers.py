@@ -54,8 +54,13 @@ class block_pointer_type:
     def __hash__(self) -> int:
         return hash(self.element_ty)
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``pointer<<['16'], fp32>>``."""
+        return f"pointer<{self.element_ty.name}>"
+
     def __repr__(self) -> str:
-        return f"pointer<{self.element_ty.label}>"
+        return self.name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("is_"):

@@ -60,6 +60,7 @@ from tle2cuda.ops.values import (
     operator,
     plain_text,
     pointer_type,
+    printed,
     tensor,
     unwrap,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "operator",
     "plain_text",
     "pointer_type",
+    "printed",
     "promote",
     "resolve_dtype",
     "resolve_scalar_dtype",

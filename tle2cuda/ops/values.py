@@ -338,13 +338,23 @@ class block_type:
         return self.name
 
 
+def printed(value: Any) -> str:
+    """A compile-time value as `tl.static_print` shows it: types by their names, also in tuples."""
+    return _text(value, str) if type(value) in (tuple, list) else str(value)
+
+
 def plain_text(value: Any) -> str:
     """A compile-time value in texts of ours: types by their labels, everything else as Python shows it."""
+    return _text(value, lambda type_: type_.label)
+
+
+def _text(value: Any, of_type: Callable[[Any], str]) -> str:
     if isinstance(value, (DType, pointer_type, block_type)):
-        return value.label
+        return of_type(value)
+    inner = ", ".join(_text(item, of_type) for item in value) if type(value) in (tuple, list) else ""
     if type(value) is tuple:
-        return f"({', '.join(map(plain_text, value))}{',' if len(value) == 1 else ''})"
-    return f"[{', '.join(map(plain_text, value))}]" if type(value) is list else repr(value)
+        return f"({inner}{',' if len(value) == 1 else ''})"
+    return f"[{inner}]" if type(value) is list else repr(value)
 
 
 def dtype_from_ir(element: Element) -> DType | pointer_type:
