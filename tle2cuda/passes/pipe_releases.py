@@ -73,9 +73,9 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
     """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie.
 
     Where one task fills a ring and reads it, all of its threads wait for a free stage (`by_all`), though thread 0 alone
-    fills it. Behind a loop of waiting in a branch of its own, warps would not be whole to ptxas, and operands of each product
-    would be moved there from registers of threads (R2UR). None misses a phase: the next one ends behind a product of the
-    warpgroup, which each of its warps issues behind this wait.
+    fills it. Behind a loop of waiting in a branch of its own, warps would not be whole to ptxas, and the operands of each
+    product would be moved there from registers of threads (R2UR). None misses a phase: the next one ends behind a product
+    of the warpgroup, which each of its warps issues behind this wait.
     """
     rings = {op.result: op for op in walk(kernel.body) if op.name == "pipe" and _is_engines_ring(op)}
     if not rings:
