@@ -333,7 +333,7 @@ class HostLaunch:
         ctas = (x * a, y * b, z * c)
         check_grid(ctas)
         if x and y and z:
-            interpreter.run(self.traced, ctas, self.pick(values))
+            interpreter.run(self.traced, ctas, self.pick(values), follow_addresses=True)
         return self
 
 
