@@ -7,7 +7,7 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
-from tle2cuda.errors import InterpreterError, OutOfBounds
+from tle2cuda.errors import EmulationError, InterpreterError, OutOfBounds
 from tle2cuda.runtime.live_arrays import LiveArrays
 
 
@@ -48,6 +48,19 @@ def test_addresses_lead_to_arrays_that_are_alive(device: str, monkeypatch: pytes
     first.flags.writeable = False
     with pytest.raises(InterpreterError, match="read-only"):
         add_rows[(1,)](table, sizes, out, 0, N=8)
+
+
+def test_the_emulator_gives_way_unless_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TLE2CUDA_DEVICE", raising=False)
+    x, target = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    table, out = np.array([x.ctypes.data, target.ctypes.data], np.int64), np.zeros(1, np.float32)
+    with pytest.warns(RuntimeWarning, match="add_rows makes pointers of integers, which lead nowhere in the emulator"):
+        add_rows[(1,)](table, np.array([4], np.int32), out, 0, N=4)
+    assert out[0] == 6
+    assert (target == x + 1).all()
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
+    with pytest.raises(EmulationError, match="which belongs to no argument"):
+        add_rows[(1,)](table, np.array([4], np.int32), out, 0, N=4)
 
 
 def test_addresses_of_nothing() -> None:
