@@ -41,15 +41,16 @@ class LiveArrays:
 
 def _spans() -> Iterator[tuple[int, int, bool, Any]]:
     torch = sys.modules.get("torch")
-    tensor = getattr(torch, "Tensor", ())
+    tensor: Any = getattr(torch, "Tensor", None) or ()
     for thing in _objects():
-        if isinstance(thing, np.ndarray):
+        kind = type(thing)  # `isinstance` would ask proxies of all kinds for their `__class__`, which runs code
+        if issubclass(kind, np.ndarray):
             while isinstance(thing.base, np.ndarray):
                 thing = thing.base
             if thing.nbytes and not thing.dtype.hasobject and _is_whole(thing):
                 low = thing.__array_interface__["data"][0]
                 yield low, low + thing.nbytes, bool(thing.flags.writeable), thing
-        elif isinstance(thing, tensor):
+        elif issubclass(kind, tensor):
             span = _storage(thing)
             if span is not None:
                 yield *span, True, thing
