@@ -38,8 +38,8 @@ def masked(score, i, rows, blocks, length, CAUSAL: tl.constexpr, BLOCK_N: tl.con
     Where queries see no later keys, those that there are see none beyond the last one either.
     """
     first = (blocks - 1 - i) * BLOCK_N
-    cols = tl.arange(0, BLOCK_N)
-    seen = cols[None, :] <= (rows - first)[:, None] if CAUSAL else cols[None, :] < length - first
+    index = tl.arange(0, BLOCK_N)
+    seen = index[None, :] <= (rows - first)[:, None] if CAUSAL else index[None, :] < length - first
     return tl.where(seen, score, float("-inf"))
 
 
