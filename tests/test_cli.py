@@ -124,6 +124,11 @@ def test_report(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
         assert lines["spills"] == "0 bytes stored, 0 bytes loaded"
         assert lines["occupancy"] == "16 CTAs per SM, 100 % of its warps, limited by warps"
         assert f"emitted file  {tmp_path / 'cache' / 'cu'}" in out
+    written = tmp_path / "add.cu"
+    code, out, _ = run(
+        capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--report", f"--dump-cu={written}"
+    )
+    assert (code, out.splitlines()[-1]) == (0, f"emitted file  {written}")
 
 
 def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
@@ -157,6 +162,9 @@ def test_contract_is_written_beside_the_file(capsys: Any, kernel_file: Path, tmp
     arguments = ("compile", f"{kernel_file}::add", "--signature", SIGNATURE)
     assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'add.cu'}") == (0, "", "")
     assert LaunchContract.from_json((tmp_path / "add.json").read_text("utf-8")) == samples.ADD.contract
+    (tmp_path / "add.json").unlink()
+    code, out, _ = run(capsys, *arguments, f"--dump-cu={tmp_path / 'add.cu'}", "--dump-contract")
+    assert (code, out) == (0, (tmp_path / "add.json").read_text("utf-8"))
     assert run(capsys, *arguments, f"--dump-cu={os.devnull}") == (0, "", "")
     assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'odd.json'}") == (0, "", "")
     assert (tmp_path / "odd.json").read_text("utf-8") == samples.ADD_SOURCE
@@ -664,8 +672,8 @@ def test_module_is_the_same_program() -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, time; start = time.perf_counter(); import tle2cuda.cli, tle2cuda.runtime; "
-        "print(time.perf_counter() - start); "
+        "import sys, time; start = time.process_time(); import tle2cuda.cli, tle2cuda.runtime; "
+        "print(time.process_time() - start); "
         "print(sorted({'cupy', 'torch', 'jinja2', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
