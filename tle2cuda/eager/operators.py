@@ -225,7 +225,9 @@ def _cast_pointer(x: Tile, dtype: Any) -> Tile:
                 raise DTypeMismatch(f"cast: {describe(x)} cannot become a pointer to another address space")
             return Tile(x.data, dtype, x.exact, x.region)
         if x.dtype.is_int():
-            return Tile(x.data.astype(np.int64), dtype, x.exact)
+            addresses = x.data.astype(np.int64)
+            current().memory.reach(addresses)
+            return Tile(addresses, dtype, x.exact)
         raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to a pointer")
     if dtype is I64 or dtype is U64:
         return Tile(x.data.astype(VALUES[dtype]), dtype, x.exact)
