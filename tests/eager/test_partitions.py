@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import threading
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tests.asynchrony import kernels
-from tle2cuda.errors import Deadlock, InterpreterError, SynchronizationError
+from tests.frontend.kernels_on_file import load
+from tle2cuda.errors import CompilationError, Deadlock, InterpreterError, SynchronizationError
 from tle2cuda.language import tle
 
 THREADS: list[str] = []
@@ -176,3 +178,50 @@ def test_what_loops_make_again_goes_on() -> None:
 
     want = 4 * (np.arange(5)[:, None] + np.arange(8))
     check(pipes_of_loops, [np.zeros((5, 8), np.int32), 5], {0: want})
+
+
+_HANDLES = """
+@tle2cuda.jit
+def k(x, n):
+    one, other = tle.gpu.alloc([2, 8], tl.int32), tle.gpu.alloc([2, 8], tl.int32)
+    p, q = tle.pipe(capacity=2, name="p", data=one), tle.pipe(capacity=2, name="q", data=other)
+    bars, more = tle.gpu.alloc_barriers(2), tle.gpu.alloc_barriers(2)
+    h = {first}
+    if n > 0:
+        h = {second}
+    {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "use"),
+    [
+        ("p.writer()", "q.writer()", "h.commit(0)"),
+        ("p.reader()", "q.reader()", "h.release(0)"),
+        ("p.writer().cursor(0)", "q.writer().cursor(0)", "h.advance()"),
+        ("one.slot(0)", "one", "h.load()"),
+        ("bars", "more", "tle.gpu.barrier_arrive(h[0], phaseIdx=0)"),
+    ],
+)
+def test_branches_cannot_choose_what_is_known_at_compile_time(
+    first: str, second: str, use: str, tmp_path: pathlib.Path
+) -> None:
+    from tests.asynchrony.runs import run
+
+    kernel = load(_HANDLES.format(first=first, second=second, use=use), tmp_path).k
+    for eager in (False, True):
+        with pytest.raises(CompilationError, match=r"`h` is .* on one side of this `if` and .* on the other"):
+            if eager:
+                kernel.eager[(1,)](np.zeros(1, np.int32), 5)
+            else:
+                run(kernel, [np.zeros(1, np.int32), 5], eager=False)
+
+
+def test_branches_may_choose_among_what_is_alike(tmp_path: pathlib.Path) -> None:
+    use = "tl.store(x + tl.arange(0, 8), h.load())"
+    kernel = load(
+        _HANDLES.format(first="one.slot(0)", second="other.slot(1)", use=f"h.store(tl.arange(0, 8)); {use}"), tmp_path
+    ).k
+    x = np.zeros(8, np.int32)
+    kernel.eager[(1,)](x, 5)
+    assert list(x) == list(range(8))

@@ -7,13 +7,14 @@ and `print` work in all of them, and what they compute does not depend on timing
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tle2cuda.analysis.tasks import User
 from tle2cuda.eager.asked import asked
+from tle2cuda.eager.handles import Handle
 from tle2cuda.eager.places import BEGINS_PARTITION, ENTERS_PARTITIONS
 from tle2cuda.eager.program import Stopped, current, enter
 from tle2cuda.eager.sites import Sites
@@ -295,33 +296,42 @@ class _Barrier:
         return InvalidArgument(f"{self.name} cannot mix named and mbarrier backends", help="give phaseIdx= everywhere")
 
 
-class Barriers:
-    """An array of barriers, or one of it."""
+class Barriers(Handle):
+    """An array of barriers, or one of it.
 
-    def __init__(self, members: Sequence[_Barrier], is_slot: bool = False) -> None:
-        self._members = list(members)
-        self._is_slot = is_slot
+    Args:
+        members: The array.
+        at: Which one of it; None for all.
+    """
+
+    def __init__(self, members: Sequence[_Barrier], at: int | None = None) -> None:
+        self._members = members
+        self._at = at
+
+    def kind(self) -> Hashable:
+        """The array, and whether this is all of it."""
+        return id(self._members), self._at is None
 
     def __repr__(self) -> str:
-        return self._members[0].name if len(self._members) == 1 else f"{len(self._members)} barriers"
+        return f"{len(self._members)} barriers" if self.is_array else self.one().name
 
     @asked
     def __getitem__(self, key: Any) -> Barriers:
-        if self._is_slot:
+        if self._at is not None:
             raise InvalidArgument(f"{self} cannot be indexed again")
         number = int(key)
         if not 0 <= number < len(self._members):
             raise InvalidArgument(f"barrier index {number} is out of bounds for {len(self._members)} barriers")
-        return Barriers([self._members[number]], is_slot=True)
+        return Barriers(self._members, number)
 
     def one(self) -> _Barrier:
         """The barrier that it stands for."""
-        return self._members[0]
+        return self._members[self._at or 0]
 
     @property
     def is_array(self) -> bool:
         """Whether it is several barriers."""
-        return len(self._members) > 1
+        return self._at is None and len(self._members) > 1
 
 
 @asked

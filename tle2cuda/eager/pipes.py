@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from tle2cuda.eager.asked import asked
+from tle2cuda.eager.handles import Handle
 from tle2cuda.eager.partitions import checked, wait_until
 from tle2cuda.eager.program import current
 from tle2cuda.eager.shared import Buffer
@@ -15,43 +16,61 @@ from tle2cuda.interpreter import synchronisation
 from tle2cuda.ir.types import BOOL, I32
 
 
-class Slot:
+class Slot(Handle):
     """One stage: an attribute per field."""
 
     def __init__(self, fields: dict[str, Buffer]) -> None:
         self.fields = fields
         self.__dict__.update({name: buffer for name, buffer in fields.items() if name != "fields"})
 
+    def kind(self) -> Hashable:
+        """Its fields and their types."""
+        return tuple((name, buffer.kind()) for name, buffer in self.fields.items())
+
     def __repr__(self) -> str:
         return f"slot of {', '.join(self.fields)}"
 
 
-class WaitResult:
+class WaitResult(Handle):
     """What `wait` returns."""
 
     def __init__(self, slot: Slot, is_closed: bool) -> None:
         self.slot = slot
         self.is_closed = number_as(is_closed, BOOL)
 
+    def kind(self) -> Hashable:
+        """That of the slot."""
+        return self.slot.kind()
 
-class Cursor:
+    def __repr__(self) -> str:
+        return "pipe_wait_result"
+
+
+class Cursor(Handle):
     """A place in the ring."""
 
-    def __init__(self, capacity: int, iteration: int) -> None:
-        self.capacity = capacity
+    def __init__(self, pipe: Pipe, iteration: int) -> None:
+        self.pipe = pipe
         self.iteration = iteration
+
+    def kind(self) -> Hashable:
+        """The pipe."""
+        return self.pipe.kind()
+
+    def __repr__(self) -> str:
+        return f"cursor of {self.pipe}"
 
     @property
     def stage(self) -> Tile:
         """Number of the stage."""
-        return number_as(self.iteration % self.capacity, I32)
+        return number_as(self.iteration % self.pipe.capacity, I32)
 
     def advance(self) -> Cursor:
         """The cursor of the next iteration."""
-        return Cursor(self.capacity, self.iteration + 1)
+        return Cursor(self.pipe, self.iteration + 1)
 
 
-class Pipe:
+class Pipe(Handle):
     """A ring of stages.
 
     Args:
@@ -69,6 +88,10 @@ class Pipe:
         self.scope = "cta"
         # The rounds go on where a loop makes the pipe again.
         self._state = current().sites.once(synchronisation.Pipe(repr(self), capacity, readers or (None,), one_shot))
+
+    def kind(self) -> Hashable:
+        """Which pipe it is."""
+        return id(self._state)
 
     def __repr__(self) -> str:
         return f"pipe `{self.name}`" if self.name else "the pipe"
@@ -140,22 +163,29 @@ class Pipe:
         checked(lambda: self._state.used_by(end, current().user))
 
 
-class _End:
+class _End(Handle):
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self.capacity, self.scope, self.name = pipe.capacity, pipe.scope, pipe.name
         self.fields = pipe.fields
         self.reader_name: str | None = None
 
+    def kind(self) -> Hashable:
+        """The pipe, which end of it, and what it sees."""
+        return self._pipe.kind(), self.reader_name, tuple(self.fields)
+
     @asked
     def cursor(self, start_iter: Any) -> Cursor:
         """A cursor at an iteration."""
         stage, turn = self._pipe.place(start_iter)
-        return Cursor(self.capacity, turn * self.capacity + stage)
+        return Cursor(self._pipe, turn * self.capacity + stage)
 
 
 class Writer(_End):
     """The end that fills stages."""
+
+    def __repr__(self) -> str:
+        return f"writer of {self._pipe}"
 
     def _place(self, iteration: Any) -> tuple[int, int]:
         self._pipe.used_by("writer")
@@ -190,6 +220,9 @@ class Reader(_End):
         super().__init__(pipe)
         self.reader_name = name
         self.fields = {field: pipe.fields[field] for field in fields}
+
+    def __repr__(self) -> str:
+        return f"reader `{self.reader_name}` of {self._pipe}" if self.reader_name else f"reader of {self._pipe}"
 
     def _place(self, iteration: Any) -> tuple[int, int]:
         self._pipe.used_by(synchronisation.reader_end(self.reader_name))

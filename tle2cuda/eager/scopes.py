@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tle2cuda.eager.aggregates import Aggregate
+from tle2cuda.eager.handles import Handle
 from tle2cuda.eager.program import current, reads_3_9
 from tle2cuda.eager.values import Tile, decay, describe, is_number, number_dtype, static_int
 from tle2cuda.errors import CompilationError, DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch, UnsupportedSyntax
@@ -116,9 +117,11 @@ def _problem(name: str, before: Any, after: Any, where: str) -> CompilationError
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two things that are no numbers may stand for each other; objects of the run time may, by their class."""
+    """Whether two things that are no numbers may stand for each other; handles may, where the run time cannot tell them."""
     if a is None or b is None or isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
         return bool(a == b)
+    if isinstance(a, Handle) and isinstance(b, Handle):
+        return type(a) is type(b) and a.kind() == b.kind()
     return type(a) is type(b)
 
 

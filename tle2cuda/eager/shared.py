@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
 from tle2cuda.eager import rules
 from tle2cuda.eager.asked import asked
+from tle2cuda.eager.handles import Handle
 from tle2cuda.eager.memory import Region, load, store
 from tle2cuda.eager.numbers import Array
 from tle2cuda.eager.operators import floor_divide, remainder, to_dtype
@@ -45,7 +47,7 @@ from tle2cuda.ops.values import pointer_type
 _SHARED, _CLUSTER = 3, 7
 
 
-class Buffer:
+class Buffer(Handle):
     """A handle to shared memory; views share the bytes.
 
     Args:
@@ -64,6 +66,10 @@ class Buffer:
     def shape(self) -> list[int]:
         """Extents."""
         return list(self.offsets.shape)
+
+    def kind(self) -> Hashable:
+        """Its type."""
+        return self.offsets.shape, self.dtype, self.owner is None
 
     def __repr__(self) -> str:
         return f"buffer {self.region.name} {self.dtype.short}{self.shape}"

@@ -27,6 +27,7 @@ class Builder:
         cluster_dims: Cluster shape asked for so far, None when nothing asked.
         cooperative: True once a grid barrier was traced.
         partition: Name of the function of `warp_specialize` being traced, None outside.
+        partition_warps: Its warps, None outside.
         named_barriers: How many named barriers there are so far.
         pipe_fields: Buffers of each pipe.
         tile_sources: Where loaded tiles come from (`tle2cuda.ops.tile_sources`).
@@ -48,6 +49,7 @@ class Builder:
         self._regions: list[list[Op]] = []
         self._first: set[Value] = set()  # results of operations that were put in front of all others
         self.partition: str | None = None
+        self.partition_warps: int | None = None
         self.named_barriers = 0
         self.tile_sources: dict[Value, Any] = {}
         self.pipe_fields: dict[Value, tuple[Value, ...]] = {}

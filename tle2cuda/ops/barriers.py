@@ -388,6 +388,14 @@ def _named(given: barrier, kind: str) -> None:
         )
     slot = unwrap(index) or 0
     array.use(slot, _NAMED)
+    context = builder.current()
+    threads = _WARP_THREADS * (context.partition_warps or context.num_warps)
+    if threads > array.arrivals:
+        raise InvalidArgument(
+            f"{threads} threads come here to a named barrier of {array.arrivals}",
+            facts=facts,
+            help="arrive_count= of a named barrier counts the threads of all partitions that wait or arrive",
+        )
     attrs = {"number": _number(array, slot), "threads": array.arrivals, "kind": kind}
     builder.current().emit("named_barrier", (), (), attrs)
 

@@ -66,8 +66,11 @@ def warp_specialize(
     entries = _entries(functions_and_args)
     warps, registers = (_divided if divides else _added)(len(entries), worker_num_warps, worker_num_regs, context.num_warps)
     names = tuple(_name(function) for function, _ in entries)
-    first, outcome = _partition(*entries[0], names[0], yields=True)
-    workers = [_partition(function, args, name)[0] for (function, args), name in zip(entries[1:], names[1:], strict=True)]
+    (first, outcome), *others = (
+        _partition(*entry, name, count, yields=number == 0)
+        for number, (entry, name, count) in enumerate(zip(entries, names, warps, strict=True))
+    )
+    workers = [region for region, _ in others]
     assert _with_handles is not None
     attrs = {
         "warps": warps,
@@ -81,11 +84,11 @@ def warp_specialize(
     return _with_handles(outcome.returned, [recipe(behind) for recipe in outcome.recipes])
 
 
-def _partition(function: Any, args: Sequence[Any], name: str, yields: bool = False) -> tuple[Region, _Outcome]:
+def _partition(function: Any, args: Sequence[Any], name: str, warps: int, yields: bool) -> tuple[Region, _Outcome]:
     """The region of one partition, and what comes of what its function returned."""
     context = builder.current()
     assert _handles is not None
-    context.partition = name
+    context.partition, context.partition_warps = name, warps
     try:
         with context.region() as ops:
             returned = core.call_function(function, args)
@@ -95,7 +98,7 @@ def _partition(function: Any, args: Sequence[Any], name: str, yields: bool = Fal
             context.emit("yield", tuple(outcome.yielded))
         return Region((), tuple(ops)), outcome
     finally:
-        context.partition = None
+        context.partition = context.partition_warps = None
 
 
 _Recipe = Callable[[Mapping[Value, Value]], Value]
