@@ -3,7 +3,8 @@
 Partitions form a graph without cycles; each takes a row from every pipe that it reads, changes them, and puts the result
 into every pipe that it writes. Sources read rows from memory in one of several ways, sinks store them. Values are int32, so
 every order of sums is exact. Some kernels enter their partitions several times, in a loop or in the arms of a branch, for
-some of the rows each time.
+some of the rows each time. From seed 5000 on (`WIDER`) they also hand ends to functions, give stages back an iteration
+late, see a part of the fields, and pass one row on for good (`one_shot`).
 
 ``python -m tests.asynchrony.generate --seeds 200`` runs them in the interpreter, in eager mode and in the emulator.
 """
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +36,8 @@ _CAPTURED: dict[str, tuple[str, Callable[[Rows], Rows]]] = {
     "table": ("table.load()", lambda x: np.arange(x.shape[1], dtype=np.int32) * 7),
 }
 """What the code in front of the partitions makes: how they use it, and what it is."""
+WIDER = 5000
+"""The first seed of kernels that do more; those before it stay what they are."""
 _SOURCES = ("store", "copy", "async", "tensor", "mixed")
 
 
@@ -45,6 +49,12 @@ class _Pipe:
     fields: int
     is_closed: bool
     has_side: bool  # a buffer beside the fields, which the same edges protect
+    seen: tuple[str, ...] = ()  # fields that readers ask for; all when empty
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The fields that readers read."""
+        return self.seen or ("f0", "f1")[: self.fields]
 
 
 @dataclass(slots=True)
@@ -58,6 +68,8 @@ class _Node:
     lines: list[str] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
+    gives: bool = False  # the row for good
+    takes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +104,11 @@ class _Generator:
         self.returns = self.random.random() < 0.5
         self.order = self.random.sample(self.nodes, len(self.nodes))
         self.entered = self.random.choice(["once", "once", "for", "while", "branch"])
+        self.wider = random.Random(seed + 1) if seed >= WIDER else None
+
+    def _chance(self, share: float) -> bool:
+        """Whether a wider kernel does something."""
+        return self.wider is not None and self.wider.random() < share
 
     def connect(self) -> None:
         """Makes the pipes: each node but the first reads from earlier ones."""
@@ -113,6 +130,13 @@ class _Generator:
                     self.pipes.append(pipe)
                     source.outputs.append(pipe)
                 node.inputs.append((pipe, f"r{node.number}"))
+        for pipe in self.pipes:
+            if pipe.fields > 1 and self._chance(0.5):
+                pipe.seen = ("f0",) if self._chance(0.5) else ("f1",)
+        if len(self.nodes) > 1 and self.entered == "once" and self._chance(0.6):
+            self.nodes[0].gives = True
+            for node in self.nodes[1:]:
+                node.takes = self._chance(0.7)
 
     def write_node(self, node: _Node) -> None:  # a list of statements, in their order
         """The function of one partition, and what it computes."""
@@ -131,8 +155,12 @@ class _Generator:
             node.arguments.append(f"{pipe.name}.writer()")
         for pipe, reader in node.inputs:
             node.parameters.append(f"r_{pipe.name}")
-            names = f'"{reader}"' if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
-            node.arguments.append(f"{pipe.name}.reader({names})")
+            names = [f'"{reader}"'] if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else []
+            names += [f"fields={pipe.seen!r}"] if pipe.seen else []
+            node.arguments.append(f"{pipe.name}.reader({', '.join(names)})")
+        if node.gives or node.takes:
+            node.parameters.append("one")
+            node.arguments.append("once.writer()" if node.gives else f'once.reader("r{node.number}")')
         captured = [name for name in _CAPTURED if choose.random() < 0.2]
         self.captured.update(captured)
         node.parameters += captured
@@ -145,6 +173,9 @@ class _Generator:
         for end in ends:
             if end in by_cursor:
                 line(f"c_{end} = {end}.cursor(first)")
+        late = [pipe for pipe, _ in reads if pipe.capacity > 1 and not pipe.is_closed and self._chance(0.3)]
+        if node.gives:
+            node.lines += ["one.acquire(0).f0.store(i * 11)", "one.commit(0)"]
         closing = [pipe for pipe, _ in reads if pipe.is_closed]
         if closing:
             line("k = 0")
@@ -162,14 +193,13 @@ class _Generator:
             for pipe, _ in reads:
                 end = f"r_{pipe.name}"
                 body.append(f"s_{pipe.name} = {end}.wait({at[end]}).slot")
-                body.append(f"v_{pipe.name} = s_{pipe.name}.f0.load()")
-                if pipe.fields > 1:
-                    body.append(f"v_{pipe.name} += s_{pipe.name}.f1.load()")
+                for number, name in enumerate(pipe.read):
+                    body.append(f"v_{pipe.name} {'+' * (number > 0)}= s_{pipe.name}.{name}.load()")
                 if pipe.has_side:
                     body.append(f"v_{pipe.name} += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
                 names.append(f"v_{pipe.name}")
                 parts.append(self.values[int(pipe.name[1:])])
-                if early:
+                if early and pipe not in late:
                     body.append(f"{end}.release({at[end]})")
             body.append(f"v = {' + '.join(names)}")
             kind = choose.choice(list(_CHANGES))
@@ -180,6 +210,9 @@ class _Generator:
                 return change(sum((part(x) for part in parts[1:]), parts[0](x)).astype(np.int32)).astype(np.int32)
 
             value: Callable[[Rows], Rows] = computed
+            if node.takes:
+                body.append("v += one.wait(0).slot.f0.load()")
+                value = lambda x: computed(x) + np.arange(x.shape[1], dtype=np.int32) * 11  # noqa: E731
         else:
             value = lambda x: x  # noqa: E731
             body.append("v = tl.load(x + k * B + i)")
@@ -209,20 +242,24 @@ class _Generator:
                     body.append(f"t_{pipe.name}.f1.store(v * 5)")
             if pipe.has_side:
                 body.append(f"side_{pipe.name}.slot(k % {pipe.capacity}).store(v * 3)")
-            scale = 1 + (0 if pipe.fields == 1 else 1 if way == "mixed" else 5) + (3 if pipe.has_side else 0)
+            second = 0 if pipe.fields == 1 or pipe.seen == ("f0",) else 1 if way == "mixed" else 5
+            scale = (pipe.seen != ("f1",)) + second + (3 if pipe.has_side else 0)
             self.values[int(pipe.name[1:])] = lambda x, scale=scale, value=value: (value(x) * scale).astype(np.int32)
-            body.append(f"{end}.commit({at[end]})")
+            body.append(f"publish({end}, {at[end]})" if self._chance(0.4) else f"{end}.commit({at[end]})")
         if is_own:
             (pipe, _) = node.inputs[0]
             end = f"r_{pipe.name}"
             body.append(f"s = {end}.wait({at[end]}).slot")
-            body.append("v = s.f0.load()" + (" + s.f1.load()" if pipe.fields > 1 else ""))
+            body.append(f"v = {' + '.join(f's.{name}.load()' for name in pipe.read)}")
             if pipe.has_side:
                 body.append(f"v += side_{pipe.name}.slot(k % {pipe.capacity}).load()")
             body.append(f"{end}.release({at[end]})")
             value = self.values[int(pipe.name[1:])]
         if not early:
-            body += [f"r_{pipe.name}.release({at[f'r_{pipe.name}']})" for pipe, _ in reads]
+            body += [f"r_{pipe.name}.release({at[f'r_{pipe.name}']})" for pipe, _ in reads if pipe not in late]
+        first, end = ("0", "k") if closing else ("first", "end")
+        for pipe in late:  # the stage of the iteration before, and the last one behind the loop
+            body += [f"if k > {first}:", f"    give_back(r_{pipe.name}, k - 1)"]
         if not node.outputs or is_own or choose.random() < 0.3:
             sink = len(self.sinks)
             self.sinks.append(node.number)
@@ -231,11 +268,13 @@ class _Generator:
         if self.returns and node is self.order[0]:
             body.append("total += v")
             self.total = value
-        body += [f"c_{end} = c_{end}.advance()" for end in ends if end in by_cursor]
+        body += [f"c_{name} = c_{name}.advance()" for name in ends if name in by_cursor]
         if closing:
-            end = f"r_{closing[0].name}"
-            body += ["k += 1", f"open = not {end}.wait({at[end]}).is_closed"]
+            reader = f"r_{closing[0].name}"
+            body += ["k += 1", f"open = not {reader}.wait({at[reader]}).is_closed"]
         node.lines += [f"    {text}" for text in body]
+        for pipe in late:
+            node.lines += [f"if {end} > {first}:", f"    give_back(r_{pipe.name}, {end} - 1)"]
         for pipe in node.outputs:
             if pipe.is_closed:
                 line(f"w_{pipe.name}.close({at[f'w_{pipe.name}'] if at[f'w_{pipe.name}'] != 'k' else 'n'})")
@@ -277,7 +316,7 @@ class _Generator:
         for node in self.nodes:
             self.write_node(node)
         order = self.order
-        text = []
+        text = [_HELPERS] if self.wider is not None else []
         for node in self.nodes:
             text.append(f"@tle2cuda.jit\ndef part{node.number}({', '.join(node.parameters)}, B: tl.constexpr):")
             text += [f"    {line}" for line in node.lines]
@@ -296,6 +335,10 @@ class _Generator:
             fields = ", ".join(f"f{f}=tle.gpu.alloc([{pipe.capacity}, B], tl.int32)" for f in range(pipe.fields))
             readers = f", readers={pipe.readers!r}" if len(pipe.readers) > 1 or int(pipe.name[1:]) % 2 else ""
             text.append(f"    {pipe.name} = tle.pipe(capacity={pipe.capacity}{readers}, {fields})")
+        if self.nodes[0].gives:
+            readers = tuple(f"r{node.number}" for node in self.nodes if node.takes) or ("nobody",)
+            text.append("    row = tle.gpu.alloc([1, B], tl.int32)")
+            text.append(f"    once = tle.pipe(capacity=1, one_shot=True, readers={readers!r}, f0=row)")
         text += self.entries(order, captured)
         if self.returns:
             text.append(f"    tl.store(out + {len(self.sinks)} * n * B + tl.arange(0, B), all_of_it)")
@@ -311,13 +354,25 @@ class _Generator:
         return Generated("\n".join(text) + "\n", self.num_warps, self.columns, self.count, expected)
 
 
+_HELPERS = """@tle2cuda.jit
+def publish(w, k):
+    w.commit(k)
+
+
+@tle2cuda.jit
+def give_back(r, k):
+    r.release(k)
+
+"""
+
+
 def generate(seed: int) -> Generated:
     """The kernel of a seed."""
     return _Generator(seed).generate()
 
 
-def check(seed: int, folder: pathlib.Path, emulator_seeds: int = 2) -> None:
-    """Runs a kernel everywhere.
+def check(seed: int, folder: pathlib.Path, emulator_seeds: int = 2, arch: str = "sm_90a") -> None:
+    """Runs a kernel everywhere, in the emulator as it is emitted for `arch`.
 
     Raises:
         AssertionError: It writes something else.
@@ -331,12 +386,13 @@ def check(seed: int, folder: pathlib.Path, emulator_seeds: int = 2) -> None:
     kernel = load(made.text, folder).k
     x = np.random.default_rng(seed).integers(-50, 50, (max(made.count, 1), made.columns)).astype(np.int32)
     want = np.concatenate([*made.expected(x), np.zeros((1, made.columns), np.int32)])
-    options = {"num_warps": made.num_warps}
+    options: dict[str, Any] = {"num_warps": made.num_warps}
     for got in run(kernel, [x, np.zeros_like(want), made.count, len(x)], B=made.columns, **options):
         np.testing.assert_array_equal(got[1], want)
     arguments = {"x": x, "out": np.zeros_like(want), "n": made.count, "rows": len(x), "B": made.columns}
     for schedule, seeds in (("forward", range(1)), ("reverse", range(1)), ("random", range(seed, seed + emulator_seeds))):
-        for each in emulate(kernel, 1, arguments, schedule=schedule, seeds=seeds, detect="all", **options).check().runs:
+        result = emulate(kernel, 1, arguments, schedule=schedule, seeds=seeds, detect="all", arch=arch, **options)
+        for each in result.check().runs:
             assert not each.findings, f"{schedule} {each.seed}: {each.findings[0]}"
             np.testing.assert_array_equal(each.outputs["out"], want)
 
@@ -346,6 +402,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--arch", default="sm_90a", help="target of the emitted text")
     parser.add_argument("--show", action="store_true", help="print the kernels only")
     options = parser.parse_args()
     failed = 0
@@ -355,7 +412,7 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
-                check(seed, pathlib.Path(folder))
+                check(seed, pathlib.Path(folder), arch=options.arch)
             except Exception as error:
                 failed += 1
                 print(f"seed {seed}: {type(error).__name__}: {str(error)[:1500]}")

@@ -95,3 +95,21 @@ def test_other_targets(name: str, arch: str) -> None:
     want = case.reference(case.inputs())
     assert not case.differences(result.outputs, want)
     assert emitted.contract.min_arch <= arch or arch == "sm_120"
+
+
+@tle2cuda.jit
+def meet():
+    tl.debug_barrier()
+
+
+def test_partitions_on_the_same_warps_share_a_hardware_barrier() -> None:
+    """One specialisation after the other, more than there are hardware barriers; those of other warps have others."""
+
+    @tle2cuda.jit
+    def kernel():
+        for i in tl.static_range(6):
+            tle.gpu.warp_specialize([(meet, ())] * 4, [2, 4, 2] if i % 2 else [4, 2, 2])
+
+    source = emit(kernel, {}, {}, 4).source
+    numbers = re.findall(r"void meet_barrier\w*\(\) \{ named_barrier_sync\((\d+), (\d+)\); \}", source)
+    assert len(numbers) == 18 and set(numbers) == {("2", "128"), ("3", "64"), ("4", "64")}

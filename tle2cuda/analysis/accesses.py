@@ -28,6 +28,7 @@ from functools import cached_property
 from tle2cuda.analysis.addresses import Addresses, Bytes
 from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.box_order import BoxOrder
+from tle2cuda.analysis.slots import asks_the_same
 from tle2cuda.analysis.tasks import Uses, uses_of_others
 from tle2cuda.ir.effects import ARM, ATOMIC, POLL, READ, SIGNAL, WAIT, Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
@@ -58,6 +59,13 @@ class Slot:
     def endpoint(self) -> tuple[str, str | None]:
         """Writer, or which reader."""
         return self.op.name, self.op.attrs.get("reader")
+
+    def is_apart_from(self, other: Slot) -> bool:
+        """Whether it is another stage of the same pipe, if one endpoint holds both.
+
+        One holds several slots only when they are different stages, or asks for the same one twice.
+        """
+        return self.pipe is other.pipe and self.op is not other.op and not asks_the_same(self.op, other.op)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,12 +228,12 @@ class Memory:
             is_stale: The first was made in an earlier iteration, or its slot has been given up since.
         """
         root_a, root_b = a.effect.root, b.effect.root
-        if a.slot is not None and b.slot is not None and a.slot.pipe is b.slot.pipe and a.slot.op is not b.slot.op:
+        if a.slot is not None and b.slot is not None and a.slot.is_apart_from(b.slot):
             if self._is_in_groups(a.slot.pipe):
                 if not is_stale:
                     return False  # both are held at the same time
             elif a.slot.endpoint == b.slot.endpoint:
-                return False  # one endpoint holds several slots only when they are different stages
+                return False
         if root_a is None or root_b is None or a.bytes is None or b.bytes is None:
             return True
         if root_a is root_b:

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tle2cuda.analysis.accesses import Access, Memory, loads_copies
+from tle2cuda.analysis.slots import asks_the_same
 from tle2cuda.analysis.tasks import DEFAULT_TASK, Task, regions_of_task
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.effects import ARM, POLL, READ, SIGNAL, WAIT, CtaBarrier, Effect, effects, is_product, steps
@@ -270,7 +271,14 @@ class Hazards:
         made = self.memory.definitions.get(pipe) if pipe is not None else None
         if made is None or (made.attrs["one_shot"] and op.name != "pipe_wait"):
             return 0
-        return sum(1 << a.number for a in self.accesses if a.slot is not None and a.slot.pipe is pipe)
+        slots = ((a.number, a.slot) for a in self.accesses if a.slot is not None and a.slot.pipe is pipe)
+        # Who asks for a round that it has already does not wait for what it did there since.
+        again = op.name, op.attrs.get("reader")
+        return sum(
+            1 << number
+            for number, slot in slots
+            if slot.op is op or slot.endpoint != again or not asks_the_same(slot.op, op)
+        )
 
     # ---- pairs of accesses ----
 

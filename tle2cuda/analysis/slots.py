@@ -37,6 +37,11 @@ def slots_of(op: Op) -> tuple[Value, ...]:
     return op.results[1:] if op.name == "pipe_wait" else op.results
 
 
+def asks_the_same(op: Op, other: Op) -> bool:
+    """Whether two operations on a pipe surely work on the same round of the same stage."""
+    return op.operands[1:3] == other.operands[1:3]
+
+
 def pipe_of(op: Op, roots: Roots) -> Value | None:
     """The pipe that an operation works on, by the value that made it; None when it may be one of several."""
     found = roots.of(op.operands[0])

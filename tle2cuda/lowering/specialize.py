@@ -91,46 +91,64 @@ class WorkersView:
 # ---- who is who -------------------------------------------------------------------------------------------------------
 
 
+class _Numbers:
+    """Hardware barriers, as they are given away. Partitions that run on the same warps one after the other share theirs.
+
+    Attributes:
+        free: The next one.
+    """
+
+    def __init__(self) -> None:
+        self.free = 1
+        self._known: dict[tuple[int, int], int] = {}
+
+    def fresh(self) -> int:
+        """One that nobody else has."""
+        self.free += 1
+        return self.free - 1
+
+    def of(self, first: int, warps: int) -> int:
+        """That of all the warps from `first` on."""
+        if (first, warps) not in self._known:
+            self._known[first, warps] = self.fresh()
+        return self._known[first, warps]
+
+
 def plan_tasks(state: State) -> int:
     """Name the barriers of all tasks; returns the first hardware barrier that is left."""
     kernel = state.kernel
     sites, divisions = kernel.specialisations, kernel.divisions
     if not sites and not divisions:
         return 1
-    roots = Roots(kernel)
-    number = 1
+    roots, numbers = Roots(kernel), _Numbers()
     state.warp = state.names.fresh("warp")
     for site in divisions:
-        workers, number = _workers(state, site, range(len(site.regions)), 0, roots, number)
-        state.worker_tasks[site] = workers
+        state.worker_tasks[site] = _workers(state, site, range(len(site.regions)), 0, roots, numbers)
     if not sites:
-        return number
+        return numbers.free
     # Workers and default warps come to it in different places, which `__syncthreads()` and `bar.sync` do not allow.
     state.all_warps_barrier = state.names.fresh(f"{ALL_WARPS}_barrier")
     state.partition_barriers[state.all_warps_barrier] = ("the CTA, wherever they come to it", 0, kernel.num_threads)
-    state.task, number = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, number)
+    state.task = _task(state, DEFAULT_WARPS, 0, kernel.num_warps, kernel.body, roots, numbers)
     for site in sites:
-        workers, number = _workers(state, site, range(1, len(site.regions)), kernel.num_warps, roots, number)
-        state.worker_tasks[site] = workers
-    return _name_meetings(state, number)
+        state.worker_tasks[site] = _workers(state, site, range(1, len(site.regions)), kernel.num_warps, roots, numbers)
+    _name_meetings(state, numbers)
+    return numbers.free
 
 
-def _workers(
-    state: State, site: Op, regions: range, first: int, roots: Roots, number: int
-) -> tuple[tuple[Worker, ...], int]:
-    """Some partitions on warps from `first` on, in the user's order, and the next free hardware barrier."""
+def _workers(state: State, site: Op, regions: range, first: int, roots: Roots, numbers: _Numbers) -> tuple[Worker, ...]:
+    """Some partitions on warps from `first` on, in the user's order."""
     names, warps = site.attrs["names"], site.attrs["warps"]
     workers: dict[int, Worker] = {}
     # Wide partitions first: whole warpgroups are aligned then, as matrix products and `setmaxnreg` need them.
     for i in sorted(regions, key=lambda i: -warps[i]):
-        task, number = _task(state, names[i], first, warps[i], site.regions[i], roots, number)
-        workers[i] = Worker(site.regions[i], task)
+        workers[i] = Worker(site.regions[i], _task(state, names[i], first, warps[i], site.regions[i], roots, numbers))
         first += warps[i]
-    return tuple(workers[i] for i in regions), number
+    return tuple(workers[i] for i in regions)
 
 
-def _name_meetings(state: State, number: int) -> int:
-    """Functions at which partitions meet inside of loops and branches; returns the next free hardware barrier."""
+def _name_meetings(state: State, numbers: _Numbers) -> None:
+    """Functions at which partitions meet inside of loops and branches."""
     for op in filter(is_meeting, walk(state.kernel.body)):
         known, threads = op.attrs["number"], op.attrs["threads"]
         if known in state.meetings:
@@ -142,23 +160,20 @@ def _name_meetings(state: State, number: int) -> int:
         who = "_and_".join(names) if len(names) > 1 else f"all_{names[0]}"
         function = state.meetings[known] = state.names.fresh(f"{who}_barrier")
         whose = f"{', '.join(f'`{name}`' for name in names)}" if "names" in op.attrs else "all partitions"
-        state.partition_barriers[function] = (f"{whose}, wherever they come to it", number, threads)
-        number += 1
-    return number
+        state.partition_barriers[function] = (f"{whose}, wherever they come to it", numbers.fresh(), threads)
 
 
-def _task(state: State, name: str, first: int, warps: int, region: Region, roots: Roots, number: int) -> tuple[Task, int]:
-    """A task with a barrier of its own where its threads meet, and the next free hardware barrier."""
+def _task(state: State, name: str, first: int, warps: int, region: Region, roots: Roots, numbers: _Numbers) -> Task:
+    """A task, with a barrier where its threads meet."""
     if warps == 1:
-        return Task(name, first, warps, WARP_BARRIER), number
+        return Task(name, first, warps, WARP_BARRIER)
     function = state.names.fresh(f"{ascii_identifier(name)}_barrier")
     task = Task(name, first, warps, f"{function}()")
     gives_columns_back = name == DEFAULT_WARPS and allocated_columns(state.kernel) > 0
-    if not _meets(region, roots) and not gives_columns_back:
-        return task, number
-    whose = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
-    state.partition_barriers[function] = (whose, number, task.num_threads)
-    return task, number + 1
+    if _meets(region, roots) or gives_columns_back:
+        whose = "the default warps" if name == DEFAULT_WARPS else f"partition `{name}`"
+        state.partition_barriers[function] = (whose, numbers.of(first, warps), task.num_threads)
+    return task
 
 
 def _meets(region: Region, roots: Roots) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.slots import Slots
+from tle2cuda.analysis.stage_uses import StageUses
 from tle2cuda.analysis.tasks import tasks, walk_task
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.constants import is_zero
@@ -131,6 +132,7 @@ class _Pairs:
         self.kernel = kernel
         self.roots = Roots(kernel)
         self.slots = Slots(kernel)
+        self.stages = StageUses(kernel, self.slots)
         self.uses = uses_of(kernel.body)
         self.definitions = definitions(kernel.body)
         self.chunks = Chunks(kernel)
@@ -154,7 +156,7 @@ class _Pairs:
                     for slot in self.slots.of(place):
                         if slot in self.slots.makers:
                             accesses[slot] = accesses.get(slot, 0) + 1
-            pairs += self._in(task.region, accesses)
+            pairs += [p for p in self._in(task.region, accesses) if self.stages.may_fly(p.store, p.buffer, task)]
         return pairs
 
     def wished(self) -> list[Op]:

@@ -24,6 +24,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.copy_groups import pending_groups
 from tle2cuda.analysis.slots import Slots, pipe_of, slots_of
+from tle2cuda.analysis.stage_uses import StageUses
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.errors import InternalError, NotSupported, SynchronizationError
 from tle2cuda.ir.effects import Effect, Roots, effects
@@ -122,6 +123,7 @@ class _Planner:
         self.kernel = kernel
         self.roots = Roots(kernel)
         self.slots = Slots(kernel)
+        self.stages = StageUses(kernel, self.slots)
         self.tasks = tasks(kernel)
         self.pipes = {op.result: op for op in walk(kernel.body) if op.name == "pipe"}
         self.staging = {op.result for op in walk(kernel.body) if op.name == "alloc" and op.attrs.get("staging")}
@@ -249,7 +251,8 @@ class _Planner:
                 if op.name == "tma_load" and op.attrs["completion"] == "blocking":
                     buffer = tensor_copy(op).buffer
                     makers = self.slots.hand_outs(buffer)
-                    if len(makers) == 1 and makers <= own and not (set(self.slots.of(buffer)) & touched):
+                    is_own = len(makers) == 1 and makers <= own and not (set(self.slots.of(buffer)) & touched)
+                    if is_own and self.stages.may_fly(op, buffer, task):
                         by_acquire[next(m for m in makers if m is not None)].append(op)
                         found.add(TMA)
                         continue

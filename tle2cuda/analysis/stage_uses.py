@@ -1,0 +1,149 @@
+"""What a writer does to the bytes of a stage beside a copy into it, and whether the copy may be in flight meanwhile.
+
+What comes into a stage by a copy is waited for by readers alone. Where the writer's own program touches the same bytes
+behind the copy, by the buffer itself, by another field or pipe over it, or by acquiring the stage once more, the copy has
+to be done by then, for the accesses of one task happen in program order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tle2cuda.analysis.slots import Slots, asks_the_same, pipe_of
+from tle2cuda.analysis.tasks import Task, regions_of_task
+from tle2cuda.ir.effects import Roots, effects
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value
+from tle2cuda.ir.rewrite import definitions
+
+_LOOPS = frozenset(("for", "while"))
+_PUBLISHING = frozenset(("pipe_commit", "pipe_close"))
+_Path = tuple[tuple[Op, Region], ...]
+"""The operations that one stands in, and in which of their regions."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An operation of a task, and where it stands."""
+
+    op: Op
+    path: _Path
+
+    def excludes(self, other: _Step) -> bool:
+        """Whether they are in different arms of one branch."""
+        regions = dict(self.path)
+        return any(op.name == "if" and regions.get(op, region) is not region for op, region in other.path)
+
+    def repeats_with(self, other: _Step) -> bool:
+        """Whether they are in one loop."""
+        around = {op for op, _ in self.path if op.name in _LOOPS}
+        return any(op in around for op, _ in other.path)
+
+
+class StageUses:
+    """Finds what touches the stages of a kernel's pipes.
+
+    Args:
+        kernel: The kernel.
+        slots: Its slots.
+    """
+
+    def __init__(self, kernel: Kernel, slots: Slots) -> None:
+        self._roots = Roots(kernel)
+        self._slots = slots
+        self._definitions = definitions(kernel.body)
+        self._steps = lru_cache(maxsize=None)(lambda region: tuple(_steps(region, ())))
+
+    def may_fly(self, copy: Op, buffer: Value, task: Task) -> bool:
+        """Whether a copy into a slot may still be in flight when its task goes on, as far as other ways there go.
+
+        Args:
+            copy: What puts something into the slot.
+            buffer: The slot, or a part of it, that one `pipe_acquire` handed out.
+            task: The task that does both.
+        """
+        (slot,) = self._slots.of(buffer)
+        assert slot is not None
+        acquire, bytes_ = self._slots.makers[slot], set(self._roots.of(buffer))
+        steps = self._steps(task.region)
+        number = next(i for i, step in enumerate(steps) if step.op is copy)
+        here, end = steps[number], self._end(steps, number, acquire)
+        for i, step in enumerate(steps):
+            if step.op is copy or (i < number and not step.repeats_with(here)):
+                continue
+            ways = self._ways(step.op, bytes_)
+            if None in ways and (step.repeats_with(here) or not step.excludes(here)):
+                return False
+            is_open = number < i < end and not step.excludes(here)
+            if is_open and any(way is not None and self._is_same(way, slot, acquire) for way in ways):
+                return False
+        return True
+
+    def _end(self, steps: tuple[_Step, ...], number: int, acquire: Op) -> int:
+        """Where the stage is published."""
+        pipe, first = pipe_of(acquire, self._roots), len(steps)
+        for i in range(number + 1, len(steps)):
+            op = steps[i].op
+            if op.name not in _PUBLISHING or pipe_of(op, self._roots) is not pipe:
+                continue
+            if asks_the_same(op, acquire):
+                return i
+            first = min(first, i)
+        return first
+
+    def _ways(self, op: Op, bytes_: set[Value | None]) -> set[Value | None]:
+        """The slots by which an operation gets to some allocations; None where it does so by none."""
+        found: set[Value | None] = set()
+        for effect in effects(op, self._roots):
+            if not effect.is_shared or effect.is_scratch or not (effect.root is None or effect.root in bytes_):
+                continue
+            place = effect.pointer or effect.buffer
+            roots = self._slots.of(place) if place is not None else (effect.root,)
+            found |= {root if root in self._slots.makers else None for root in roots}
+        return found
+
+    def _is_same(self, way: Value, slot: Value, acquire: Op) -> bool:
+        """Whether another slot that the task holds may have bytes of the same stage.
+
+        One endpoint holds several stages of a pipe only when they are different ones, unless their numbers are the same.
+        """
+        maker = self._slots.makers[way]
+        if way is slot or maker.name != "pipe_acquire":
+            return False
+        pipes = [pipe_of(op, self._roots) for op in (maker, acquire)]
+        if pipes[0] is pipes[1] and not asks_the_same(maker, acquire):
+            return False
+        return not self._are_apart(way, slot)
+
+    def _are_apart(self, way: Value, slot: Value) -> bool:
+        """Whether two slots are of fields that are different parts of a buffer."""
+        fields = [self._definitions.get(self._field(each)) for each in (way, slot)]
+        if any(op is None or op.name != "buffer_view" or op.attrs["kind"] != "subslice" for op in fields):
+            return False
+        one, other = (op for op in fields if op is not None)
+        if one.operands[0] is not other.operands[0] or one.attrs["dim"] != other.attrs["dim"]:
+            return False
+        (a, b), (c, d) = (_window(op) for op in (one, other))
+        return b <= c or d <= a
+
+    def _field(self, slot: Value) -> Value:
+        maker = self._slots.makers[slot]
+        pipe = pipe_of(maker, self._roots)
+        if pipe is None:
+            return slot
+        return self._definitions[pipe].operands[maker.results.index(slot)]
+
+
+def _window(op: Op) -> tuple[int, int]:
+    """Where along its axis a part of a buffer begins and ends."""
+    start, shape = op.attrs["start"], op.result.type.shape  # type: ignore[union-attr]
+    return start, start + shape[op.attrs["dim"]]
+
+
+def _steps(region: Region, path: _Path) -> Iterator[_Step]:
+    """What one task runs, in program order."""
+    for op in region.ops:
+        yield _Step(op, path)
+        for inner in regions_of_task(op):
+            yield from _steps(inner, (*path, (op, inner)))
