@@ -491,7 +491,7 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
     address = _pointer(pointer, what)
     dtype = _pointee(address)
     if not (dtype.is_int() and dtype.bits >= 32) and dtype not in _FLOATS.get(kind, ()):
-        raise DTypeMismatch(f"{what} does not work on {dtype}")
+        raise DTypeMismatch(f"{what} does not work on {dtype.label}")
     _check_order(sem, scope, what)
     shape = address.data.shape
     values = _value(val, dtype, shape, "val", what)
@@ -519,7 +519,7 @@ def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = N
     address = _pointer(pointer, what)
     dtype = _pointee(address)
     if dtype.bits not in (16, 32, 64):
-        raise DTypeMismatch(f"{what} works on elements of 16, 32 or 64 bits, not on {dtype}")
+        raise DTypeMismatch(f"{what} works on elements of 16, 32 or 64 bits, not on {dtype.label}")
     _check_order(sem, scope, what)
     shape = address.data.shape
     raw = np.dtype(f"u{dtype.bytes}")

@@ -214,7 +214,7 @@ class CTAMemory:
         dtype = storage_dtype(element)
         if dtype != value_dtype(element) and dtype.itemsize > 1:
             raise ToolchainError(
-                f"atomics on {element} in the interpreter need the package ml_dtypes",
+                f"atomics on {element.label} in the interpreter need the package ml_dtypes",
                 op.span,
                 help="pip install ml_dtypes",
             )
@@ -361,7 +361,7 @@ class CTAMemory:
             position = int(np.argmax((part & np.uint64(size - 1)) != 0))
             return InterpreterError(
                 f"{op.name} {verb} {region.name} at byte {int(offsets[position])}, "
-                f"which is not aligned to the {size} bytes of an element {element}",
+                f"which is not aligned to the {size} bytes of an element {element.label}",
                 op.span,
                 facts=self._context.facts(),
             )
