@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tle2cuda.eager import debugger
-from tle2cuda.eager.aggregates import AggregateMaker
+from tle2cuda.eager.aggregates import Aggregate, AggregateMaker
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import code_of, helpers
 from tle2cuda.eager.scopes import compare_results
@@ -242,6 +242,8 @@ class Session:
 
     def member(self, thing: Any) -> Any:
         """What stands for an attribute of a value: of a constant it may be something from outside the kernel."""
+        if isinstance(thing, (Tile, Aggregate)):
+            return thing
         is_method = isinstance(thing, types.MethodType) and _is_of_host(thing)
         is_outside = is_method or isinstance(thing, _FROM_OUTSIDE) or device_function(thing) is not None
         return self.attribute(thing) if is_outside else thing
