@@ -437,10 +437,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         float score_max[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            score_max[run] = fmaxf(score[run / 2 * 16 + run % 2][0], score[run / 2 * 16 + run % 2][1]);
+            score_max[run] = score[run / 2 * 16 + run % 2][0];
             #pragma unroll
-            for (int k = 1; k < 8; ++k)
-                score_max[run] = fmaxf(score_max[run], fmaxf(score[run / 2 * 16 + run % 2 + 2 * k][0], score[run / 2 * 16 + run % 2 + 2 * k][1]));
+            for (int k = 1; k < 16; ++k)
+                score_max[run] = fmaxf(score_max[run], score[run / 2 * 16 + run % 2 + k / 2 * 2][k % 2]);
             score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
         }
         float now[4];
@@ -475,8 +475,8 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 4; ++run) {
             weight_sum[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k)
-                weight_sum[run] += weight[run / 2 * 16 + run % 2 + 2 * k][0] + weight[run / 2 * 16 + run % 2 + 2 * k][1];
+            for (int k = 0; k < 16; ++k)
+                weight_sum[run] += weight[run / 2 * 16 + run % 2 + k / 2 * 2][k % 2];
             weight_sum[run] = lanes_all_reduce<3>(weight_sum[run], [](float a, float b) { return a + b; });
         }
         #pragma unroll

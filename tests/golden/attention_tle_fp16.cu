@@ -453,10 +453,10 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     float score_max[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        score_max[run] = fmaxf(score[run][0], score[run][1]);
+        score_max[run] = score[run][0];
         #pragma unroll
-        for (int k = 1; k < 16; ++k)
-            score_max[run] = fmaxf(score_max[run], fmaxf(score[run + 2 * k][0], score[run + 2 * k][1]));
+        for (int k = 1; k < 32; ++k)
+            score_max[run] = fmaxf(score_max[run], score[run + k / 2 * 2][k % 2]);
         score_max[run] = lanes_all_reduce<3>(score_max[run], [](float a, float b) { return fmaxf(a, b); });
     }
     float now[2];
@@ -492,8 +492,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     for (int run = 0; run < 4; ++run) {
         sums[run / 2][run % 2] = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 8; ++k)
-            sums[run / 2][run % 2] += weight[run / 2 + 4 * k][run % 2] + weight[run / 2 + 4 * k + 2][run % 2];
+        for (int k = 0; k < 16; ++k) sums[run / 2][run % 2] += weight[run / 2 + 2 * k][run % 2];
     }
     Vector<float, 2> total[2];
 
@@ -575,10 +574,10 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         float score_max_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            score_max_2[run] = fmaxf(score_2[run][0], score_2[run][1]);
+            score_max_2[run] = score_2[run][0];
             #pragma unroll
-            for (int k = 1; k < 16; ++k)
-                score_max_2[run] = fmaxf(score_max_2[run], fmaxf(score_2[run + 2 * k][0], score_2[run + 2 * k][1]));
+            for (int k = 1; k < 32; ++k)
+                score_max_2[run] = fmaxf(score_max_2[run], score_2[run + k / 2 * 2][k % 2]);
             score_max_2[run] = lanes_all_reduce<3>(score_max_2[run], [](float a, float b) { return fmaxf(a, b); });
         }
         float now_2[2];
@@ -608,8 +607,8 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         for (int run = 0; run < 4; ++run) {
             sums_2[run / 2][run % 2] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k)
-                sums_2[run / 2][run % 2] += weight_4[run / 2 + 4 * k][run % 2] + weight_4[run / 2 + 4 * k + 2][run % 2];
+            for (int k = 0; k < 16; ++k)
+                sums_2[run / 2][run % 2] += weight_4[run / 2 + 2 * k][run % 2];
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tle2cuda.ir.classify import is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32
-from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction, unflatten
+from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
 from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RUN, THREAD, C
 from tle2cuda.lowering.combine import (
@@ -33,7 +33,6 @@ from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
 from tle2cuda.targets import parse_target
 
 _WARP_MASK = (1 << LANE_BITS) - 1
-_PAIRED_BITS = 4  # from 16 elements of a thread on
 _WARP_EXTREMES: Mapping[str, tuple[str, str]] = {
     "argmax": ("warp_argmax", "maximum_key"),
     "argmin": ("warp_argmin", "minimum_key"),
@@ -120,7 +119,7 @@ class _Reducer:
         depth = state.names.depth
         with state.names.scope():
             start, element, first, fold_runs, fold = self._fold(depth)
-            update = combiner.update(partial, self._packed(element))
+            update = combiner.update(partial, combiner.pack(element.texts))
             exchange = warp_exchange(self.layout, self.op.attrs["axis"])
             whole = self._whole_cta(exchange)
             lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial, depth)
@@ -182,14 +181,14 @@ class _Reducer:
         combiner, layout = self.combiner, self.layout
         run, k = self._register_bits()
         if self.runs > 1:
-            paired, k = (k[:1], k[1:]) if self._is_in_pairs(len(k)) else ([], k)
-            element = self._elements(grid_of(layout.shape, k, run, layout.flat_threads), paired, depth)
+            grid = grid_of(layout.shape, k, run, layout.flat_threads)
+            element = elements_at(self.state, self.operands, grid, depth)
             start = combiner.identity
             if start is not None and len(k) > 0:
                 return start.text, element, 0, 1, 1 << len(k)
-            at_zero = self._elements(grid_of(layout.shape, (), run, layout.flat_threads), paired, depth, True)
+            at_zero = elements_at(self.state, self.operands, Grid(grid.shape, (), grid.run, grid.threads), depth, True)
             merged = Element((*element.run_lines, *at_zero.run_lines), element.k_lines, element.texts)
-            return self._packed(at_zero), merged, 1, 1, 1 << len(k)
+            return combiner.pack(at_zero.texts), merged, 1, 1, 1 << len(k)
         # One result: both loops run along the axis, in the order of the registers.
         vec = min(layout.vector()[1], 1 << len(k))
         if len(k) == len(layout.registers) and 1 < vec < 1 << len(k) and combiner.kind != "custom":
@@ -206,24 +205,6 @@ class _Reducer:
         first = 0 if high else 1  # of max and min, taking the first element twice does no harm
         merged = self._inside(Element(element.run_lines, element.k_lines, element.texts), at_zero.run_lines)
         return combiner.pack(at_zero.texts), merged, first, 1 << len(high), 1 << len(low)
-
-    def _is_in_pairs(self, bits: int) -> bool:
-        """Whether elements combine in pairs before they join the partial result, in half as many steps that wait for it."""
-        combiner = self.combiner
-        return bits >= _PAIRED_BITS and not combiner.is_struct and combiner.kind != "custom"
-
-    def _elements(self, grid: Grid, paired: Sequence[int], depth: int, same_run_block: bool = False) -> Element:
-        """The elements that join the partial result in one step: one of each operand, or a pair."""
-        grids = (grid, *(grid.moved(grid.shape, unflatten(image, grid.shape)) for image in paired))
-        found = [elements_at(self.state, self.operands, each, depth, same_run_block) for each in grids]
-        lines = [tuple(line for each in found for line in getattr(each, part)) for part in ("run_lines", "k_lines")]
-        return Element(lines[0], lines[1], tuple(text for each in found for text in each.texts))
-
-    def _packed(self, element: Element) -> str:
-        """What joins the partial result in one step."""
-        count = len(self.operands)
-        first, *others = (self.combiner.pack(element.texts[i : i + count]) for i in range(0, len(element.texts), count))
-        return self.combiner.combine(first, others[0]) if others else first
 
     def _inside(self, element: Element, before: Sequence[str] = ()) -> Element:
         """For one result, what depends on `run` is named inside of both loops."""
