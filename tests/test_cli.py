@@ -608,6 +608,21 @@ def test_run_on_a_device(tmp_path: Path, device: str) -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
+def test_run_of_a_module(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("import sys, triton; print(sys.argv[1:], triton.__version__, __package__)")
+    done = run_script(tmp_path, "--on", "eager", "-m", "package", "--on", "x")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['--on', 'x'] 3.6.0 package\n", "")
+    done = run_script(tmp_path, "pytest", "x")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tle2cuda: cannot read the script 'pytest': No such file or directory\n"
+        "  help: to run a module: tle2cuda run -m pytest\n",
+    )
+
+
 def test_run_says_what_to_detect(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
     script.write_text("")

@@ -201,8 +201,8 @@ def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
     assert "__syncthreads()" not in loop
     order = [
         "wgmma_commit();",
-        "if (thread == 0) {",
         "mbarrier_wait(&shared.ring_empty[",
+        "if (thread == 0) {",
         "tma_load_2d(",
         "wgmma_wait<1>();",
         "mbarrier_arrive(&shared.ring_empty[done_stage])",
