@@ -147,7 +147,7 @@ def _kept(test: Any) -> Any:
 
 
 def _value(thing: Any) -> Any:
-    """`.value`: constants have it, as `tl.constexpr` does, and are themselves; values that only the run time knows do not."""
+    """`.value`: constants have it, as `tl.constexpr` does, and are themselves; values of the run time have none."""
     return thing.value if isinstance(thing, Tile) or hasattr(thing, "value") else thing
 
 
