@@ -124,6 +124,11 @@ def test_report(capsys: Any, kernel_file: Path, tmp_path: Path) -> None:
         assert lines["spills"] == "0 bytes stored, 0 bytes loaded"
         assert lines["occupancy"] == "16 CTAs per SM, 100 % of its warps, limited by warps"
         assert f"emitted file  {tmp_path / 'cache' / 'cu'}" in out
+    written = tmp_path / "add.cu"
+    code, out, _ = run(
+        capsys, "compile", f"{kernel_file}::add", "--signature", SIGNATURE, "--report", f"--dump-cu={written}"
+    )
+    assert (code, out.splitlines()[-1]) == (0, f"emitted file  {written}")
 
 
 def test_dump_ir(capsys: Any, kernel_file: Path, emitted: list[dict[str, Any]]) -> None:
@@ -157,6 +162,9 @@ def test_contract_is_written_beside_the_file(capsys: Any, kernel_file: Path, tmp
     arguments = ("compile", f"{kernel_file}::add", "--signature", SIGNATURE)
     assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'add.cu'}") == (0, "", "")
     assert LaunchContract.from_json((tmp_path / "add.json").read_text("utf-8")) == samples.ADD.contract
+    (tmp_path / "add.json").unlink()
+    code, out, _ = run(capsys, *arguments, f"--dump-cu={tmp_path / 'add.cu'}", "--dump-contract")
+    assert (code, out) == (0, (tmp_path / "add.json").read_text("utf-8"))
     assert run(capsys, *arguments, f"--dump-cu={os.devnull}") == (0, "", "")
     assert run(capsys, *arguments, f"--dump-cu={tmp_path / 'odd.json'}") == (0, "", "")
     assert (tmp_path / "odd.json").read_text("utf-8") == samples.ADD_SOURCE
@@ -600,6 +608,21 @@ def test_run_on_a_device(tmp_path: Path, device: str) -> None:
     assert (done.returncode, done.stderr) == (7, "")
 
 
+def test_run_of_a_module(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("import sys, triton; print(sys.argv[1:], triton.__version__, __package__)")
+    done = run_script(tmp_path, "--on", "eager", "-m", "package", "--on", "x")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['--on', 'x'] 3.6.0 package\n", "")
+    done = run_script(tmp_path, "pytest", "x")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tle2cuda: cannot read the script 'pytest': No such file or directory\n"
+        "  help: to run a module: tle2cuda run -m pytest\n",
+    )
+
+
 def test_run_says_what_to_detect(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
     script.write_text("")
@@ -664,8 +687,8 @@ def test_module_is_the_same_program() -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, time; start = time.perf_counter(); import tle2cuda.cli, tle2cuda.runtime; "
-        "print(time.perf_counter() - start); "
+        "import sys, time; start = time.process_time(); import tle2cuda.cli, tle2cuda.runtime; "
+        "print(time.process_time() - start); "
         "print(sorted({'cupy', 'torch', 'jinja2', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,10 +1,17 @@
-"""How measurements of the asynchronous kernels become tables, and how they are timed."""
+"""How measurements are taken and timed, and how they become tables."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import time
+
 import pytest
 
-from tools.bench.publish import machine, speeds
+from tools.bench import measure
+from tools.bench.common import ROOT
+from tools.bench.publish import PARTS, machine, speeds
 from tools.bench.rowwise import Contestant, compete
 
 
@@ -59,3 +66,45 @@ class Clock:
 def test_eager_contestants_stay_outside_of_graphs(in_graphs, kernel_us):
     made = [Contestant("copy", int, [], str, eager=True), Contestant("kernel", int, [], str)]
     assert compete(Clock(), made, 3, in_graphs=in_graphs) == {"copy": 2.0, "kernel": kernel_us}
+
+
+def measurement(name, limit_s=20.0):
+    return measure.Measurement(name, (), limit_s, {})
+
+
+def test_every_planned_bench_takes_its_options_and_has_a_place_to_be_published():
+    for each in measure.chosen([]):
+        assert each.bench in PARTS
+        source = (ROOT / "tools" / "bench" / f"{each.bench}.py").read_text()
+        common = {"--repeats", "--only"} if "add_common_options(" in source else set()
+        for option in (text for text in each.arguments if text.startswith("--")):
+            assert option in common or f'"{option}"' in source, f"{each.name}: {option}"
+
+
+def test_measurements_are_chosen_by_group_and_by_name():
+    assert [each.name for each in measure.chosen(["launch", "launches"])] == ["launch", "compile_time"]
+    sm80 = measure.chosen(["matmul.sm80"])[0].command
+    assert sm80.startswith("TRITON_OVERRIDE_ARCH=sm80 python -m tools.bench.matmul --arch sm_90 ")
+    with pytest.raises(ValueError, match="no measurement lunch; groups: products, asynchronous, "):
+        measure.chosen(["lunch"])
+
+
+def test_a_bench_that_crashes_or_hangs_leaves_the_others_alone(tmp_path, monkeypatch, capsys):
+    def work(each, arguments, log):
+        log.write_text("WRONG sum\ntable\n" if each.name == "wrong" else "traceback\n")
+        if each.name == "slow":
+            time.sleep(60)
+        if each.name == "crashed":
+            os._exit(7)
+        (tmp_path / f"{each.name}.json").write_text(arguments[0])
+        sys.exit(each.name == "wrong")
+
+    monkeypatch.setattr(measure, "work", work)
+    jobs = [(measurement("slow", 0.2), ("x",), "slow.log")]
+    jobs += [(measurement(name), ("x",), f"{name}.log") for name in ("crashed", "wrong", "good")]
+    assert measure.Runs(tmp_path, time.monotonic() + 50).run(jobs, at_once=2) == 3
+    assert sorted(path.stem for path in tmp_path.glob("*.json")) == ["good", "wrong"]
+    said = re.sub(r" +\d+\.\d s +", " ", capsys.readouterr().out).splitlines()
+    assert sorted(said) == ["WRONG sum", "crashed exit 7", "good done", "slow over its time", "traceback", "wrong exit 1"]
+    assert measure.Runs(tmp_path, time.monotonic()).run([(measurement("late"), (), "late.log")], at_once=1) == 1
+    assert "not run: no time left" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, KernelWarning, ToolchainError
 from tle2cuda.levels import LEVELS
-from tle2cuda.targets import DEFAULT_TARGET, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, parse_target
 from tle2cuda.version import __version__
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
 
 _STDOUT = "-"
+_DEFAULT_WARPS = 4
 _DUMPS = ("cu", "contract", "ptx", "sass")
 _ALL_PASSES = "all"
 _LATER = {
@@ -119,7 +121,9 @@ def _add_compile(commands: Any) -> None:
         "compile",
         help="compile one kernel",
         description="Compile one kernel. Without a dump or --report, the report is printed. "
-        "--dump-cu, --dump-contract and --dump-ir need no CUDA.",
+        "--dump-cu, --dump-contract and --dump-ir need no CUDA. Of a kernel that autotune made one configuration is "
+        "compiled, which standard error names: the first that agrees with the constants and options given here, else the "
+        "first, changed by them. Heuristics are computed from what the signature, --constants and --inputs say.",
     )
     parser.set_defaults(command=_compile)
     parser.add_argument("kernel", metavar="PATH::KERNEL", nargs="?", help="kernel in a Python file")
@@ -138,9 +142,16 @@ def _add_compile(commands: Any) -> None:
         "of the kernel's file such as a mesh, MODULE:NAME, or else strings",
     )
     parser.add_argument("--arch", default=DEFAULT_TARGET, metavar="ARCH", help="target (default: %(default)s)")
-    parser.add_argument("--num-warps", type=int, default=4, metavar="N", help="warps of one CTA (default: 4)")
+    parser.add_argument("--num-warps", type=int, metavar="N", help=f"warps of one CTA (default: {_DEFAULT_WARPS})")
     parser.add_argument(
-        "--num-stages", type=int, default=3, metavar="N", help="iterations of loads in flight in loops (default: 3)"
+        "--num-stages",
+        type=int,
+        metavar="N",
+        help=f"iterations of loads in flight in loops (default: {DEFAULT_STAGES})",
+    )
+    parser.add_argument("--maxnreg", type=int, metavar="N", help="most registers of a thread (default: no bound)")
+    parser.add_argument(
+        "--config", type=int, metavar="N", help="of a kernel that autotune made, take the configuration N, counted from 1"
     )
     parser.add_argument("--language", choices=LEVELS, help="read the kernel by the rules of this Triton (default: 3.6)")
     parser.add_argument(
@@ -163,7 +174,8 @@ def _add_compile(commands: Any) -> None:
         nargs="?",
         const=_STDOUT,
         metavar="FILE",
-        help="write the launch contract, JSON, to FILE or standard output; --dump-cu FILE writes it beside FILE too",
+        help="write the launch contract, JSON, to FILE or standard output; unless it has a FILE of its own, --dump-cu FILE "
+        "writes it beside that one",
     )
     parser.add_argument(
         "--dump-ir",
@@ -213,7 +225,8 @@ def _add_run(commands: Any) -> None:
         metavar="FOLDER",
         help="write the emitted file and the launch contract of every kernel that is launched there",
     )
-    parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
+    parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module, as for python -m")
+    parser.add_argument("script", metavar="SCRIPT", help="Python file that uses triton or tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")
 
 
@@ -221,7 +234,15 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug, options.detect)
+    return run_script(
+        options.script,
+        options.arguments,
+        options.on,
+        options.dump_cu,
+        options.debug,
+        options.detect,
+        is_module=options.is_module,
+    )
 
 
 def _compile(options: argparse.Namespace) -> int:
@@ -250,6 +271,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         )
     from tle2cuda import compiler
 
+    constants = _choose(kernel, constants, options)
     extra = {"headers": options.headers} if options.headers else {}
     emitted = compiler.emit(
         kernel,
@@ -257,6 +279,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         constants=constants,
         num_warps=options.num_warps,
         num_stages=options.num_stages,
+        max_registers=options.maxnreg,
         arch=options.arch,
         language=options.language,
         debug=options.debug or None,
@@ -264,6 +287,29 @@ def _compile_served(options: argparse.Namespace) -> int:
         **extra,
     )
     return _show(emitted, options)
+
+
+def _choose(kernel: Any, constants: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Complete the launch options, and the constants by those that autotune and heuristics decide."""
+    from tle2cuda.tuning.choosing import OPTIONS, choose
+
+    given = {name: value for name in OPTIONS if (value := getattr(options, name)) is not None}
+    values = _scalars(options.inputs or ())
+    choice = choose(kernel, options.signature, constants, given, options.config, values)
+    if choice.summary:
+        print(f"tle2cuda: {choice.summary}", file=sys.stderr)
+    defaults = {"num_warps": _DEFAULT_WARPS, "num_stages": DEFAULT_STAGES}
+    for name, value in {**defaults, **choice.options}.items():
+        setattr(options, name, value)
+    return choice.constants
+
+
+def _scalars(inputs: Sequence[str]) -> dict[str, Any]:
+    """The numbers among ``NAME=VALUE`` of `--inputs`, by name; what is wrong with others is told later."""
+    from tle2cuda.runtime.signature import parse_constant
+
+    found = dict(parse_constant(word) for word in inputs if re.fullmatch(r"\w+=[^:]+", word))
+    return {name: value for name, value in found.items() if isinstance(value, (int, float))}
 
 
 def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
@@ -279,25 +325,28 @@ def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
         from tle2cuda.runtime import CompileOptions, build
 
         try:
-            built = build(emitted, options=CompileOptions(options.arch, line_info=options.line_info))
+            settings = CompileOptions(options.arch, line_info=options.line_info, max_registers=options.maxnreg)
+            built = build(emitted, options=settings)
         except ToolchainError as error:
             if options.inputs is None or not wanted.keys() <= texts.keys() or exit_code(error) != EXIT_MACHINE:
                 raise
             print(f"{'registers':<14}not known without CUDA: {error.message}")
     for name, target in wanted.items():
         _write(texts[name] if name in texts else built.asm[name], target, name, shown > 1)
-    if "contract" not in wanted and wanted.get("cu", _STDOUT) != _STDOUT:
+    if wanted.get("contract", _STDOUT) == _STDOUT and wanted.get("cu", _STDOUT) != _STDOUT:
         beside = Path(wanted["cu"]).with_suffix(".json")
         if Path(wanted["cu"]).is_file() and beside != Path(wanted["cu"]):  # no contract beside /dev/stdout
             _write(texts["contract"], str(beside), "contract", False)
     if report and built is not None:
         print(built.report.render())
-        if built.source_path.exists():
-            print(f"{'emitted file':<14}{built.source_path}")
+        written = wanted.get("cu", _STDOUT)
+        emitted_file = built.source_path if written == _STDOUT else Path(written)
+        if emitted_file.exists():
+            print(f"{'emitted file':<14}{emitted_file}")
     if options.inputs is not None:
         _show_counters(emitted, options)
         if built is not None:
-            _show_instructions(emitted, options.arch)
+            _show_instructions(emitted, options)
     return EXIT_DONE
 
 
@@ -309,14 +358,15 @@ def _show_counters(emitted: Any, options: argparse.Namespace) -> None:
     print("\n" + render_counters(emulate_inputs(emitted, options.inputs, options.grid).counters))
 
 
-def _show_instructions(emitted: Any, arch: str) -> None:
+def _show_instructions(emitted: Any, options: argparse.Namespace) -> None:
     """Print what the machine code consists of; it needs line information, which the code in use may lack."""
     from tle2cuda.runtime import CompileOptions
     from tle2cuda.runtime.build import build_artifact
     from tle2cuda.runtime.instructions import count_instructions, render_instructions
 
     try:
-        counts = count_instructions(build_artifact(emitted, options=CompileOptions(arch, line_info=True)))
+        settings = CompileOptions(options.arch, line_info=True, max_registers=options.maxnreg)
+        counts = count_instructions(build_artifact(emitted, options=settings))
     except ToolchainError as error:
         print(f"\n{'machine code':<14}not known: {error.message}")
     else:
@@ -347,11 +397,13 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.grid is not None and options.inputs is None:
         raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
     parse_target(options.arch)
-    if options.num_stages < 1:
-        raise ArgumentError(f"--num-stages is 1 or more, got {options.num_stages}")
-    warps = options.num_warps
-    if not 1 <= warps <= 32 or warps & (warps - 1):
+    stages, warps, registers = options.num_stages, options.num_warps, options.maxnreg
+    if stages is not None and stages < 1:
+        raise ArgumentError(f"--num-stages is 1 or more, got {stages}")
+    if warps is not None and (not 1 <= warps <= 32 or warps & (warps - 1)):
         raise ArgumentError(f"--num-warps is a power of two between 1 and 32, got {warps}")
+    if registers is not None and not 16 <= registers <= MAX_REGISTERS_PER_THREAD:
+        raise ArgumentError(f"--maxnreg is between 16 and {MAX_REGISTERS_PER_THREAD} registers, got {registers}")
 
 
 def _show_ir(dumps: Any, wanted: str) -> None:

@@ -208,6 +208,7 @@ def emit(
     language: str | None = None,
     debug: bool | None = None,
     sanitize_overflow: bool = True,
+    max_registers: int | None = None,
 ) -> EmittedKernel:
     """Emit the CUDA file of a kernel. Needs no CUDA.
 
@@ -229,6 +230,7 @@ def emit(
             `TLE2CUDA_LANGUAGE`, then 3.6.
         debug: Compile `tl.device_assert` and `assert` in; None takes the jit object's, then that of `TLE2CUDA_DEBUG`.
         sanitize_overflow: With `debug`, assert that sums, differences and products of integers below 64 bits fit.
+        max_registers: Most registers of a thread, written in the place of launch bounds.
 
     Raises:
         CompilationError: The kernel is wrong.
@@ -251,6 +253,7 @@ def emit(
         language=language,
         debug=debug,
         sanitize_overflow=sanitize_overflow,
+        max_registers=max_registers,
     )
 
 
@@ -317,6 +320,7 @@ def compile(
         language=language,
         debug=debug,
         sanitize_overflow=sanitize_overflow,
+        max_registers=options.max_registers if options is not None else None,
     )
     compiled = build(emitted, options=options)
     compiled.metadata = make_metadata(emitted.contract, num_warps, num_stages)

@@ -491,9 +491,9 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: int | None 
     # Operations of one SM in one clock on 16-bit operands: NVIDIA's architecture whitepapers.
     per_clock = {7: 1024, 8: 2048 if minor == 0 else 1024, 9: 4096, 10: 8192}.get(major, 2048)
     if (kind, bits) not in (("float", 32), ("float", 16), ("float", 8), ("int", 8)):
-        raise InvalidArgument(f"tensor cores do not multiply {dtype}")
+        raise InvalidArgument(f"tensor cores do not multiply {dtype.label}")
     if bits == 8 and kind == "float" and (major, minor) < (8, 9):
-        raise InvalidArgument(f"tensor cores of compute capability {major}.{minor} do not multiply {dtype}")
+        raise InvalidArgument(f"tensor cores of compute capability {major}.{minor} do not multiply {dtype.label}")
     rate = {32: per_clock / 2, 16: per_clock, 8: per_clock * 2}[bits]
     return _properties(device)["multiprocessor_count"] * rate * clock_rate * 1e3 / 1e12
 
@@ -513,7 +513,7 @@ def get_max_simd_tflops(dtype: Any, clock_rate: float, device: int | None = None
     major, minor = _capability(device)
     lanes = 64 if major < 8 or (major, minor) == (8, 0) else 128  # fp32 lanes of an SM
     if kind != "float" or bits not in (16, 32):
-        raise InvalidArgument(f"get_max_simd_tflops takes float32, float16 or bfloat16, got {dtype}")
+        raise InvalidArgument(f"get_max_simd_tflops takes float32, float16 or bfloat16, got {dtype.label}")
     rate = lanes * 2 * (2 if bits == 16 else 1)
     return _properties(device)["multiprocessor_count"] * rate * clock_rate * 1e3 / 1e12
 

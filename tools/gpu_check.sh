@@ -5,6 +5,8 @@
 #   sh tools/gpu_check.sh [--tests] [--sanitizer] [--agreement] [--mutants] [--bench[=NAME,...]] [--cpp]
 #                                                                                       no option: all of them
 #
+# NAME is a group or a file of tools/bench/measure.py, as products or launch.
+#
 # Uses python3 as it is when that has CuPy (set TLE2CUDA_PYTHON to name another), else the .venv of tools/test.sh.
 set -u
 ROOT=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 3
@@ -85,14 +87,9 @@ run_mutants() {
 }
 
 run_benches() {
-    if [ -z "$benches" ]; then
-        benches=$(grep -l '^if __name__ == .__main__.' tools/bench/*.py 2>/dev/null)
-    fi
-    for bench in $benches; do
-        bench=$(basename -- "$bench" .py)
-        step "bench_$bench" 600 "$PYTHON" -m "tools.bench.$bench"
-        cat -- "$logs/bench_$bench.log"
-    done
+    # shellcheck disable=SC2086  # names without blanks, each an argument
+    step benches 5400 "$PYTHON" -m tools.bench.measure "$logs/benches" $benches
+    cat -- "$logs/benches.log"
 }
 
 run_cpp() {

@@ -40,7 +40,7 @@ PARTS = ("wgmma",)  # of names of cases that move data asynchronously in other f
 TOOLS = ("memcheck", "racecheck", "synccheck")
 SHIPPED = "shipped"  # what stands in front of the name of a shipped kernel
 _LOST = 3  # exit code of a worker whose CUDA context is gone
-SHIPPED_S = 100.0  # silence of a shipped kernel, which is many launches, that means it hangs
+SHIPPED_S = 240.0  # silence of a shipped kernel, which is many launches, that means it hangs (moe_cluster takes over 100 s)
 _PER_PROCESS = 14  # kernels
 _PLACE = re.compile(r"\bat (?:void )?\$?(\w+?)(?:[$(<]\S*)?\+0x[0-9a-f]+")
 

@@ -79,10 +79,7 @@ def test_addresses_of_no_argument_say_what_to_pass():
 
     with pytest.raises(OutOfBounds) as caught:
         far.eager[(1,)](np.zeros(1, np.float32))
-    assert (
-        caught.value.help
-        == "an array that is reached through a table of pointers must be an argument of the kernel as well"
-    )
+    assert caught.value.help == "an array that is reached through a table of pointers must be alive, and lie in host memory"
 
 
 def _found(line: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any, NamedTuple
 
@@ -190,3 +191,49 @@ def test_descriptors_are_told_from_pointers(made_before):
     made = [TensorDescriptor.from_tensor(a, [2, 8]) for a in (x, out)] if made_before else (x, out)
     by_either.eager[(1,)](*made, 4)
     np.testing.assert_array_equal(out, np.where(np.arange(4)[:, None] >= 2, x + 1, 0))
+
+
+# ---- functions of the host that take and give device functions ------------------------------------------------------
+
+
+@tle2cuda.jit
+def doubled(x):
+    return x * 2
+
+
+@tle2cuda.jit
+def negated(x):
+    return -x
+
+
+def is_doubled(function):
+    return function is doubled
+
+
+def other_than(function):
+    return negated if function is doubled else doubled
+
+
+@functools.lru_cache
+def by_name():
+    return {"all": (doubled, [negated]), "one": Operations}
+
+
+@tle2cuda.jit
+def calls_what_the_host_picks(out, F: tl.constexpr, pick: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    if is_doubled(F):
+        i += 100
+    first: tl.constexpr = pick(F)
+    second, third = by_name()["all"]
+    tl.store(out + i % N, first(i) + 1000 * second(i) + third[0](i) + by_name()["one"].scale(i, 3))
+
+
+@pytest.mark.parametrize("device", ["eager", "interpreter"])
+def test_functions_of_the_host_pick_device_functions(device, monkeypatch):
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    for function, start, first in ((doubled, 100, -1), (negated, 0, 2)):
+        out = np.zeros(4, np.int32)
+        calls_what_the_host_picks[(1,)](out, function, other_than, N=4)
+        i = start + np.arange(4)
+        assert (out == (first + 2000 - 1 + 3) * i).all()

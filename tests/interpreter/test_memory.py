@@ -173,8 +173,8 @@ def test_a_table_of_pointers() -> None:
         execute("%t: *i64, %o: *fp32", TABLE, table, out)
     assert "which lies in no known array" in caught.value.message
     assert caught.value.help == (
-        "an array that is reached through a table of pointers must be an argument of the kernel as well, "
-        "or be given to tle2cuda.interpreter.run as `memory`"
+        "an array that is reached through a table of pointers must be alive, and lie in host memory; "
+        "tle2cuda.interpreter.run takes it as `memory`"
     )
 
 

@@ -63,7 +63,7 @@ CASES = {
         "it has 1 operands instead of 0",
     ),
     "add": ("%x = add %n, %one : i32", "%x = add %n, %h : i32", "operand 1 is int64 but operand 0 is int32"),
-    "sub": ("%x = sub %t, %t : fp32[8]", "%x = sub %t, %f : fp32[8]", "operand 1 is float32 but operand 0"),
+    "sub": ("%x = sub %t, %t : fp32[8]", "%x = sub %t, %f : fp32[8]", "operand 1 is fp32 but operand 0"),
     "mul": (
         "%x = mul %f, %f {rounding = 'rn'} : fp32",
         "%x = mul %b, %b : i1",
@@ -74,10 +74,10 @@ CASES = {
         "%x = div %n, %n : i32",
         "operand 0 is int32, not a float",
     ),
-    "idiv": ("%x = idiv %r, %r : i32[8]", "%x = idiv %f, %f : fp32", "operand 0 is float32, not an integer"),
+    "idiv": ("%x = idiv %r, %r : i32[8]", "%x = idiv %f, %f : fp32", "operand 0 is fp32, not an integer"),
     "rem": ("%x = rem %n, %n : i32", "%x = rem %n : i32", "it has 1 operands instead of 2"),
     "mulhi": ("%x = mulhi %n, %n : i32", "%x = mulhi %b, %b : i1", "operand 0 is int1, not an integer"),
-    "and": ("%x = and %m, %m : i1[8]", "%x = and %f, %f : fp32", "operand 0 is float32"),
+    "and": ("%x = and %m, %m : i1[8]", "%x = and %f, %f : fp32", "operand 0 is fp32"),
     "or": ("%x = or %n, %n : i32", "%x = or %n, %n : i64", "result 0 is int64 instead of int32"),
     "xor": ("%x = xor %b, %b : i1", "%x = xor %p, %p : *fp32", "operand 0 is *fp32"),
     "shl": ("%x = shl %n, %one : i32", "%x = shl %b, %b : i1", "operand 0 is int1, not an integer"),
@@ -113,7 +113,7 @@ CASES = {
     "asm": (
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32[8]",
         "%x = asm %t {asm = 'neg.f32 $0, $1;', constraints = '=f,f'} : fp32",
-        "operand 1 is float32 but operand 0 is fp32[8]: shapes differ",
+        "operand 1 is fp32 but operand 0 is fp32[8]: shapes differ",
     ),
     "map": (
         "%x = map %t {fn = 'f'} : fp32[8] do (%a: fp32) { yield %a }",
@@ -133,14 +133,14 @@ CASES = {
     "libdevice": (
         "%x = libdevice %f, %n {fn = 'ldexp'} : fp32",
         "%x = libdevice %f, %f {fn = 'ldexp'} : fp32",
-        "ldexp takes no (float32, float32)",
+        "ldexp takes no (fp32, fp32)",
     ),
     "cast": (
         "%x = cast %t {rounding = 'rtz'} : fp16[8]",
         "%x = cast %t : fp16[4]",
         "the shape changes",
     ),
-    "bitcast": ("%x = bitcast %p : i64", "%x = bitcast %f : fp16", "float32 and float16 differ in width"),
+    "bitcast": ("%x = bitcast %p : i64", "%x = bitcast %f : fp16", "fp32 and fp16 differ in width"),
     "ptr_add": (
         "%x = ptr_add %ps, %r : *fp32[8]",
         "%x = ptr_add %ps, %n : *fp32[8]",
@@ -332,12 +332,12 @@ CASES = {
     "for": (
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %c }",
         "%x = for %zero, %n, %one, %f : fp32 do (%i: i32, %c: fp32) { yield %i }",
-        "its region yields (int32) instead of (float32)",
+        "its region yields (int32) instead of (fp32)",
     ),
     "while": (
         "%x = while %n : i32 before (%a: i32) { condition %b, %a } do (%c: i32) { yield %c }",
         "%x = while %n : fp32 before (%a: i32) { condition %b, %a } do (%c: fp32) { yield %n }",
-        "values of its condition: (int32) instead of (float32)",
+        "values of its condition: (int32) instead of (fp32)",
     ),
     "if": (
         "%x = if %b : i32 then { yield %n } else { yield %one }",

@@ -18,6 +18,7 @@ from tle2cuda.layout import (
     mma_operand,
     mma_sums,
     operand_offsets,
+    wgmma_columns,
     whole_sums,
 )
 from tle2cuda.layout.shared import access_offsets
@@ -143,3 +144,9 @@ def test_operands_are_read_without_bank_conflicts(name: str, element_bytes: int,
         rows = (registers[0], *threads[:2]) if form == "columns" else threads[2:5]
         named = [x for x in rows if x]
         assert f2.rank(x * element_bytes % 128 // 16 for x in named) == len(named), (extent, k, warps)
+
+
+@pytest.mark.parametrize(("shape", "warps", "columns"), [((256, 256), 16, 128), ((256, 256), 8, 256), ((64, 32), 4, 32)])
+def test_a_wgmma_leaves_registers_for_more_than_its_sums(shape: tuple[int, int], warps: int, columns: int) -> None:
+    """Threads of 16 warps have 128 registers, as many as sums of 256 columns take: ptxas refuses that (C7602)."""
+    assert wgmma_columns(mma_sums(MMA_INSTRUCTIONS["wgmma_f32_f16"], shape, warps)) == columns

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
 import tle2cuda
 from kernels.matmul import matmul as tutorial
+from kernels.matmul_persistent import matmul_persistent
 from tests.golden import nvrtc_compile
 from tests.opcases import cases
 from tests.opcases.dot import matmul
@@ -55,9 +57,23 @@ def test_machine_code_of_warpgroups(tile: tuple[int, int, int], warps: int, prod
     opcodes = _opcodes(tile, warps, "sm_90a")
     found = {name: opcodes.count(name) for name in ("HGMMA", "HMMA", "LDSM", "LDL", "STL")}
     assert found == {"HGMMA": products, "HMMA": 0, "LDSM": 0, "LDL": 0, "STL": 0}
-    first = opcodes.index("HGMMA")
-    last = len(opcodes) - 1 - opcodes[::-1].index("HGMMA")
-    assert "R2UR" not in opcodes[first:last], "descriptors are moved between products"
+    _check_descriptors(opcodes)
+
+
+@pytest.mark.skipif(toolkit.find_tool("nvdisasm") is None, reason="nvdisasm is not installed")
+def test_machine_code_beside_the_copy_engine() -> None:
+    """The same where thread 0 asks for boxes between products: every thread waits for a free stage, warps stay whole."""
+    boxes = ", ".join(f"tensordesc<fp16[{shape}]>" for shape in ("128, 64", "64, 128", "128, 128"))
+    signature = f"{boxes}, i32:16, i32:16, i32:16, 128, 128, 64, 8, False, False"
+    compiled = tle2cuda.compile(matmul_persistent, signature=signature, num_warps=8, num_stages=4, arch="sm_90a")
+    _check_descriptors(_opcodes_of(compiled))
+
+
+def _check_descriptors(opcodes: list[str]) -> None:
+    """From the first step of a product to its last nothing is moved to uniform registers."""
+    steps = [place for place, opcode in enumerate(opcodes) if opcode == "HGMMA"]
+    for first, last in zip(steps[::4], steps[3::4], strict=True):
+        assert "R2UR" not in opcodes[first:last], "descriptors are moved between products"
 
 
 def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
@@ -65,6 +81,10 @@ def _opcodes(tile: tuple[int, int, int], warps: int, arch: str) -> list[str]:
     sizes = ", ".join(map(str, tile))
     signature = f"*fp16:16, *fp16:16, *fp16:16, {'i32:16, ' * 4}1, i32:16, 1, i32:16, 1, {sizes}, 8"
     compiled = tle2cuda.compile(tutorial, signature=signature, num_warps=warps, arch=arch)
+    return _opcodes_of(compiled)
+
+
+def _opcodes_of(compiled: Any) -> list[str]:
     return re.findall(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z0-9]+)", compiled.asm["sass"])
 
 

@@ -76,6 +76,23 @@ def ring_others(x, y, rows, out, n, COUNT: tl.constexpr, STAGES: tl.constexpr):
 
 
 @tle2cuda.jit
+def ring_moved(x, y, table, out, first, last, step, COUNT: tl.constexpr, STAGES: tl.constexpr, STEP: tl.constexpr):
+    """Rows whose pointers a branch moves, rows by an index of an index; the counter goes down, or by a run-time step."""
+    i = tl.arange(0, COUNT)
+    total = tl.zeros((COUNT,), tl.float32)
+    near = x + i
+    for row in tl.range(first, last, STEP or step, num_stages=STAGES):
+        number = tl.load(table + row)
+        far = tl.load(y + tl.load(table + number) * COUNT + i)
+        total = total * 0.5 + tl.load(near) * far
+        if number > 3:
+            near += COUNT
+        else:
+            near += 2 * COUNT
+    tl.store(out + i, total)
+
+
+@tle2cuda.jit
 def ring_in_loop(a, b, out, tiles, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
     """A pipelined loop inside of a loop over tiles: the ring begins anew for each of them, and what it holds is old."""
     i = tl.arange(0, SIDE)
@@ -364,3 +381,29 @@ def _others_case(steps: int, stages: int) -> None:
 
 for _steps, _stages in ((0, 3), (1, 3), (3, 3), (9, 4)):
     _others_case(_steps, _stages)
+
+
+def _moved_case(first: int, last: int, step: int, stages: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        x, y = _small(rng, (16, 128), np.float32), _small(rng, (8, 128), np.float32)
+        table = rng.integers(0, 8, 40, dtype=np.int32)
+        bounds = {"first": first, "last": last, "step": step}
+        return {"x": x, "y": y, "table": table, "out": poison((128,), np.float32), **bounds}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        total, near, table = np.zeros(128), 0, inputs["table"]
+        for row in range(first, last, step):
+            number = table[row]
+            total = total * 0.5 + inputs["x"][near].astype(np.float64) * inputs["y"][table[number]]
+            near += 1 if number > 3 else 2
+        return {"out": total.astype(np.float32)}
+
+    name = f"ring_moved_{first}_{last}_{abs(step)}_{'down' if step < 0 else 'up'}_{stages}"
+    _case(name, ring_moved, (1,), make, want, COUNT=128, STAGES=stages, STEP=min(step, 0))
+
+
+for _first, _last, _step, _stages in (
+    (0, 0, -1, 3), (3, 2, -1, 3), (5, -1, -3, 3), (6, 0, -1, 4), (9, 2, -3, 2),
+    (4, 4, 3, 3), (1, 2, 5, 3), (0, 17, 6, 4), (2, 30, 6, 2), (3, 10, 1, 3),
+):  # fmt: skip
+    _moved_case(_first, _last, _step, _stages)

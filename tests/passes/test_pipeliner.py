@@ -15,6 +15,7 @@ from kernels.matmul import matmul
 from kernels.matmul_persistent import matmul_persistent
 from tests.golden import nvrtc_compile
 from tests.opcases import pipelined
+from tle2cuda.analysis import pipelining
 from tle2cuda.language import tle
 from tle2cuda.runtime import report
 
@@ -176,7 +177,6 @@ def behind_an_index(x, index, out, n, SIDE: tl.constexpr, IS_FAR: tl.constexpr):
     [
         (in_place, "*fp16:16,i32,32"),
         (after_a_flag, "*fp16:16,*i32,*fp32,i32,32"),
-        (behind_an_index, "*fp16:16,*i32,*fp32,i32,32,True"),
     ],
 )
 def test_loads_that_may_not_go_ahead_stay(kernel: Any, signature: str) -> None:
@@ -201,8 +201,8 @@ def test_boxes_of_tensors_come_by_the_copy_engine() -> None:
     assert "__syncthreads()" not in loop
     order = [
         "wgmma_commit();",
-        "if (thread == 0) {",
         "mbarrier_wait(&shared.ring_empty[",
+        "if (thread == 0) {",
         "tma_load_2d(",
         "wgmma_wait<1>();",
         "mbarrier_arrive(&shared.ring_empty[done_stage])",
@@ -237,6 +237,12 @@ def test_an_index_is_loaded_an_iteration_before_its_copies() -> None:
     loop = main_loop(source)
     assert waits(source) == [1] and loop.count("cp_async<") == 1
     assert loop.index("cp_async<") < loop.index("row_ahead * 32") < loop.index("index + step + 3")
+
+
+def test_an_index_of_an_index_is_loaded_an_iteration_after_that() -> None:
+    source = emitted(behind_an_index, "*fp16:16,*i32,*fp32,i32,32,True")
+    loop = main_loop(source)
+    assert waits(source) == [1] and "index + row_ahead_2" in loop and "index + step + 4" in loop
 
 
 @tle2cuda.jit
@@ -276,16 +282,20 @@ def test_loops_that_stay_undivided_say_so(way: str, reason: str) -> None:
 
 
 @tle2cuda.jit
-def unstaged(x, y, index, out, n, COUNT: tl.constexpr, WAY: tl.constexpr, STEP: tl.constexpr):
+def unstaged(x, y, index, out, n, wide, COUNT: tl.constexpr, WAY: tl.constexpr, STEP: tl.constexpr):
     """Loops that ask for stages, each of which lacks something."""
     i = tl.arange(0, COUNT)
     total = tl.zeros((COUNT,), tl.float32)
-    for step in tl.range(n if STEP < 0 else 0, 0 if STEP < 0 else n, STEP, num_stages=3):
+    place = 0
+    for step in tl.range(n if STEP < 0 else 0, 0 if STEP < 0 else n, STEP or wide, num_stages=3):
         value = tl.zeros((COUNT,), tl.float32)
         if WAY == "apart":
             value = tl.load(y + step * COUNT * 3 + i * 3).to(tl.float32)
         elif WAY == "chain":
-            value = tl.load(x + tl.load(index + tl.load(index + step)) * COUNT + i)
+            value = tl.load(x + tl.load(index + place) * COUNT + i)
+            place += tl.load(index + step)
+        elif WAY == "sums":
+            value = tl.load(x + tl.max(total).to(tl.int32) * COUNT + i)
         elif WAY == "stored":
             value = tl.load(out + COUNT + step * COUNT + i)
         elif WAY == "inner":
@@ -304,22 +314,24 @@ def unstaged(x, y, index, out, n, COUNT: tl.constexpr, WAY: tl.constexpr, STEP: 
     ("way", "step", "reason"),
     [
         ("plain", 1, ""),
-        ("plain", -2, "has no stages: it does not count up by a constant"),
+        ("plain", -2, ""),
+        ("plain", 0, "has no stages: its counter is no int32, and no int64 that moves by a constant"),
         ("apart", 1, "has no stages for what line {line} loads: it comes in pieces of less than 4 bytes"),
-        ("chain", 1, "has no stages for `value`: its addresses need more than counts and one integer out of memory"),
+        ("chain", 1, f"has no stages for `value`: {pipelining.SUMMED_UP}"),
+        ("sums", 1, f"has no stages for `value`: {pipelining.MORE_THAN_ARITHMETIC}"),
         ("stored", 1, "has no stages for `value`: the kernel may store to it"),
         ("inner", 1, "has no stages: a loop in it has"),
         ("ordered", 1, "has no stages: something in it orders memory, waits, or may do so"),
     ],
 )
 def test_loops_without_stages_say_so(way: str, step: int, reason: str) -> None:
-    signature = "*fp32:16,*i8:16,*i32:16,*fp32:16,i32"
+    signature = "*fp32:16,*i8:16,*i32:16,*fp32:16,i32,i64"
     source = emitted(unstaged, signature, constants={"COUNT": 64, "WAY": way, "STEP": step})
     first = unstaged.fn.__code__.co_firstlineno
     (line,) = {number for number, text in enumerate(SOURCE, 1) if text.endswith("i * 3).to(tl.float32)")}
-    place = f"test_pipeliner.py:{first + 5} "
+    place = f"test_pipeliner.py:{first + 6} "
     assert report._notes(source) == ((place + reason.format(line=line),) if reason else ())
-    assert bool(waits(source)) == (way in ("plain", "inner") and step > 0)
+    assert bool(waits(source)) == (way in ("plain", "inner") and step != 0)
 
 
 @tle2cuda.jit

@@ -6,8 +6,8 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
 - it reads a tile of global memory that nothing in the kernel writes, and the loop has nothing that orders its accesses
   against other threads' (barriers, acquiring atomics, polling);
 - its addresses and its mask are arithmetic on values from in front of the loop, the loop's counter and carried values
-  that are themselves such arithmetic, and on integers that the loop loads by addresses of that kind (indices, which are
-  loaded one iteration earlier still): not on what the loop computes from tiles;
+  that are themselves such arithmetic, branches among them, and on integers that the loop loads by addresses of that kind
+  (indices, which are loaded iterations earlier still): not on what the loop computes from tiles;
 - it reads 4 bytes or more at a time, as `cp.async` does (what is masked off becomes 0 in the ring, and what it shall be
   when the stage is read); or it is a box of a tensor, which the copy engine brings.
 
@@ -29,7 +29,7 @@ from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
-from tle2cuda.ir.rewrite import definitions, uses_of
+from tle2cuda.ir.rewrite import captured_values, definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, dtype_of, element_of, shape_of
 from tle2cuda.layout.shared import SWIZZLE_BYTES
 from tle2cuda.passes.async_copies import CACHES, Chunks
@@ -48,6 +48,8 @@ _HALF_BITS = 16
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
 _BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
+MORE_THAN_ARITHMETIC = "its addresses need more than arithmetic on counts and on integers that nothing stores"
+SUMMED_UP = "addresses of integers that its addresses need are summed up from integers out of memory"
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
 
@@ -106,9 +108,12 @@ class Pipelined:
         loads: The loads that go through it.
         slice: Operations of the body from which their addresses and masks follow.
         carried: Numbers of the carried values that these need, in order.
-        indices: Loads of the body on whose integers these depend.
+        carried_early: Those of them that addresses of indices need.
+        ranked: Loads of the body on whose integers these depend (indices), each with how many of them its own address
+            depends on one after another, in order.
         bounds: What is known of where the loop's counter starts, and of where it ends.
-        step: By how much it counts up.
+        step: By how much it counts up, or down where this is negative; 0 when it counts up by a number known at run time.
+        moves_on: Whether such a number is surely not 0.
         has_warpgroups: Whether products by `wgmma` or `tcgen05.mma` overlap the copies: a branch around these would only
             cost time.
         asked: The stages that were asked for, or as many as there are iterations.
@@ -128,14 +133,21 @@ class Pipelined:
     loads: tuple[Staged, ...]
     slice: frozenset[Op]
     carried: tuple[int, ...]
-    indices: tuple[Op, ...]
+    carried_early: tuple[int, ...]
+    ranked: tuple[tuple[Op, int], ...]
     bounds: tuple[AxisInfo, AxisInfo]
     step: int
+    moves_on: bool
     has_warpgroups: bool
     asked: int = 0
     follows_stores: bool = False
     is_issued_alone: bool = False
     is_filled_behind: bool = False
+
+    @property
+    def depth(self) -> int:
+        """Iterations by which the first of its indices are loaded ahead of copies."""
+        return max((rank + 1 for _, rank in self.ranked), default=0)
 
     @property
     def has_barriers(self) -> bool:
@@ -217,8 +229,9 @@ class _Finder:
         stages = min(wished, self.most_stages)
         if stages < 2:
             return None
-        if not self._step(loop):
-            self._say(loop, "has no stages: it does not count up by a constant")
+        step = self._step(loop)
+        if step is None:
+            self._say(loop, "has no stages: its counter is no int32, and no int64 that moves by a constant")
             return None
         if not self._may_be_reordered(loop):
             self._say(loop, "has no stages: something in it orders memory, waits, or may do so")
@@ -234,10 +247,10 @@ class _Finder:
             staged = self._staged(op, inside if op.result in self.notes else written)
             if isinstance(staged, str):
                 self._say_of_load(loop, op, staged)
-            elif closure.add(staged.addresses):
-                loads.append(staged)
+            elif reason := closure.add(staged.addresses):
+                self._say_of_load(loop, op, reason)
             else:
-                self._say_of_load(loop, op, "its addresses need more than counts and one integer out of memory")
+                loads.append(staged)
         if not loads:
             return None
         by_engine = any(staged.note is not None for staged in loads)
@@ -258,15 +271,17 @@ class _Finder:
             capacity,
             overlapped,
             None
-            if is_mixed or closure.indices or len(as_it_lies) < len(loads)
+            if is_mixed or closure.ranks or len(as_it_lies) < len(loads) or not step
             else self._chained(loop, [staged.load for staged in loads]),
             None if by_engine or overlapped is not None else self._holder(loop),
             tuple(loads),
             frozenset(closure.ops),
             closure.carried,
-            tuple(op for op in loop.regions[0].body if op in closure.indices),
+            closure.carried_early,
+            tuple((op, closure.ranks[op]) for op in loop.regions[0].body if op in closure.ranks),
             bounds,
-            self._step(loop),
+            step,
+            (self.info[loop.operands[2]].lo or 0) > 0,
             any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
             any(self._may_be_stored(staged) for staged in loads),
@@ -306,13 +321,13 @@ class _Finder:
 
     # ---- the loop ----
 
-    def _step(self, loop: Op) -> int:
-        """The step of a loop that counts up by a constant; else 0."""
+    def _step(self, loop: Op) -> int | None:
+        """The constant step of a loop; 0 for one that is known at run time and positive, None for what has no ring."""
         made = self.definitions.get(loop.operands[2])
-        induction = loop.regions[0].params[0]
-        if made is None or made.name != "constant" or induction.type not in (I32, I64):
-            return 0
-        return max(0, int(made.attrs["value"]))
+        type_ = loop.regions[0].params[0].type
+        if made is not None and made.name == "constant":
+            return int(made.attrs["value"]) if type_ in (I32, I64) else None
+        return 0 if type_ is I32 else None
 
     def _most_iterations(self, loop: Op) -> int:
         """Iterations of a loop with constant bounds: a ring need not be larger."""
@@ -485,7 +500,14 @@ class _Finder:
 
 
 class _Closure:
-    """What the addresses of loads follow from, inside of a loop."""
+    """What the addresses of loads follow from, inside of a loop.
+
+    Attributes:
+        ops: Operations.
+        needed: Numbers of carried values.
+        early: Numbers of those that addresses of indices need.
+        ranks: Indices, and how many of them their addresses depend on one after another.
+    """
 
     def __init__(self, loop: Op, made: Mapping[Value, Op], is_index: Callable[[Op], bool]) -> None:
         region = loop.regions[0]
@@ -498,57 +520,86 @@ class _Closure:
         self.is_index = is_index
         self.ops: set[Op] = set()
         self.needed: set[int] = set()
-        self.indices: set[Op] = set()
+        self.early: set[int] = set()
+        self.ranks: dict[Op, int] = {}
 
     @property
     def carried(self) -> tuple[int, ...]:
         """Numbers of the carried values that are needed."""
         return tuple(sorted(self.needed))
 
-    def add(self, addresses: Sequence[Value]) -> bool:
-        """Take in what a copy's addresses and mask need; False, and nothing taken, when that is more than arithmetic."""
-        found = self._slice(addresses, True)
-        if found is None:
-            return False
-        ops, needed, indices = found
-        for load in indices:  # by addresses that no load decides
-            own = self._slice(load.operands, False)
-            if own is None:
-                return False
-            ops |= own[0]
-            needed |= own[1]
-        self.ops |= ops
-        self.needed |= needed
-        self.indices |= indices
-        return True
+    @property
+    def carried_early(self) -> tuple[int, ...]:
+        """Numbers of those that addresses of indices need."""
+        return tuple(sorted(self.early))
 
-    def _slice(self, values: Sequence[Value], with_indices: bool) -> tuple[set[Op], set[int], set[Op]] | None:
-        """Operations, numbers of carried values, and loads of indices that values follow from; None for anything else."""
-        ops: set[Op] = set()
-        needed: set[int] = set()
-        indices: set[Op] = set()
-        todo = list(values)
+    def add(self, addresses: Sequence[Value]) -> str:
+        """Take in what a copy's addresses and mask need; nothing, but the reason returned, where they need too much."""
+        found = _Slice(self)
+        if found.follow(addresses) is None:
+            return found.reason
+        self.ops |= found.ops
+        self.needed |= found.needed | found.early
+        self.early |= found.early
+        self.ranks |= found.ranks
+        return ""
+
+
+class _Slice:
+    """What some values follow from, beside what the closure already has."""
+
+    def __init__(self, closure: _Closure) -> None:
+        self.closure = closure
+        self.ops: set[Op] = set()
+        self.needed: set[int] = set()
+        self.early: set[int] = set()
+        self.ranks: dict[Op, int] = {}
+        self.reason = ""
+
+    def follow(self, values: Sequence[Value], is_early: bool = False) -> int | None:
+        """How many indices values depend on one after another; None, and the reason noted, where they need more than that.
+
+        Args:
+            values: The values.
+            is_early: Whether they are addresses of indices.
+        """
+        closure, depth = self.closure, 0
+        done: set[tuple[Value, bool]] = set()
+        todo = [(value, False) for value in values]
         while todo:
-            value = todo.pop()
-            if value is self.induction or value not in self.inside:
+            value, is_carried = todo.pop()
+            if (value, is_carried) in done or value is closure.induction or value not in closure.inside:
                 continue
-            if value in self.params:
-                number = self.params[value]
-                if number not in needed:
-                    needed.add(number)
-                    todo.append(self.yielded[number])
+            done.add((value, is_carried))
+            if value in closure.params:
+                number = closure.params[value]
+                (self.early if is_early else self.needed).add(number)
+                todo.append((closure.yielded[number], True))
                 continue
-            op = self.definitions.get(value)
-            if op is None or op not in self.own or op.regions:
+            op = closure.definitions.get(value)
+            if op is not None and op in closure.own and op.name == "load" and closure.is_index(op):
+                rank = None if is_early and is_carried else self._rank(op)
+                if rank is None:
+                    self.reason = self.reason or SUMMED_UP
+                    return None
+                depth = max(depth, rank + 1)
+            elif op is None or op not in closure.own or not is_pure(op) or (op.regions and op.name != "if"):
+                self.reason = MORE_THAN_ARITHMETIC
                 return None
-            if with_indices and op.name == "load" and self.is_index(op):
-                indices.add(op)
-            elif not is_pure(op):
-                return None
-            elif op not in ops:
-                ops.add(op)
-                todo += op.operands
-        return ops, needed, indices
+            else:
+                self.ops.add(op)
+                captured = (v for region in op.regions for v in captured_values(region))
+                todo += ((v, is_carried) for v in (*op.operands, *captured))
+        return depth
+
+    def _rank(self, index: Op) -> int | None:
+        """How many indices the address of one depends on one after another."""
+        rank = self.ranks.get(index, self.closure.ranks.get(index))
+        if rank is None:
+            rank = self.follow(index.operands, is_early=True)
+            if rank is not None:
+                self.ranks[index] = rank
+        return rank
 
 
-__all__ = ["Pipelined", "Staged", "pipelined_loops"]
+__all__ = ["MORE_THAN_ARITHMETIC", "SUMMED_UP", "Pipelined", "Staged", "pipelined_loops"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator
@@ -88,6 +89,7 @@ class DeviceFunction:
             raise InvalidArgument(f"{self.__name__}: {error}", facts=facts) from None
 
 
+_HOST_CALLABLES = (types.FunctionType, types.MethodType, functools.partial, functools._lru_cache_wrapper)
 _FROM_OUTSIDE = (types.FunctionType, types.ModuleType, type, constexpr)
 
 
@@ -113,6 +115,8 @@ class Session:
         self._aggregates: dict[int, AggregateMaker] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
         self._device: dict[int, DeviceFunction] = {}
+        self._host: dict[int, Callable[..., Any]] = {}
+        self._originals: dict[int, Any] = {}  # of what stands for device functions and functions of the host
         self._attributes: dict[int, tuple[Any, Any]] = {}
 
     def function(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,6 +182,7 @@ class Session:
             known = self._device.get(id(inner))
             if known is None:
                 known = self._device[id(inner)] = DeviceFunction(inner, self)
+                self._originals[id(known)] = thing
             return known
         if type(thing) in (tuple, list):
             return tuple(self.exchange(item) for item in thing)
@@ -187,7 +192,39 @@ class Session:
         python = getattr(thing, "__name__", None)
         if isinstance(python, str) and getattr(builtins, python, None) is thing:
             return BUILTINS[python]
-        return counterpart(thing)
+        found = counterpart(thing)
+        return self._of_host(thing) if found is thing and _is_of_host(thing) else found
+
+    def _of_host(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the host, which takes and gives device functions and the like as they are outside of kernels."""
+        if id(function) in self._originals:  # it is one already
+            return function
+        known = self._host.get(id(function))
+        if known is None:
+
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                __tracebackhide__ = True
+                plain = {name: self._original(value) for name, value in kwargs.items()}
+                return self._inside(function(*map(self._original, args), **plain))
+
+            known = self._host[id(function)] = call
+            self._originals[id(call)] = function
+        return known
+
+    def _original(self, thing: Any) -> Any:
+        """What something in a kernel stands for."""
+        if type(thing) in (tuple, list):
+            return type(thing)(map(self._original, thing))
+        return self._originals.get(id(thing), thing)
+
+    def _inside(self, thing: Any) -> Any:
+        """What stands for the result of a function of the host."""
+        if type(thing) in (tuple, list):
+            return type(thing)(map(self._inside, thing))
+        if type(thing) is dict:
+            return {name: self._inside(value) for name, value in thing.items()}
+        return self.member(thing)
 
     def attribute(self, thing: Any) -> Any:
         """What stands for an attribute of something from outside the kernel."""
@@ -239,6 +276,12 @@ class Session:
             yield value
             if isinstance(value, types.ModuleType):
                 yield from (self.attribute(getattr(value, name)) for name in _names(code) if hasattr(value, name))
+
+
+def _is_of_host(thing: Any) -> bool:
+    """Whether something is the user's or a library's function in Python, which kernels call as it is."""
+    module = getattr(thing, "__module__", None) or ""
+    return isinstance(thing, _HOST_CALLABLES) and not module.startswith("tle2cuda.")
 
 
 def _inner(code: types.CodeType) -> Iterator[types.CodeType]:

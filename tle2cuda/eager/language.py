@@ -57,7 +57,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.ir.types import BOOL, I32, DType
 from tle2cuda.ops.debug import printed_lines, printed_prefix
-from tle2cuda.ops.values import pointer_type
+from tle2cuda.ops.values import pointer_type, printed
 
 # -- places, hints, prints ----------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
 
 def static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
     """`tl.static_print`."""
-    print(*values, sep=sep, end=end, file=file, flush=bool(flush))
+    print(*map(printed, values), sep=sep, end=end, file=file, flush=bool(flush))
 
 
 # -- loops --------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tle2cuda.errors import (
 )
 from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, U8, DType
 from tle2cuda.ops.values import pointer_type
+from tle2cuda.runtime.live_arrays import LiveArrays
 
 
 class Region:
@@ -65,6 +66,14 @@ class Memory:
     def __init__(self) -> None:
         self._bases: list[int] = []
         self._regions: list[Region] = []
+        self._live = LiveArrays()
+
+    def reach(self, addresses: Array) -> None:
+        """Registers the arrays of the program that hold addresses, as read from a table of pointers."""
+        for address in dict.fromkeys(addresses.reshape(-1).tolist()):
+            array = self._live.at(address) if address and self.find(address) is None else None
+            if array is not None:
+                self.add(Region(f"the array at {array.ctypes.data:#x}", array, "memory"))
 
     def add(self, region: Region) -> Region:
         """Registers a region; a later one at the same address wins."""
@@ -124,9 +133,9 @@ def _locate(pointer: Tile, mask: Array | None, what: str, writes: bool) -> list[
         if region is None:
             place = _place(_first(np.arange(addresses.size) == at, mask, shape))
             raise OutOfBounds(
-                f"{what}{place} accesses address {int(addresses[at]):#x}, which lies in no argument of the kernel",
+                f"{what}{place} accesses address {int(addresses[at]):#x}, which lies in no known array",
                 facts=current().facts(),
-                help="an array that is reached through a table of pointers must be an argument of the kernel as well",
+                help="an array that is reached through a table of pointers must be alive, and lie in host memory",
             )
         inside = left & (addresses >= region.base) & (addresses < region.base + region.nbytes)
         positions = np.flatnonzero(inside)
@@ -482,7 +491,7 @@ def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> 
     address = _pointer(pointer, what)
     dtype = _pointee(address)
     if not (dtype.is_int() and dtype.bits >= 32) and dtype not in _FLOATS.get(kind, ()):
-        raise DTypeMismatch(f"{what} does not work on {dtype}")
+        raise DTypeMismatch(f"{what} does not work on {dtype.label}")
     _check_order(sem, scope, what)
     shape = address.data.shape
     values = _value(val, dtype, shape, "val", what)
@@ -510,7 +519,7 @@ def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = N
     address = _pointer(pointer, what)
     dtype = _pointee(address)
     if dtype.bits not in (16, 32, 64):
-        raise DTypeMismatch(f"{what} works on elements of 16, 32 or 64 bits, not on {dtype}")
+        raise DTypeMismatch(f"{what} works on elements of 16, 32 or 64 bits, not on {dtype.label}")
     _check_order(sem, scope, what)
     shape = address.data.shape
     raw = np.dtype(f"u{dtype.bytes}")

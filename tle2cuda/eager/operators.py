@@ -26,7 +26,7 @@ from tle2cuda.eager.values import (
 from tle2cuda.errors import DeviceAssertFailed, DTypeMismatch, InvalidArgument, InvalidType
 from tle2cuda.ir.types import BF16, BOOL, F8E4B15, F16, F32, F64, I64, U8, U64, DType
 from tle2cuda.ops.overflow import overflow_message
-from tle2cuda.ops.values import pointer_type
+from tle2cuda.ops.values import block_type, pointer_type
 
 # -- promotion ----------------------------------------------------------------------------------------
 
@@ -45,12 +45,14 @@ def promote(a: DType, b: DType, what: str, division: bool = False) -> DType:
             return a
         if a.is_floating() and b.is_floating():
             return F16
-        raise DTypeMismatch(f"{what}: {a} and {b} have no common dtype", help="convert the float8 value first")
+        raise DTypeMismatch(f"{what}: {a.label} and {b.label} have no common dtype", help="convert the float8 value first")
     signed_a, signed_b = a.kind == "int", b.kind == "int"
     if signed_a == signed_b:
         return a if a.bits >= b.bits else b
     if division:
-        raise DTypeMismatch(f"{what}: {a} and {b} differ in signedness", help="convert one of them first, x.to(...)")
+        raise DTypeMismatch(
+            f"{what}: {a.label} and {b.label} differ in signedness", help="convert one of them first, x.to(...)"
+        )
     unsigned, signed = (b, a) if signed_a else (a, b)
     return unsigned if unsigned.bits >= signed.bits else signed
 
@@ -70,7 +72,7 @@ def _beside(number: Any, dtype: DType, what: str, division: bool) -> tuple[DType
         bits = common.bits
         low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if common.kind == "int" else (0, (1 << bits) - 1)
         if not low <= number <= high:
-            raise InvalidArgument(f"{what}: the number {number} is out of range for {common} ({low} to {high})")
+            raise InvalidArgument(f"{what}: the number {number} is out of range for {common.label} ({low} to {high})")
     return common, number_as(number, common)
 
 
@@ -163,6 +165,8 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     if isinstance(input, Coded):
         return input.to(dtype, fp_downcast_rounding, bitcast)
     x = to_tile(input, "tl.cast")
+    if isinstance(dtype, block_type):
+        dtype = dtype.element_ty
     if dtype is F8E4B15:
         return Coded(x.data.view(np.uint8) if bitcast else encoded(x))
     if isinstance(dtype, pointer_type) or x.is_pointer:
@@ -185,7 +189,7 @@ def convert_custom_float8(arg: Any, dst_ty: Any, fp_downcast_rounding: Any = Non
     what = "tl.extra.cuda.convert_custom_float8"
     if isinstance(arg, Coded):
         if dst_ty not in (F16, F32):
-            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {dst_ty}")
+            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {dst_ty.label}")
         return arg.to(dst_ty)
     value = to_tile(arg, what)
     if value.dtype not in (F16, F32):
@@ -206,7 +210,7 @@ Tile.methods["to"] = to
 def _bitcast(x: Tile, dtype: DType) -> Tile:
     if x.dtype.bits != dtype.bits:
         raise DTypeMismatch(
-            f"tl.cast: a bitcast keeps the width, but {x.dtype} has {x.dtype.bits} bits, {dtype} {dtype.bits}"
+            f"tl.cast: a bitcast keeps the width, but {x.dtype.label} has {x.dtype.bits} bits, {dtype.label} {dtype.bits}"
         )
     if x.dtype is dtype:
         return x
@@ -221,13 +225,15 @@ def _cast_pointer(x: Tile, dtype: Any) -> Tile:
                 raise DTypeMismatch(f"cast: {describe(x)} cannot become a pointer to another address space")
             return Tile(x.data, dtype, x.exact, x.region)
         if x.dtype.is_int():
-            return Tile(x.data.astype(np.int64), dtype, x.exact)
+            addresses = x.data.astype(np.int64)
+            current().memory.reach(addresses)
+            return Tile(addresses, dtype, x.exact)
         raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to a pointer")
     if dtype is I64 or dtype is U64:
         return Tile(x.data.astype(VALUES[dtype]), dtype, x.exact)
     if dtype is BOOL:
         return Tile(x.data != 0, BOOL)
-    raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to {dtype}")
+    raise DTypeMismatch(f"cast: {describe(x)} cannot be converted to {dtype.label}")
 
 
 # -- arithmetic ---------------------------------------------------------------------------------------

@@ -223,7 +223,9 @@ def _combiner(combine_fn: Any, inputs: Sequence[Tile], what: str) -> Callable[..
         for one, original in zip(results, inputs, strict=True):
             value = to_tile(one)
             if value.dtype is not original.dtype:
-                raise DTypeMismatch(f"{what}: the function returns {value.dtype} for a tile of {original.dtype}")
+                raise DTypeMismatch(
+                    f"{what}: the function returns {value.dtype.label} for a tile of {original.dtype.label}"
+                )
             values.append(value.stretched(shape))
         return tuple(values)
 

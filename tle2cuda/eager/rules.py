@@ -28,9 +28,9 @@ def dot_operands(a: Tile, b: Tile, what: str) -> None:
     """Dtypes and shapes of a product's operands."""
     for name, x in (("input", a), ("other", b)):
         if x.dtype not in _FACTORS:
-            raise DTypeMismatch(f"{what}: {name} is {x.dtype}, which has no matrix product")
+            raise DTypeMismatch(f"{what}: {name} is {x.dtype.label}, which has no matrix product")
     if a.dtype is not b.dtype and not (a.dtype.is_fp8() and b.dtype.is_fp8()):
-        raise DTypeMismatch(f"{what}: both operands must have one dtype, got {a.dtype} and {b.dtype}")
+        raise DTypeMismatch(f"{what}: both operands must have one dtype, got {a.dtype.label} and {b.dtype.label}")
     if len(a.shape) != len(b.shape) or len(a.shape) < 2:
         raise ShapeMismatch(f"{what}: both operands must have one rank, 2 or more, got {len(a.shape)} and {len(b.shape)}")
     if a.shape[:-2] != b.shape[:-2]:
@@ -42,7 +42,7 @@ def dot_operands(a: Tile, b: Tile, what: str) -> None:
         )
     least = 32 if a.dtype.bits == 8 else 16
     if a.shape[-1] < least:
-        raise InvalidArgument(f"{what}: K = {a.shape[-1]} is too small, {a.dtype} needs at least {least}")
+        raise InvalidArgument(f"{what}: K = {a.shape[-1]} is too small, {a.dtype.label} needs at least {least}")
 
 
 def dot_options(a: Tile, input_precision: Any, allow_tf32: Any, limit: Any, what: str) -> None:
@@ -76,7 +76,7 @@ def accumulator(acc: Any, dtype: DType, shape: tuple[int, ...], what: str) -> Ti
     if acc.shape != shape:
         raise ShapeMismatch(f"{what}: acc has shape {list(acc.shape)}, the product has {list(shape)}")
     if acc.dtype is not dtype:
-        raise DTypeMismatch(f"{what}: acc is {acc.dtype}, the product is {dtype}")
+        raise DTypeMismatch(f"{what}: acc is {acc.dtype.label}, the product is {dtype.label}")
     return acc
 
 
@@ -134,7 +134,7 @@ def padding(option: Any, dtype: DType, what: str) -> str:
     """What elements outside of a tensor read as."""
     word = choice(option, _PADDINGS, f"{what}: padding_option")
     if word == "nan" and not dtype.is_floating():
-        raise InvalidArgument(f"{what}: padding_option 'nan' is for floats, the elements are {dtype}")
+        raise InvalidArgument(f"{what}: padding_option 'nan' is for floats, the elements are {dtype.label}")
     return word
 
 
@@ -144,7 +144,8 @@ def stored_block(value: Tile, dtype: DType, block: tuple[int, ...], what: str) -
         raise ShapeMismatch(f"{what}: value of shape {list(value.shape)} does not fit the block pointer's {list(block)}")
     if value.shape and value.dtype is not dtype:
         raise InvalidType(
-            f"{what}: the block pointer points to {dtype}, the value is {value.dtype}", help=f"convert it, .to(tl.{dtype})"
+            f"{what}: the block pointer points to {dtype.label}, the value is {value.dtype.label}",
+            help=f"convert it, .to(tl.{dtype.label})",
         )
 
 

@@ -141,7 +141,7 @@ def _padded(extents: tuple[int, ...], dtype: DType) -> tuple[int, ...]:
     """One odd extent of a matrix grows to a power of two; a leading count of stages stays."""
     odd = [axis for axis, extent in enumerate(extents) if extent & (extent - 1)]
     inner = [axis for axis in odd if axis >= len(extents) - 2]
-    grows = len(extents) in (2, 3) and len(inner) == 1 and extents[inner[0]] % 16 == 0 and dtype.name in _PADDED
+    grows = len(extents) in (2, 3) and len(inner) == 1 and extents[inner[0]] % 16 == 0 and dtype.label in _PADDED
     if grows and set(odd) - set(inner) <= {0}:
         axis = inner[0]
         return (*extents[:axis], 1 << extents[axis].bit_length(), *extents[axis + 1 :])

@@ -25,7 +25,9 @@ from tle2cuda.eager.values import (
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument, InvalidType, ShapeMismatch
 from tle2cuda.ir.types import BF16, BOOL, F8E4NV, F8E5, F16, F32, F64, I32, I64, U8, DType
-from tle2cuda.ops.values import pointer_type
+from tle2cuda.ops.block_pointers import block_pointer_type
+from tle2cuda.ops.descriptors import tensor_descriptor_type
+from tle2cuda.ops.values import block_type, pointer_type
 
 # -- dot ----------------------------------------------------------------------------------------------
 
@@ -99,7 +101,9 @@ def _scaled_operand(x: Any, scale: Any, format_: Any, packed: int, dtype: DType,
     if value.dtype is U8 and stored.is_fp8():
         value = cast(value, stored, bitcast=True)
     if value.dtype is not stored:
-        raise DTypeMismatch(f"tl.dot_scaled: {name} of the format {format_} must be {stored}, got {value.dtype}")
+        raise DTypeMismatch(
+            f"tl.dot_scaled: {name} of the format {format_} must be {stored.label}, got {value.dtype.label}"
+        )
     if format_ == "e2m1":
         codes = np.moveaxis(value.data, packed, -1)
         pairs = np.stack([codes & 15, codes >> 4], -1).reshape(*codes.shape[:-1], -1)
@@ -201,14 +205,20 @@ class BlockPointer:
         self.base, self.lengths, self.strides, self.offsets, self.block = base, shape, strides, offsets, block
 
     @property
-    def dtype(self) -> Any:
-        """Type of a pointer to an element."""
-        return self.base.dtype
+    def element(self) -> Any:
+        """Element dtype."""
+        assert isinstance(self.base.dtype, pointer_type)
+        return self.base.dtype.element_ty
 
     @property
-    def type(self) -> Any:
+    def dtype(self) -> block_pointer_type:
+        """Type of a pointer to a tile."""
+        return block_pointer_type(block_type(self.element, self.block))
+
+    @property
+    def type(self) -> block_pointer_type:
         """As `dtype`."""
-        return self.base.dtype
+        return self.dtype
 
     def __repr__(self) -> str:
         offsets = [offset.value for offset in self.offsets]
@@ -239,7 +249,7 @@ class BlockPointer:
 
     def load_block(self, boundary_check: Any, padding_option: Any) -> Tile:
         """`tl.load`."""
-        rules.padding(padding_option, self.dtype.element_ty, "tl.load")
+        rules.padding(padding_option, self.element, "tl.load")
         pointers, mask = self._access(boundary_check, "tl.load")
         if mask is None:
             return load(pointers)
@@ -248,7 +258,7 @@ class BlockPointer:
     def store_block(self, value: Any, boundary_check: Any) -> None:
         """`tl.store`."""
         stored = to_tile(value)
-        rules.stored_block(stored, self.dtype.element_ty, self.block, "tl.store")
+        rules.stored_block(stored, self.element, self.block, "tl.store")
         pointers, mask = self._access(boundary_check, "tl.store")
         store(pointers, stored, mask)
 
@@ -296,9 +306,14 @@ class Descriptor:
         return self.base.dtype.element_ty
 
     @property
-    def type(self) -> Any:
-        """As `dtype`."""
-        return self.dtype
+    def block_type(self) -> block_type:
+        """Type of a block."""
+        return block_type(self.dtype, self.block_shape)
+
+    @property
+    def type(self) -> tensor_descriptor_type:
+        """Type of the descriptor."""
+        return tensor_descriptor_type(self.block_type)
 
     def _access(self, offsets: Any, what: str = "a tensor descriptor") -> tuple[Tile, Tile]:
         rules.descriptor_offsets(offsets, len(self.block_shape), what)

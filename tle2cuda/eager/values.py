@@ -19,7 +19,7 @@ from tle2cuda.errors import (
     ShapeMismatch,
 )
 from tle2cuda.ir.types import F32, F64, I32, I64, U32, U64, DType
-from tle2cuda.ops.values import block_type, pointer_type
+from tle2cuda.ops.values import block_type, plain_text, pointer_type
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -319,7 +319,7 @@ def decay_result(x: Any) -> Any:
 def describe(x: Any) -> str:
     """``tile fp32[64, 64]``, ``scalar i32``, ``pointer *fp32``."""
     if not isinstance(x, Tile):
-        return f"the constant {x!r}" if is_number(x) else repr(x)
+        return f"the constant {x!r}" if is_number(x) else plain_text(x)
     element = x.dtype
     name = f"*{element.element_ty.short}" if isinstance(element, pointer_type) else element.short
     if x.shape:
@@ -384,7 +384,9 @@ def static_axis(axis: Any, rank: int, what: str) -> int:
 
 
 def as_dtype(x: Any, what: str) -> DType:
-    """A dtype argument."""
+    """A dtype argument; of the type of a tile, that of its elements."""
+    if isinstance(x, block_type):
+        x = x.element_ty
     if not isinstance(x, DType):
         shown = describe(x) if isinstance(x, Tile) else repr(x)
         raise InvalidType(f"{what}: expected a dtype such as tl.float32, got {shown}")

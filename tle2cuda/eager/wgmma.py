@@ -86,7 +86,8 @@ def wgmma(
         if extent % unit:
             raise InvalidArgument(f"{_WHAT}: {name} = {extent} is no multiple of {unit}")
     if x.shape[1] < 256 // x.dtype.bits:
-        raise InvalidArgument(f"{_WHAT}: K = {x.shape[1]} is too small, {x.dtype} needs at least {256 // x.dtype.bits}")
+        least = 256 // x.dtype.bits
+        raise InvalidArgument(f"{_WHAT}: K = {x.shape[1]} is too small, {x.dtype.label} needs at least {least}")
     start = acc.value if isinstance(acc, InFlight) else acc
     value = dot(x, y, start, input_precision, None, max_num_imprecise_acc, out_dtype)
     groups = _groups()
@@ -98,9 +99,11 @@ def _check_dtypes(first: DType, second: DType) -> None:
     if first.is_fp8() and second.is_fp8():
         return
     if first is not second:
-        raise DTypeMismatch(f"{_WHAT}: both operands must have the same dtype, got {first} and {second}")
+        raise DTypeMismatch(f"{_WHAT}: both operands must have the same dtype, got {first.label} and {second.label}")
     if first not in _EQUAL:
-        raise DTypeMismatch(f"{_WHAT}: unsupported dtype {first}: operands are int8, float16, bfloat16, float32 or float8")
+        raise DTypeMismatch(
+            f"{_WHAT}: unsupported dtype {first.label}: operands are int8, float16, bfloat16, float32 or float8"
+        )
 
 
 def _tile(value: Any, name: str, is_turned: Any) -> Tile:

@@ -198,7 +198,7 @@ def _checked(spec: ArgSpec, array: NDArray[Any]) -> NDArray[Any]:
     dtype = DType(spec.dtype)
     if array.dtype.itemsize != storage_dtype(dtype).itemsize:
         raise ArgumentError(
-            f"argument {spec.name} points to {dtype}, the array holds {array.dtype}",
+            f"argument {spec.name} points to {dtype.label}, the array holds {array.dtype}",
             help=f"convert it: x.astype({value_dtype(dtype)})",
         )
     return array

@@ -18,7 +18,7 @@ _HELP = {"out_of_bounds": "mask the access: an element is never touched where th
 _IN_NO_ARGUMENT = "which belongs to no argument"
 _HELP_FOR_ADDRESSES = (
     "mask the access; where its address comes out of a table of pointers, which lead nowhere in the emulator, set "
-    "TLE2CUDA_DEVICE=interpreter: an array that is reached through the table must be an argument of the kernel as well"
+    "TLE2CUDA_DEVICE=interpreter"
 )
 _MOST_TOLD = 10  # findings that one error names
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from tle2cuda.emulator.translate import architecture_macro, translation_unit
 from tle2cuda.errors import DeviceCodeError, ToolchainError
 from tle2cuda.runtime.cache import default_cache_dir, digest
+from tle2cuda.runtime.waiting import waiting
 from tle2cuda.version import __version__
 
 COMPILER_VARIABLE = "TLE2CUDA_CXX"
@@ -175,7 +176,8 @@ def build_runner() -> Path:
         for path in objects:
             path.unlink()
 
-    return _cached(key, "runner", build)[0]
+    with waiting("building the emulator, once: about 20 s"):
+        return _cached(key, "runner", build)[0]
 
 
 def build_kernel(source: str, kernel: str, target: str, watches_overflow: bool = False) -> KernelLibrary:

@@ -427,7 +427,7 @@ def type_mismatch(message: str, first: Any, second: Any, span: Span, facts: tupl
         help_text = f"make both {describe_shape(larger)}" if isinstance(larger, TileType) else ""
         return ShapeMismatch(message, span, facts, help=help_text)
     element = element_of(b)
-    help_text = "" if isinstance(element, PointerType) else f"convert one of them, such as x.to(tl.{element})"
+    help_text = "" if isinstance(element, PointerType) else f"convert one of them, such as x.to(tl.{element.label})"
     return DTypeMismatch(message, span, facts, help=help_text)
 
 
@@ -435,7 +435,7 @@ def describe_shape(type_: TileType) -> str:
     """How a tile of this shape is made."""
     if isinstance(type_.element, PointerType):
         return f"tiles of shape {list(type_.shape)}"
-    return f"tiles of shape {list(type_.shape)}, such as tl.zeros({list(type_.shape)}, tl.{type_.element})"
+    return f"tiles of shape {list(type_.shape)}, such as tl.zeros({list(type_.shape)}, tl.{type_.element.label})"
 
 
 __all__ = ["FALLS", "NO_VALUE", "Arm", "Branches", "NoValue", "Outcome", "type_mismatch"]

@@ -349,8 +349,8 @@ class Loops(Branches):
         help_text = ""
         if isinstance(element, DType):
             shape = list(shape_of(new))
-            start = f"tl.zeros({shape}, tl.{element})" if shape else f"tl.full((), 0, tl.{element})"
-            help_text = f"start with {start}, or convert back with .to(tl.{element_of(old)})"
+            start = f"tl.zeros({shape}, tl.{element.label})" if shape else f"tl.full((), 0, tl.{element.label})"
+            help_text = f"start with {start}, or convert back with .to(tl.{element_of(old).label})"
             if isinstance(element_of(old), PointerType):
                 help_text = ""
         return DTypeMismatch(message, binding.span, facts, help=help_text)

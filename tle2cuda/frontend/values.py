@@ -15,7 +15,7 @@ from tle2cuda.ir.nodes import Value
 from tle2cuda.ir.span import UNKNOWN, Span
 from tle2cuda.ir.types import DType, PointerType, TileType, Type
 from tle2cuda.ops.compound import Compound
-from tle2cuda.ops.core import constexpr, tensor, to_tensor, unwrap
+from tle2cuda.ops.core import constexpr, plain_text, tensor, to_tensor, unwrap
 from tle2cuda.ops.partitions import set_handles
 
 
@@ -302,7 +302,7 @@ def describe_value(value: Any) -> str:
     if plain is None or isinstance(plain, str):
         return repr(plain)
     name = getattr(plain, "__name__", None)
-    return f"the compile-time object {name or repr(plain)}"
+    return f"the compile-time object {name or plain_text(plain)}"
 
 
 def handles_of(value: Any) -> list[Value]:

@@ -115,11 +115,11 @@ def _check_dtype(element: DType, array: NDArray[Any], name: str) -> None:
     if given == value_dtype(element) or given == storage_dtype(element):
         return
     is_integer = given.kind in "iub" and given.itemsize == element.bytes
-    is_raw = is_integer and element.is_floating() and element.bits <= 16 and element.name != "float16"
+    is_raw = is_integer and element.is_floating() and element.bits <= 16 and element.label != "float16"
     if is_raw or (is_integer and element.is_int()):
         return
     raise ArgumentError(
-        f"argument {name} points to {element}, the array holds {given}",
+        f"argument {name} points to {element.label}, the array holds {given}",
         help=f"convert it: x.astype({value_dtype(element)})",
     )
 

@@ -30,6 +30,7 @@ def run(
     check_exit: bool = False,
     check_types: bool = False,
     memory: Sequence[Any] = (),
+    follow_addresses: bool = False,
     seed: int | None = None,
     output: TextIO | None = None,
 ) -> None:
@@ -48,6 +49,7 @@ def run(
             barriers are tested with it on.
         check_types: Check each operation's results against their types.
         memory: Further arrays that the kernel reaches through tables of pointers only.
+        follow_addresses: Find such arrays among those of the program that are alive.
         seed: Give turns to CTAs, and to partitions of a CTA, in a random order; by default in order.
         output: Where `device_print` goes; by default standard output.
 
@@ -62,7 +64,7 @@ def run(
         extents = _grid(kernel, grid)
         doubtful = offsets_of_launch(kernel, extents, integer_arguments(kernel, args))
         program = compile_kernel(kernel, check_types=check_types, doubtful=doubtful)
-        shared = Memory(program.shared, check_uninitialized=check_uninitialized)
+        shared = Memory(program.shared, check_uninitialized=check_uninitialized, follow_addresses=follow_addresses)
         shared.watch = program.may_spin
         values = bind_arguments(kernel, args, shared)
         for number, array in enumerate(memory):

@@ -20,6 +20,7 @@ from tle2cuda.interpreter.dtypes import from_storage, storage_dtype, to_storage,
 from tle2cuda.interpreter.regions import Region, SharedLayout, array_region
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import Element, PointerType, element_of
+from tle2cuda.runtime.live_arrays import LiveArrays
 
 if TYPE_CHECKING:
     from tle2cuda.interpreter.context import Context
@@ -35,9 +36,16 @@ class Memory:
     Attributes:
         version: Counts changes; a spinning loop in which it stays put waits in vain.
         watch: Compare stored values with the old ones, so that rewriting equal values is no change.
+
+    Args:
+        layouts: The shared buffers.
+        check_uninitialized: Report reads of shared memory that was never written.
+        follow_addresses: Addresses out of memory may lead to any array that is alive.
     """
 
-    def __init__(self, layouts: tuple[SharedLayout, ...], *, check_uninitialized: bool) -> None:
+    def __init__(
+        self, layouts: tuple[SharedLayout, ...], *, check_uninitialized: bool, follow_addresses: bool = False
+    ) -> None:
         self.layouts = layouts
         self.check_uninitialized = check_uninitialized
         self.version = 0
@@ -45,6 +53,7 @@ class Memory:
         self._tagged: list[Region] = []
         self._shared: dict[int, list[Region | None]] = {}
         self._keep_alive: list[_Array] = []
+        self._live = LiveArrays() if follow_addresses else None
 
     def add_array(self, name: str, array: _Array) -> int:
         """Make an array reachable; returns the pointer to its element 0."""
@@ -57,14 +66,35 @@ class Memory:
         return region.origin
 
     def from_integer(self, integers: _Array) -> PointerArray:
-        """Pointers for real addresses, as read from a pointer table: of the array that contains them."""
+        """Pointers for real addresses, as read from a pointer table: of the array that contains them.
+
+        That is one of the launch's, or where addresses are followed any that is alive.
+        """
         flat = np.asarray(integers).astype(np.int64).view(np.uint64) & np.uint64(addresses.ADDRESS_MASK)
+        tags = self._tags_of(flat)
+        unknown = flat[(tags == 0) & (flat != 0)]
+        if unknown.size and self._live is not None and self._reach(unknown, self._live):
+            tags = self._tags_of(flat)
+        pointers: PointerArray = flat | tags << np.uint64(addresses.TAG_SHIFT)
+        return pointers
+
+    def _reach(self, unknown: _Array, live: LiveArrays) -> bool:
+        """Make the arrays reachable that hold addresses; whether there are any."""
+        before = len(self._tagged)
+        for address in dict.fromkeys(unknown.reshape(-1).tolist()):
+            if any(0 <= address - (r.base & addresses.ADDRESS_MASK) < r.size_bytes for r in self._tagged[before:]):
+                continue
+            array = live.at(address)
+            if array is not None:
+                self.add_array(f"the array at {array.ctypes.data:#x}", array)
+        return len(self._tagged) > before
+
+    def _tags_of(self, flat: _Array) -> _Array:
         tags = np.zeros(flat.shape, dtype=np.uint64)
         for tag, region in reversed(list(enumerate(self._tagged, 1))):
             low = np.uint64(region.base & addresses.ADDRESS_MASK)
             tags[(flat - low) <= np.uint64(region.size_bytes)] = tag
-        pointers: PointerArray = flat | tags << np.uint64(addresses.TAG_SHIFT)
-        return pointers
+        return tags
 
     def to_integer(self, pointers: PointerArray) -> _Array:
         """The real addresses of global pointers."""
@@ -184,7 +214,7 @@ class CTAMemory:
         dtype = storage_dtype(element)
         if dtype != value_dtype(element) and dtype.itemsize > 1:
             raise ToolchainError(
-                f"atomics on {element} in the interpreter need the package ml_dtypes",
+                f"atomics on {element.label} in the interpreter need the package ml_dtypes",
                 op.span,
                 help="pip install ml_dtypes",
             )
@@ -322,8 +352,8 @@ class CTAMemory:
                 f"{op.name} {verb} {what}",
                 op.span,
                 facts=self._context.facts(),
-                help="an array that is reached through a table of pointers must be an argument of the kernel as well, "
-                "or be given to tle2cuda.interpreter.run as `memory`",
+                help="an array that is reached through a table of pointers must be alive, and lie in host memory; "
+                "tle2cuda.interpreter.run takes it as `memory`",
             )
         offsets = part - np.uint64(region.base)
         inside = (offsets <= np.uint64(max(region.size_bytes - size, 0))) & (region.size_bytes >= size)
@@ -331,7 +361,7 @@ class CTAMemory:
             position = int(np.argmax((part & np.uint64(size - 1)) != 0))
             return InterpreterError(
                 f"{op.name} {verb} {region.name} at byte {int(offsets[position])}, "
-                f"which is not aligned to the {size} bytes of an element {element}",
+                f"which is not aligned to the {size} bytes of an element {element.label}",
                 op.span,
                 facts=self._context.facts(),
             )

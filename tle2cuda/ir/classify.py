@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tle2cuda.ir.nodes import Op, Value
+from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.types import DType, PointerType, TileType, element_of
 
 ELEMENTWISE = frozenset(
@@ -36,6 +36,16 @@ OPPOSITE_PREDICATE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le"
 def is_tile(value: Value) -> bool:
     """Whether a value is spread over the threads."""
     return isinstance(value.type, TileType)
+
+
+def makes_pointers(region: Region) -> bool:
+    """Whether pointers come out of integers, or out of memory."""
+    return any(
+        op.name in ("bitcast", "load")
+        and isinstance(element_of(op.results[0].type), PointerType)
+        and not (op.name == "bitcast" and isinstance(element_of(op.operands[0].type), PointerType))
+        for op in walk(region)
+    )
 
 
 def is_index_like(op: Op) -> bool:

@@ -15,6 +15,7 @@ from tle2cuda.ir.types import (
     F16,
     F32,
     F64,
+    I8,
     I32,
     SHARED,
     U32,
@@ -364,7 +365,7 @@ def check_dot(op: Op) -> None:
     wanted = (*first[:-1], second[-1])
     need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
     element = element_of(a)
-    sums = {"int8": (I32,), "float64": (F64,)}.get(str(element), (F32, F16))
+    sums = (I32,) if element is I8 else (F64,) if element is F64 else (F32, F16)
     need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
     staged = any(isinstance(type_, BufferType) for type_ in (a, b))
     need(not staged or bool(op.attrs.get("instruction")), "only instructions of tensor cores read buffers")
@@ -400,7 +401,7 @@ def check_tensor_product(op: Op) -> None:
     need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
     _in_tensor_memory(sums)
     need(shape_of(sums) == (*first[:-1], second[-1]), f"the sums are {sums}, not of shape {[*first[:-1], second[-1]]}")
-    need(element_of(sums) is (I32 if str(element_of(a)) == "int8" else F32), f"the sums are {sums} for operands {a}")
+    need(element_of(sums) is (I32 if element_of(a) is I8 else F32), f"the sums are {sums} for operands {a}")
     _barriers_of_products(op.operands[4].type, 2 if op.attrs.get("pending") else 1)
     if scales := [v.type for v in op.operands[5:]]:
         need(len(scales) == 3, "scales of both operands, and columns for them")
@@ -438,7 +439,7 @@ def check_wgmma(op: Op) -> None:
     first, second = (shape_of(x)[::-1] if turned else shape_of(x) for x, turned in zip((a, b), turns, strict=True))
     need(len(first) == len(second) == 2 and first[1] == second[0], f"{a} and {b} do not fit together")
     need(shape_of(acc) == (first[0], second[1]), f"the accumulator is {acc}, not of shape {[first[0], second[1]]}")
-    sums = {"int8": (I32,)}.get(str(element_of(a)), (F32, F16))
+    sums = (I32,) if element_of(a) is I8 else (F32, F16)
     need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element_of(a)}")
     expect(op, acc)
     _same_layout(op, (op.operands[2], *op.results))

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
 class DType:
     """An element type. `tl.float32` and its like are the only instances; `DType(name)` looks one up.
 
+    Kernels and scripts see the texts that Triton gives: `name`, `str` and `repr`. Our own texts show `label`.
+
     Attributes:
-        name: Triton's name, such as ``fp32``-family ``float32`` or ``int8``.
+        label: Name in messages and in emitted CUDA, that of the attribute of `tl`: ``float32`` or ``int8``.
         short: Name in signatures and IR dumps, such as ``fp32`` or ``i8``.
         kind: ``bool``, ``int``, ``uint`` or ``float``.
         bits: Width as a value (bool: 1).
         cuda: Spelling in emitted CUDA.
     """
 
-    __slots__ = ("bits", "cuda", "kind", "name", "short")
+    __slots__ = ("bits", "cuda", "kind", "label", "short")
     _by_name: ClassVar[dict[str, DType]] = {}
-    name: str
+    label: str
     short: str
     kind: str
     bits: int
@@ -31,25 +33,30 @@ class DType:
     def __new__(cls, name: str) -> DType:
         found = cls._by_name.get(name)
         if found is None:
-            known = ", ".join(sorted(d.name for d in ALL_DTYPES))
+            known = ", ".join(sorted(d.label for d in ALL_DTYPES))
             raise ValueError(f"unknown dtype {name!r}; known: {known}")
         return found
 
     @classmethod
-    def _define(cls, name: str, short: str, kind: str, bits: int, cuda: str) -> DType:
+    def _define(cls, label: str, short: str, kind: str, bits: int, cuda: str) -> DType:
         self = object.__new__(cls)
-        self.name, self.short, self.kind, self.bits, self.cuda = name, short, kind, bits, cuda
-        cls._by_name[name] = cls._by_name[short] = self
+        self.label, self.short, self.kind, self.bits, self.cuda = label, short, kind, bits, cuda
+        cls._by_name[label] = cls._by_name[short] = self
         return self
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``fp32``, ``bf16``, ``int8``."""
+        return self.short if self.kind == "float" else self.label
+
     def __repr__(self) -> str:
-        return self.name
+        return f"triton.language.{self.label}"
 
     def __str__(self) -> str:
         return self.name
 
     def __reduce__(self) -> tuple[type[DType], tuple[str]]:
-        return (DType, (self.name,))
+        return (DType, (self.label,))
 
     # What kernels ask of a dtype, by Triton's names.
     @property
@@ -58,8 +65,13 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element in memory."""
-        return self.bytes
+        """Bits by eight: of `int1` 0 as in Triton, though one lies in a byte of memory; `bytes` says that."""
+        return self.bits // 8
+
+    @property
+    def codegen_name(self) -> str:
+        """What Triton calls it in texts that name an attribute of `tl`: ``float32``."""
+        return self.label
 
     @property
     def int_bitwidth(self) -> int:
@@ -67,12 +79,12 @@ class DType:
 
     @property
     def fp_mantissa_width(self) -> int:
-        return _MANTISSA_BITS.get(self.name, 0)
+        return _MANTISSA_BITS.get(self.label, 0)
 
     @property
     def exponent_bias(self) -> int:
         """What is added to the exponent of a float before it is stored; 0 for others."""
-        return _EXPONENT_BIASES.get(self.name, 0)
+        return _EXPONENT_BIASES.get(self.label, 0)
 
     @property
     def scalar(self) -> DType:
@@ -148,8 +160,8 @@ class DType:
 
     @staticmethod
     def is_dtype(name: str) -> bool:
-        """Whether a text is the name of a dtype."""
-        return name in DType._by_name
+        """Whether a text is the name of a dtype, as `name` gives it."""
+        return any(name == dtype.name for dtype in (*ALL_DTYPES, *FOREIGN_DTYPES))
 
     def get_int_max_value(self) -> int:
         """Largest value of an integer dtype."""
@@ -239,6 +251,11 @@ class PointerType:
 
     element: DType
     space: str = GLOBAL
+
+    @property
+    def label(self) -> str:
+        """Name in messages, as of dtypes."""
+        return str(self)
 
     def __str__(self) -> str:
         return f"*{self.element.short}" + ("" if self.space == GLOBAL else f"@{self.space}")

@@ -32,6 +32,7 @@ from .fragments import (
 
 _WIDE_BITS = 64
 MOST_WGMMA_COLUMNS = 256
+_MOST_COLUMNS_OF_MANY_WARPS, _MANY_WARPS = 128, 16  # whose threads have 128 registers, as many as sums of 256 columns take
 TENSOR_LANES = 128
 TENSOR_COLUMNS = 512
 """Extents of tensor memory, in cells of 32 bits (PTX ISA, "Tensor Memory")."""
@@ -246,11 +247,12 @@ def tensor_block(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def wgmma_columns(sums: Layout) -> int:
-    """N of one instruction: the columns of a warpgroup, at most 256."""
+    """N of one instruction: the columns of a warpgroup, at most 256, and no more than leave registers for anything else."""
     own = sums.shape[-1]
+    most = MOST_WGMMA_COLUMNS if 1 << len(sums.warps) < _MANY_WARPS else _MOST_COLUMNS_OF_MANY_WARPS
     for image in sums.warps:
         own //= 2 if image[-1] else 1
-    return min(own, MOST_WGMMA_COLUMNS)
+    return min(own, most)
 
 
 def whole_sums(instruction: MmaInstruction, sums: Layout) -> Layout:

@@ -95,7 +95,7 @@ def spell(state: State, op: Op, address: C, *values: C) -> C:
     if kind == "xchg" and dtype is U16:
         name = state.helper("atomic_exchange_short" + ("_system" if scope == "sys" and suffix else ""))
         return C(f"{name}({', '.join([address.text, *(v.text for v in values)])})", PRIMARY, deps)
-    raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype}", op.span)
+    raise CapabilityError(f"tl.atomic_{kind} is not available for {dtype.label}", op.span)
 
 
 def _is_zero(state: State, op: Op) -> bool:

@@ -149,4 +149,4 @@ def reinterpret(state: State, op: Op, value: C) -> C:
         return C(f"reinterpret_cast<{type_}>({value.text})", PRIMARY, value.deps)
     if target in (I64, U64) and isinstance(source, PointerType):
         return C(f"reinterpret_cast<{target.cuda}>({value.text})", PRIMARY, value.deps)
-    raise InternalError(f"cannot reinterpret {source} as {target}", op.span)
+    raise InternalError(f"cannot reinterpret {source.label} as {target.label}", op.span)

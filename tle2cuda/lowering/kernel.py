@@ -24,6 +24,7 @@ from tle2cuda.lowering.state import State
 from tle2cuda.lowering.tasks import meeting_at
 from tle2cuda.lowering.templates import render_template, write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, joined, operation, render, without_unused
+from tle2cuda.ops.core import plain_text
 from tle2cuda.passes.mma_layouts import instruction_of
 from tle2cuda.passes.tensor_memory import allocated_columns
 from tle2cuda.runtime.contract import TENSOR_MAP_BYTES, ArgSpec, LaunchContract, ScratchSpec, TensorMapSpec
@@ -403,7 +404,7 @@ def constant_text(value: object) -> str:
     """A constexpr parameter as text that is the same in every process."""
     if isinstance(value, (FunctionType, type)) or hasattr(value, "fn"):
         return str(getattr(value, "__name__", type(value).__name__))
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return re.sub(r" at 0x[0-9a-f]+", "", plain_text(value))
 
 
 def _constants(constants: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

@@ -47,5 +47,5 @@ def _math(state: State, op: Op, args: list[C]) -> C:
     if type_ is F64 and function in _DOUBLE:
         return call(_DOUBLE[function], *args)
     if function not in _LIBRARY or type_ not in (F32, F64):
-        raise CapabilityError(f"math function {function} is not available for {type_}", op.span)
+        raise CapabilityError(f"math function {function} is not available for {type_.label}", op.span)
     return call(function + ("f" if type_ is F32 else ""), *args)

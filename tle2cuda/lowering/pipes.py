@@ -82,7 +82,9 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
         address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
         text = wait_text(state, address, phase, bool(pipe_sharings(ref.op)))
-        if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
+        if op.attrs.get("by_all"):
+            statements.evaluate(state.block, text, op.span)
+        elif op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
             emit_elected_wait(state, op, text)
         else:
             condition = state.first_thread().text if op.attrs.get("elected") else ""

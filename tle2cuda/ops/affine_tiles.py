@@ -77,7 +77,7 @@ def _integer(item: Any, dtype: DType, what: str) -> tensor:
     if isinstance(plain, int):
         low, high = core.integer_range(dtype)
         if not low <= plain < high + 1:
-            raise InvalidArgument(f"{what} is {plain}, which does not fit {dtype}")
+            raise InvalidArgument(f"{what} is {plain}, which does not fit {dtype.label}")
         return constant(int(plain), dtype)
     value = to_tensor(item)
     element = value.element
@@ -196,6 +196,6 @@ def padding_value(padding: str, dtype: DType, what: str) -> tensor | None:
     """
     if padding == "nan":
         if not dtype.is_floating():
-            raise InvalidArgument(f"{what}: padding_option 'nan' is for floats, the elements are {dtype}")
+            raise InvalidArgument(f"{what}: padding_option 'nan' is for floats, the elements are {dtype.label}")
         return constant(float("nan"), dtype)
     return None

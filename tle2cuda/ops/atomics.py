@@ -64,8 +64,8 @@ def works_on(kind: str, dtype: DType) -> bool:
 def check_dtype(kind: str, dtype: DType, pointer: tensor, what: str) -> None:
     """Raises unless there are atomics of a kind on a dtype."""
     if not works_on(kind, dtype):
-        allowed = ", ".join([*(d.name for d in _FLOATS.get(kind, ())), "int32, uint32, int64, uint64"])
-        raise DTypeMismatch(f"{what} works on {allowed}, not on {dtype}", facts=(fact("pointer", pointer),))
+        allowed = ", ".join([*(d.label for d in _FLOATS.get(kind, ())), "int32, uint32, int64, uint64"])
+        raise DTypeMismatch(f"{what} works on {allowed}, not on {dtype.label}", facts=(fact("pointer", pointer),))
 
 
 def _rmw(kind: str, pointer: Any, val: Any, mask: Any, sem: Any, scope: Any) -> tensor:
@@ -241,7 +241,7 @@ def atomic_cas(pointer: Any, cmp: Any, val: Any, sem: Any = None, scope: Any = N
     dtype = pointee(address)
     if dtype.bits not in (16, 32, 64):
         raise DTypeMismatch(
-            f"{what} works on elements of 16, 32 or 64 bits, not on {dtype}",
+            f"{what} works on elements of 16, 32 or 64 bits, not on {dtype.label}",
             facts=(fact("pointer", address),),
         )
     attrs = _ordering(sem, scope, address, what)

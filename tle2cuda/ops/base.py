@@ -32,6 +32,7 @@ from tle2cuda.ops.values import (
     block_type,
     describe_type,
     num_elements,
+    plain_text,
     pointer_type,
     tensor,
     unwrap,
@@ -58,12 +59,12 @@ def resolve_dtype(dtype: Any, function: str) -> DType | pointer_type:
         dtype = dtype.element_ty  # the pointee of a block pointer
     if dtype in FOREIGN_DTYPES:
         raise NotSupported(
-            f"{function}: NVIDIA GPUs have no instructions for {dtype}",
+            f"{function}: NVIDIA GPUs have no instructions for {dtype.label}",
             help="use tl.float8e4nv or tl.float8e5, or integer operations on tl.uint8",
         )
     if isinstance(dtype, (DType, pointer_type)):
         return dtype
-    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {dtype!r}", help=_dtype_meant(dtype))
+    raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {plain_text(dtype)}", help=_dtype_meant(dtype))
 
 
 _OF_PYTHON = {"float": F32, "int": I32, "bool": BOOL, "half": F16}
@@ -73,15 +74,15 @@ def _dtype_meant(dtype: Any) -> str:
     """What to write for a dtype of Python's, NumPy's or torch's, or for the name of one."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", str(dtype))
     name = name.rpartition(".")[2]
-    found = next((d for d in ALL_DTYPES if name in (d.name, d.short)), _OF_PYTHON.get(name))
-    return f"write tl.{found.name}" if found is not None else ""
+    found = next((d for d in ALL_DTYPES if name in (d.label, d.short)), _OF_PYTHON.get(name))
+    return f"write tl.{found.label}" if found is not None else ""
 
 
 def resolve_scalar_dtype(dtype: Any, function: str) -> DType:
     """As `resolve_dtype`, pointer types refused."""
     resolved = resolve_dtype(dtype, function)
     if isinstance(resolved, pointer_type):
-        raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {resolved!r}")
+        raise InvalidType(f"{function}: expected a dtype such as tl.float32, got {resolved.label}")
     return resolved
 
 
@@ -205,7 +206,7 @@ def describe(x: Any) -> str:
         return str(value.described)
     if isinstance(value, (tuple, list)):
         return f"({', '.join(map(describe, value))}{',' if len(value) == 1 else ''})"
-    return f"{value!r} of type {type(value).__name__}"
+    return f"{plain_text(value)} of type {type(value).__name__}"
 
 
 def fact(label: str, x: tensor) -> str:

@@ -54,8 +54,13 @@ class block_pointer_type:
     def __hash__(self) -> int:
         return hash(self.element_ty)
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``pointer<<['16'], fp32>>``."""
+        return f"pointer<{self.element_ty.name}>"
+
     def __repr__(self) -> str:
-        return f"pointer<{self.element_ty}>"
+        return self.name
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("is_"):
@@ -243,9 +248,9 @@ def check_stored(value: tensor, pointer: block_pointer, what: str) -> None:
     dtype = pointee_of(pointer)
     if value.dims and dtype_of(value) is not dtype:
         raise InvalidType(
-            f"{what}: the block pointer points to {dtype}, the value is {dtype_of(value)}",
+            f"{what}: the block pointer points to {dtype.label}, the value is {dtype_of(value).label}",
             facts=(core.fact("value", value),),
-            help=f"convert it, .to(tl.{dtype})",
+            help=f"convert it, .to(tl.{dtype.label})",
         )
 
 

@@ -63,7 +63,8 @@ def cast(input: Any, dtype: Any, fp_downcast_rounding: Any = None, bitcast: Any 
     )
     if not narrowing:
         raise InvalidArgument(
-            f"tl.cast: fp_downcast_rounding applies only from a float to a narrower float, not from {x.dtype} to {target}"
+            "tl.cast: fp_downcast_rounding applies only from a float to a narrower float, "
+            f"not from {x.dtype.label} to {target.label}"
         )
     return core.cast(x, target, rounding)
 
@@ -99,7 +100,8 @@ def _bitcast(x: tensor, target: DType | core.pointer_type) -> tensor:
         return core.cast(x, target)
     if source.bits != element.bits:
         raise DTypeMismatch(
-            f"tl.cast: a bitcast keeps the width, but {source} has {source.bits} bits and {element} {element.bits}",
+            f"tl.cast: a bitcast keeps the width, "
+            f"but {source.label} has {source.bits} bits and {element.label} {element.bits}",
             facts=(core.fact("operand", x),),
         )
     return emit_value("bitcast", (x,), element, x.dims)

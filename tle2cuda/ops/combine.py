@@ -84,9 +84,9 @@ def _checked_result(value: Any, x: tensor, what: str) -> tensor:
     result = to_tensor(value)
     if result.element != x.element or result.dims:
         raise DTypeMismatch(
-            f"{what}: the combine function must return {x.dtype} scalars as it is given, "
+            f"{what}: the combine function must return {x.dtype.label} scalars as it is given, "
             f"it returned {core.describe_type(result)}",
-            help=f"end it with .to(tl.{x.dtype})",
+            help=f"end it with .to(tl.{x.dtype.label})",
         )
     return result
 

@@ -268,7 +268,7 @@ def _check_box(desc: tensor_descriptor, buffer: buffered_tensor) -> None:
         )
     if desc.dtype is not type_.element:
         raise MemoryOperationFailed(
-            f"{_FAILED}the tensor has elements of {desc.dtype}, the buffer of {type_.element}",
+            f"{_FAILED}the tensor has elements of {desc.dtype.label}, the buffer of {type_.element.label}",
             facts=facts,
             help="a tensor copy converts nothing: allocate the buffer with the tensor's dtype",
         )
@@ -357,7 +357,8 @@ def _check_async(pointers: tensor, buffer: buffered_tensor, shape: Any, loads: b
         raise InvalidArgument("copy: is_async=True copies from global memory to a buffer only")
     if element.element is not buffer.dtype:
         raise InvalidArgument(
-            f"copy: is_async=True needs one dtype, the pointers have {element.element}, the buffer {buffer.dtype}"
+            "copy: is_async=True needs one dtype, "
+            f"the pointers have {element.element.label}, the buffer {buffer.dtype.label}"
         )
     wanted = tuple(TLESemantic().validate_alloc_shape(shape))
     if not wanted == pointers.dims == tuple(buffer.shape):

@@ -96,7 +96,7 @@ def _literal_in(value: bool | int | float, dtype: DType) -> bool | int | float:
     if dtype.is_floating():
         return float(value)
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        raise InvalidArgument(f"tl.full: {value} has no value in {dtype}")
+        raise InvalidArgument(f"tl.full: {value} has no value in {dtype.label}")
     low, high = core.integer_range(dtype)
     return (int(value) - low) % (high - low + 1) + low
 

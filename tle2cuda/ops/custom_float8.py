@@ -63,7 +63,7 @@ def converted(value: float8e4b15_tensor, dtype: Any, bitcast: bool) -> Any:
     target = resolve_dtype(dtype, "tl.cast")
     if bitcast:
         if not isinstance(target, DType) or target.bits != 8:
-            raise DTypeMismatch(f"tl.cast: a bitcast keeps the width, float8e4b15 has 8 bits, not {target}")
+            raise DTypeMismatch(f"tl.cast: a bitcast keeps the width, float8e4b15 has 8 bits, not {target.label}")
         return value.bits if target is U8 else emit_value("bitcast", (value.bits,), target, value.bits.dims)
     word = core.cast(value.bits, U16)
     dims = word.dims
@@ -136,7 +136,7 @@ def _convert(arg: Any, dst_ty: Any, fp_downcast_rounding: Any, what: str) -> Any
     target = core.unwrap(dst_ty)
     if isinstance(value, float8e4b15_tensor):
         if target not in (F16, F32):
-            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {target}")
+            raise DTypeMismatch(f"{what}: float8e4b15 becomes float16 or float32, not {target.label}")
         return converted(value, target, False)
     if value.is_pointer or value.element not in (F16, F32):
         raise DTypeMismatch(

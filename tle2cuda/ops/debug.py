@@ -157,7 +157,7 @@ def static_print(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None
     Example:
         ``tl.static_print("BLOCK =", BLOCK)``
     """
-    shown = (unwrap(value) for value in values)
+    shown = (core.printed(unwrap(value)) for value in values)
     print(*shown, sep=unwrap(sep), end=unwrap(end), file=unwrap(file), flush=bool(unwrap(flush)))
 
 

@@ -55,8 +55,13 @@ class tensor_descriptor_type:
     def __hash__(self) -> int:
         return hash(self.block_type)
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``tensor_descriptor<<['16', '16'], fp32>>``."""
+        return f"tensor_descriptor<{self.block_type.name}>"
+
     def __repr__(self) -> str:
-        return f"tensor_descriptor<{self.block_type}>"
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)

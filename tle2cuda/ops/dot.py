@@ -96,16 +96,16 @@ def _check_dtypes(a: tensor, b: tensor, what: str) -> None:
         if core.dtype_of(x) not in _OPERANDS:
             known = "float16, bfloat16, float32, float64, float8e4nv, float8e5 or int8"
             raise DTypeMismatch(
-                f"{what}: {name} is {core.dtype_of(x)}, which has no matrix product",
+                f"{what}: {name} is {core.dtype_of(x).label}, which has no matrix product",
                 facts=(fact(name, x),),
                 help=f"convert it to {known}",
             )
     first, second = core.dtype_of(a), core.dtype_of(b)
     if first is not second and not (first in _FP8 and second in _FP8):
         raise DTypeMismatch(
-            f"{what}: both operands must have one dtype, got {first} and {second}",
+            f"{what}: both operands must have one dtype, got {first.label} and {second.label}",
             facts=(fact("input", a), fact("other", b)),
-            help=f"convert one, such as other.to(tl.{first})",
+            help=f"convert one, such as other.to(tl.{first.label})",
         )
 
 
@@ -128,7 +128,7 @@ def _check_shapes(a: tensor, b: tensor, what: str) -> tuple[tuple[int, ...], int
     least = _SMALLEST_K_OF_BYTES if core.dtype_of(a).bits == 8 else _SMALLEST_K
     if k < least:
         raise InvalidArgument(
-            f"{what}: K = {k} is too small, {core.dtype_of(a)} needs at least {least}",
+            f"{what}: K = {k} is too small, {core.dtype_of(a).label} needs at least {least}",
             facts=facts,
             help="make the tiles longer and mask what does not exist with zeros",
         )
@@ -185,9 +185,9 @@ def accumulator(acc: Any, dtype: DType, dims: tuple[int, ...], what: str) -> ten
         )
     if core.dtype_of(value) is not dtype:
         raise DTypeMismatch(
-            f"{what}: acc is {core.dtype_of(value)}, the product is {dtype}",
+            f"{what}: acc is {core.dtype_of(value).label}, the product is {dtype.label}",
             facts=(fact("acc", value),),
-            help="pass out_dtype=tl.float16" if core.dtype_of(value) is F16 else f"make it {dtype}",
+            help="pass out_dtype=tl.float16" if core.dtype_of(value) is F16 else f"make it {dtype.label}",
         )
     return value
 

@@ -200,7 +200,7 @@ def _operand(value: Any, format_: str, is_packed_along_k: bool, name: str, what:
     if dtype is U8 and wanted in (F8E4NV, F8E5):
         return emit_value("bitcast", (x,), wanted, x.dims)
     raise DTypeMismatch(
-        f"{what}: {name} of the format {format_} must be {wanted}, got {dtype}",
+        f"{what}: {name} of the format {format_} must be {wanted.label}, got {dtype.label}",
         facts=(fact(name, x),),
     )
 

@@ -62,8 +62,8 @@ def extern_elementwise(
         values = core.operands_in_common(values, what)
         found = _entry(table, tuple(core.dtype_of(value) for value in values))
     if found is None:
-        given = ", ".join(core.dtype_of(value).name for value in values)
-        known = " or ".join(f"({', '.join(str(dtype) for dtype in key)})" for key in table)
+        given = ", ".join(core.dtype_of(value).label for value in values)
+        known = " or ".join(f"({', '.join(str(getattr(dtype, 'label', dtype)) for dtype in key)})" for key in table)
         raise DTypeMismatch(f"{what} takes {known}, got ({given})", help="convert the arguments first, x.to(tl.float32)")
     dtypes = [core.dtype_of(value) for value in values]
     name = function_of(found, dtypes)

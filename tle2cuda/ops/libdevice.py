@@ -43,8 +43,8 @@ def call(name: str, *arguments: Any) -> tensor:
 
 
 def _no_overload(function: str, values: tuple[tensor, ...], overloads: tuple[Overload, ...]) -> DTypeMismatch:
-    known = " or ".join(f"({', '.join(dtype.name for dtype in overload.arguments)})" for overload in overloads)
-    given = ", ".join(core.dtype_of(value).name for value in values)
+    known = " or ".join(f"({', '.join(dtype.label for dtype in overload.arguments)})" for overload in overloads)
+    given = ", ".join(core.dtype_of(value).label for value in values)
     facts = tuple(core.fact(f"arg{i}", value) for i, value in enumerate(values))
     return DTypeMismatch(
         f"{function} takes {known}, got ({given})", facts=facts, help="convert the arguments first, x.to(tl.float32)"
@@ -73,9 +73,9 @@ def _make(name: str, overloads: tuple[Overload, ...]) -> Callable[..., tensor]:
 def _docstring(name: str, overloads: tuple[Overload, ...]) -> str:
     lines = []
     for overload in overloads:
-        dtypes = ", ".join(dtype.name for dtype in overload.arguments)
+        dtypes = ", ".join(dtype.label for dtype in overload.arguments)
         accuracy = f", at most {overload.ulps:g} ulp off" if overload.ulps else ""
-        lines.append(f"    {dtypes} -> {overload.result.name}: ``{overload.cuda}``{accuracy}")
+        lines.append(f"    {dtypes} -> {overload.result.label}: ``{overload.cuda}``{accuracy}")
     count = len(overloads[0].arguments)
     arguments = "\n".join(f"    arg{i}: Tile, scalar or number." for i in range(count))
     example = f"y = libdevice.{name}({', '.join('xyzw'[i] for i in range(count))})"

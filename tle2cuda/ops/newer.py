@@ -144,7 +144,7 @@ def _as_integers(pointer: Any, what: str) -> tuple[tensor, DType, DType]:
     dtype = pointee(address)
     if dtype.bits not in (16, 32, 64) or dtype is BOOL:
         raise DTypeMismatch(
-            f"{what} works on elements of 16, 32 or 64 bits, not on {dtype}", facts=(fact("pointer", address),)
+            f"{what} works on elements of 16, 32 or 64 bits, not on {dtype.label}", facts=(fact("pointer", address),)
         )
     words = DType(f"uint{dtype.bits}")
     assert isinstance(address.element, PointerType)
@@ -250,7 +250,7 @@ def atomic_poll(pointer: Any, expected_value: Any, sem: Any = None, scope: Any =
     dtype = pointee(address)
     if not dtype.is_int() or dtype.bits < 16:
         raise DTypeMismatch(
-            f"{what} works on integers of 16, 32 or 64 bits, not on {dtype}", facts=(fact("pointer", address),)
+            f"{what} works on integers of 16, 32 or 64 bits, not on {dtype.label}", facts=(fact("pointer", address),)
         )
     if address.dims:
         raise ShapeMismatch(

@@ -89,7 +89,7 @@ def value_dtype(dtype: DType) -> np.dtype[Any]:
         return found
     if dtype is BF16:
         return np.dtype(np.float32)
-    raise ToolchainError(f"interpreting {dtype} values needs the package ml_dtypes", help="pip install ml_dtypes")
+    raise ToolchainError(f"interpreting {dtype.label} values needs the package ml_dtypes", help="pip install ml_dtypes")
 
 
 def storage_dtype(dtype: DType) -> np.dtype[Any]:

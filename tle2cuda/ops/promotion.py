@@ -65,7 +65,7 @@ def promote(a: DType, b: DType, division: bool = False, what: str = "operation")
         return _promote_fp8(a, b, what)
     if division and a.is_int_signed() != b.is_int_signed():
         raise DTypeMismatch(
-            f"{what}: {a} and {b} differ in signedness",
+            f"{what}: {a.label} and {b.label} differ in signedness",
             help="convert one of them first, x.to(...), so that the meaning of the sign is clear",
         )
     return _promote_integers(a, b)
@@ -76,7 +76,7 @@ def _promote_fp8(a: DType, b: DType, what: str) -> DType:
         return a
     if a.is_fp8() and b.is_fp8():
         return F16
-    raise DTypeMismatch(f"{what}: {a} and {b} have no common dtype", help="convert the float8 value first")
+    raise DTypeMismatch(f"{what}: {a.label} and {b.label} have no common dtype", help="convert the float8 value first")
 
 
 def _promote_integers(a: DType, b: DType) -> DType:
@@ -111,12 +111,12 @@ def literal_as(literal: bool | int | float, dtype: DType, what: str) -> tensor:
         low, high = integer_range(dtype)
         if literal < 0 and low == 0:
             raise InvalidArgument(
-                f"{what}: the negative number {literal} cannot be combined with {dtype}",
+                f"{what}: the negative number {literal} cannot be combined with {dtype.label}",
                 help="convert the tile to a signed dtype first",
             )
         if not low <= literal <= high:
             raise InvalidArgument(
-                f"{what}: the number {literal} is out of range for {dtype} ({low} to {high})",
+                f"{what}: the number {literal} is out of range for {dtype.label} ({low} to {high})",
                 help="convert the tile to a wider dtype first",
             )
     return constant(literal, dtype)
@@ -246,7 +246,7 @@ def _cast_pointer(x: tensor, target: DType | PointerType) -> tensor:
         return emit_value("bitcast", (x,), target, x.dims)
     if isinstance(target, PointerType) and isinstance(source, DType) and source.is_int():
         return emit_value("bitcast", (cast(x, I64),), target, x.dims)
-    shown = target if isinstance(target, PointerType) else target.name
+    shown = target if isinstance(target, PointerType) else target.label
     raise DTypeMismatch(
         f"cast: {describe_type(x)} cannot be converted to {shown}",
         facts=(fact("operand", x),),

@@ -221,7 +221,7 @@ class pointer_type:
     def __init__(self, element_ty: Any, address_space: Any = 1, const: Any = False) -> None:
         element = unwrap(element_ty)
         if not isinstance(element, DType):
-            raise InvalidType(f"tl.pointer_type: the pointee must be a dtype, got {element!r}")
+            raise InvalidType(f"tl.pointer_type: the pointee must be a dtype, got {plain_text(element)}")
         self.element_ty: DType = element
         self.address_space: int = unwrap(address_space)
         self.const: bool = bool(unwrap(const))
@@ -251,9 +251,22 @@ class pointer_type:
     def __hash__(self) -> int:
         return hash(self.ir)
 
-    def __repr__(self) -> str:
+    @property
+    def name(self) -> str:
+        """Triton's name: ``pointer<fp32>``, and ``const_pointer<fp32>``."""
+        return self._named(self.element_ty.name)
+
+    @property
+    def label(self) -> str:
+        """Name in messages: ``pointer<float32>``."""
+        return self._named(self.element_ty.label)
+
+    def _named(self, element: str) -> str:
         space = "" if self.address_space == 1 else f", address_space={self.address_space}"
-        return f"pointer<{self.element_ty}{space}>"
+        return f"{'const_' if self.const else ''}pointer<{element}{space}>"
+
+    def __repr__(self) -> str:
+        return self.name
 
     def is_ptr(self) -> bool:
         """Whether it is a scalar pointer type."""
@@ -311,8 +324,37 @@ class block_type:
     def __hash__(self) -> int:
         return hash((self.element_ty, self.shape))
 
+    @property
+    def name(self) -> str:
+        """Triton's name: ``<['4', '8'], fp32>``."""
+        return f"<{[str(extent) for extent in self.shape]}, {self.element_ty.name}>"
+
+    @property
+    def label(self) -> str:
+        """Name in messages: ``<[4, 8], float32>``."""
+        return f"<{list(self.shape)}, {self.element_ty.label}>"
+
     def __repr__(self) -> str:
-        return f"<{list(self.shape)}, {self.element_ty}>"
+        return self.name
+
+
+def printed(value: Any) -> str:
+    """A compile-time value as `tl.static_print` shows it: types by their names, also in tuples."""
+    return _text(value, str) if type(value) in (tuple, list) else str(value)
+
+
+def plain_text(value: Any) -> str:
+    """A compile-time value in texts of ours: types by their labels, everything else as Python shows it."""
+    return _text(value, lambda type_: type_.label)
+
+
+def _text(value: Any, of_type: Callable[[Any], str]) -> str:
+    if isinstance(value, (DType, pointer_type, block_type)):
+        return of_type(value)
+    inner = ", ".join(_text(item, of_type) for item in value) if type(value) in (tuple, list) else ""
+    if type(value) is tuple:
+        return f"({inner}{',' if len(value) == 1 else ''})"
+    return f"[{inner}]" if type(value) is list else repr(value)
 
 
 def dtype_from_ir(element: Element) -> DType | pointer_type:

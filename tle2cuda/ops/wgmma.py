@@ -179,11 +179,11 @@ def _check_dtypes(a: Operand, b: Operand) -> DType:
         return first
     if first is not second:
         raise DTypeMismatch(
-            f"{_WHAT}: both operands must have the same dtype, got {first} and {second}", facts=_facts(a, b)
+            f"{_WHAT}: both operands must have the same dtype, got {first.label} and {second.label}", facts=_facts(a, b)
         )
     if first not in _EQUAL:
         raise DTypeMismatch(
-            f"{_WHAT}: unsupported dtype {first}: operands are int8, float16, bfloat16, float32 or float8",
+            f"{_WHAT}: unsupported dtype {first.label}: operands are int8, float16, bfloat16, float32 or float8",
             facts=_facts(a, b),
         )
     return first
@@ -195,7 +195,7 @@ def _check_extents(m: int, n: int, k: int, dtype: DType) -> None:
         if extent % unit:
             raise InvalidArgument(f"{_WHAT}: {name} = {extent} is no multiple of {unit}")
     if k < least:
-        raise InvalidArgument(f"{_WHAT}: K = {k} is too small, {dtype} needs at least {least}")
+        raise InvalidArgument(f"{_WHAT}: K = {k} is too small, {dtype.label} needs at least {least}")
     for name, extent in (("M", m), ("N", n), ("K", k)):
         if extent & (extent - 1):
             raise InvalidArgument(f"{_WHAT}: {name} = {extent} is no power of two, as tiles have them")
@@ -212,7 +212,8 @@ def _accumulator(acc: Any, dtype: DType, dims: tuple[int, int]) -> tensor:
             f"{_WHAT}: acc shape must be {dims_text(dims)}, got {dims_text(value.dims)}", facts=(fact("acc", value),)
         )
     if core.dtype_of(value) is not dtype:
-        raise DTypeMismatch(f"{_WHAT}: acc dtype must be {dtype}, got {core.dtype_of(value)}", facts=(fact("acc", value),))
+        given = core.dtype_of(value)
+        raise DTypeMismatch(f"{_WHAT}: acc dtype must be {dtype.label}, got {given.label}", facts=(fact("acc", value),))
     return value
 
 

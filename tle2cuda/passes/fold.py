@@ -331,11 +331,11 @@ def preserves(source: DType, target: DType) -> bool:
     if source.is_floating():
         if not target.is_floating() or target.is_fp8():
             return False  # Casts to fp8 saturate, infinities included.
-        given, wanted = _FLOATS[source.name], _FLOATS[target.name]
+        given, wanted = _FLOATS[source.label], _FLOATS[target.label]
         return given[0] <= wanted[0] and given[1] >= wanted[1] and given[2] <= wanted[2]
     low, high = _range(source)
     if target.is_floating():
-        significand, _, exponent = _FLOATS[target.name]
+        significand, _, exponent = _FLOATS[target.label]
         return max(-low, high + 1).bit_length() - 1 <= min(significand, exponent)
     lowest, highest = _range(target)
     return lowest <= low and high <= highest

@@ -70,12 +70,19 @@ def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
 
 
 def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
-    """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie."""
+    """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie.
+
+    Where one task fills a ring and reads it, all of its threads wait for a free stage (`by_all`), though thread 0 alone
+    fills it. Behind a loop of waiting in a branch of its own, warps would not be whole to ptxas, and the operands of each
+    product would be moved there from registers of threads (R2UR). None misses a phase: the next one ends behind a product
+    of the warpgroup, which each of its warps issues behind this wait.
+    """
     rings = {op.result: op for op in walk(kernel.body) if op.name == "pipe" and _is_engines_ring(op)}
     if not rings:
         return kernel
     roots = Roots(kernel)
     released: set[Value] = set()
+    own: set[Value] = set()
     arrivals: dict[Value, int] = {}
     handed = {pipe: {root for field in value_operands(op) for root in roots.of(field)} for pipe, op in rings.items()}
     ordered = {root for fields in handed.values() for root in fields}
@@ -87,11 +94,15 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
             continue
         if released_by_few(roots, fields, writers[0][0], {None: reading}, ordered) == {None: WARPGROUPS}:
             released.add(pipe)
+            if writers[0][0].region is reading[0][0].region:
+                own.add(pipe)
             arrivals[scratch_operands(op)[1]] = reading[0][0].warps // WARPGROUP_WARPS
 
     def change(op: Op) -> Op:
         if op.name == "alloc_barriers" and op.result in arrivals:
             return _with(op, arrivals=arrivals[op.result])
+        if op.name == "pipe_acquire" and pipe_of(op, roots) in own:
+            return _with(op, by_all=True)
         is_release = op.name == "pipe_release" and pipe_of(op, roots) in released
         return _with(op, arrivals=(WARPGROUPS,)) if is_release else op
 

@@ -14,24 +14,21 @@ from tle2cuda.ir.types import (
     BOOL,
     I32,
     SHARED,
-    U32,
-    U64,
     BufferType,
     DType,
     PipeType,
     PointerType,
     TileType,
     Type,
-    dtype_of,
     shape_of,
     slot_type,
     with_shape,
 )
-from tle2cuda.layout.shared import ROWS_OF_PATTERN, SWIZZLE_BYTES
+from tle2cuda.passes.ring_addresses import Addresses
+from tle2cuda.passes.ring_buffers import ring_of
+from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
-_SWIZZLED_ALIGNMENT_BYTES = 1024
-_PLAIN_ALIGNMENT_BYTES = 128
 _FEWEST_FOR_EARLY = 4  # stages, of which two are in use
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
@@ -55,13 +52,14 @@ class RingLoop:
         self.region = plan.loop.regions[0]
         self.induction = self.region.params[0]
         self.type = self.induction.type
-        self.lower, self.upper, self.step = (into[v] for v in plan.loop.operands[:3])
+        self.iterations = Iterations(into, plan)
+        self.addresses = Addresses(into, plan)
         self.is_split = is_split
         self.is_early = plan.is_issued_alone and plan.capacity >= _FEWEST_FOR_EARLY and not is_split
         self.is_for_products = is_for_products or self.is_early
         self.ahead = plan.stages - (2 if self.is_early else 1)
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
-        self.pipe = into.pipes.get(plan) or self._pipe()
+        self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
 
     def rewrite(self) -> None:
         """Write the prologue and the loop."""
@@ -77,53 +75,6 @@ class RingLoop:
 
     # ---- the ring ----
 
-    def _ring(self, staged: Staged) -> Value:
-        """The buffer of one load's stages."""
-        type_ = staged.load.result.type
-        assert isinstance(type_, TileType) and isinstance(type_.element, DType)
-        name = staged.load.result.name or "tile"
-        storage = "mma" if self.is_for_products else "row_major"
-        ring = BufferType((self.plan.capacity, *staged.shape), type_.element, storage)
-        span_bytes = swizzle_of(staged.shape, type_.element)
-        attrs: dict[str, object] = {
-            "name": name,
-            "scratch": True,
-            "is_kept": True,
-            "is_ring": True,
-            "alignment_bytes": _SWIZZLED_ALIGNMENT_BYTES if span_bytes else _PLAIN_ALIGNMENT_BYTES,
-        }
-        if span_bytes:
-            attrs["swizzle_bytes"] = span_bytes
-        op = make_op("alloc", (), (ring,), attrs, (), staged.load.span, (name,))
-        self.into.rings.append(op)
-        return op.result
-
-    def _pipe(self) -> Value:
-        buffers = [self._ring(staged) for staged in self.plan.loads]
-        names: list[str] = []
-        for staged in self.plan.loads:
-            name = staged.load.result.name or "tile"
-            names.append(name if name not in names else f"{name}_{len(names)}")
-        fields = tuple((name, v.type) for name, v in zip(names, buffers, strict=True) if isinstance(v.type, BufferType))
-        type_ = PipeType(self.plan.capacity, fields)
-        attrs: dict[str, object] = {
-            "name": "ring",
-            "capacity": self.plan.capacity,
-            "fields": tuple(names),
-            "readers": (),
-            "one_shot": False,
-            "is_ring": True,
-            "asked": self.plan.asked,
-        }
-        if not self.plan.has_barriers:
-            attrs["restarts"] = True
-        op = make_op("pipe", tuple(buffers), (type_,), attrs, (), self.span, ("ring",))
-        if self.plan.has_barriers:
-            self.into.rings.append(op)  # whose barriers go on where the loop runs again
-            self.into.pipes[self.plan] = op.result
-            return op.result
-        return self.into.emit(op).result
-
     def _slots(self) -> tuple[BufferType, ...]:
         type_ = self.pipe.type
         assert isinstance(type_, PipeType)
@@ -132,21 +83,19 @@ class RingLoop:
     # ---- the prologue ----
 
     def _prologue(self, start: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Fill the first stages; returns the carried values of the iteration behind them."""
+        """Fill the first stages; returns the values of the iteration behind them."""
         into, span = self.into, self.span
         if self.ahead == 1:
             first = self._turned_on(into.number(0, I32, span))
-            when = (self.lower, self._starts(self.lower))
-            return self._fill(self._place(first, "stage"), when, lambda: self._after(self.lower), start)
+            return self._fill(self._place(first, "stage"), self._first, start)
         stage = Value(I32, "stage", span)
-        params = self.ahead_of(start)
+        params = self.addresses.ahead(start)
 
         def body() -> tuple[Value, ...]:
-            iteration = self._iteration_of(stage)
             place = (stage, into.number(0, I32, span))
             if self.turn is not None:
                 place = self._place(self._turned_on(stage), "stage")
-            return self._fill(place, (iteration, self._starts(iteration)), lambda: self._after(iteration), params)
+            return self._fill(place, lambda further: self.iterations.of_first(stage, further), params)
 
         region = into.inside(body, span, (stage, *params))
         zero, end, one = (into.number(value, I32, span) for value in (0, self.ahead, 1))
@@ -155,75 +104,11 @@ class RingLoop:
         return into.emit(make_op("for", (zero, end, one, *start), types, attrs, (region,), span)).results
 
     def start_of_first(self) -> tuple[Value, ...]:
-        """What addresses of the first iteration depend on: carried values, and indices, which are loaded now."""
-        carried = tuple(self.into[self.loop.operands[3 + number]] for number in self.plan.carried)
-        return (*carried, *self._indices((self.lower, self._starts(self.lower)), carried))
+        """What addresses of the first iteration depend on."""
+        return self.addresses.of_first(self._first)
 
-    def ahead_of(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Parameters for such values, of iterations ahead of the loop."""
-        carried = (self.region.params[1 + number] for number in self.plan.carried)
-        names = [each.name for each in (*carried, *(load.result for load in self.plan.indices))]
-        names = [f"{name}_ahead" if name else "ahead" for name in names]
-        return tuple(Value(v.type, name, self.span) for v, name in zip(values, names, strict=True))
-
-    def _bind(self, iteration: Value, values: tuple[Value, ...]) -> None:
-        """Make operations of the body those of an iteration, given what addresses depend on in it."""
-        into, count = self.into, len(self.plan.carried)
-        into.bind(self.induction, iteration)
-        for number, value in zip(self.plan.carried, values[:count], strict=True):
-            into.bind(self.region.params[1 + number], value)
-        for load, value in zip(self.plan.indices, values[count:], strict=False):
-            into.bind(load.result, value)
-
-    def _indices(self, when: tuple[Value, Value], carried: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Load the indices of an iteration, if there is such an iteration."""
-        if not self.plan.indices:
-            return ()
-        into = self.into
-        before = dict(into.mapping)
-        self._bind(when[0], carried)
-        self._clone(self._needed([v for load in self.plan.indices for v in load.operands]))
-        found = tuple(self._index(load, when[1]) for load in self.plan.indices)
-        into.mapping = before
-        return found
-
-    def _index(self, load: Op, exists: Value) -> Value:
-        into = self.into
-        pointer, *others = (into[v] for v in load.operands)
-        mask, shape = exists, shape_of(load.result.type)
-        if shape:
-            mask = into.make("splat", (exists,), TileType(shape, BOOL), load.span)
-        if load.attrs.get("has_mask"):
-            mask = into.make("and", (others.pop(0), mask), mask.type, load.span)
-        attrs = {**load.attrs, "has_mask": True}
-        return into.make("load", (pointer, mask, *others), load.result.type, load.span, load.result.name, **attrs)
-
-    def _iteration_of(self, stage: Value) -> Value:
-        """The loop's counter in the iteration whose number is `stage`."""
-        into, span = self.into, self.span
-        number = stage if self.type is I32 else into.make("cast", (stage,), self.type, span)
-        scaled = into.make("mul", (number, self.step), self.type, span)
-        return into.make("add", (self.lower, scaled), self.type, span)
-
-    def _after(self, iteration: Value) -> tuple[Value, Value]:
-        """The iteration behind one of the first few, and whether it exists."""
-        following = self.into.make("add", (iteration, self.step), self.type, self.span)
-        return following, self._starts(following)
-
-    def _starts(self, iteration: Value) -> Value:
-        """Whether there is an iteration of the first few."""
-        into, span = self.into, self.span
-        first = self.plan.bounds[0].hi
-        most = (self.ahead + bool(self.plan.indices)) * self.plan.step
-        if first is not None and first + most <= _largest(self.type):
-            return into.make("cmp", (iteration, self.upper), BOOL, span, predicate="lt")
-        # The sum with the first value of the counter may have left the range of its type.
-        moved = into.make("sub", (iteration, self.lower), self.type, span)
-        left = into.make("sub", (self.upper, self.lower), self.type, span)
-        has_any = into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt")
-        unsigned = U32 if self.type is I32 else U64
-        wide = [into.make("cast", (v,), unsigned, span) for v in (moved, left)]
-        return into.make("and", (has_any, into.make("cmp", wide, BOOL, span, predicate="lt")), BOOL, span)
+    def _first(self, further: int) -> When:
+        return self.iterations.of_first(None, further)
 
     def _turned_on(self, number: Value) -> Value:
         """The number of a stage among all that the ring hands out, from that in this run of the loop."""
@@ -232,25 +117,23 @@ class RingLoop:
     def _fill(
         self,
         place: tuple[Value, Value],
-        when: tuple[Value, Value],
-        after: Callable[[], tuple[Value, Value]],
-        carried: tuple[Value, ...],
+        when: Callable[[int], When],
+        values: tuple[Value, ...],
         is_guarded: bool = True,
     ) -> tuple[Value, ...]:
         """Copy what an iteration loads into a stage, if there is such an iteration.
 
         Args:
             place: The stage and its lap.
-            when: The loop's counter in that iteration, and whether it exists.
-            after: The same of the iteration behind it.
-            carried: The values that iteration gets of those that addresses depend on.
+            when: That iteration, and those behind it, by their distance.
+            values: What addresses in it depend on.
             is_guarded: Branch around the copies where there is no such iteration; else they are masked off.
 
         Returns:
-            The values that the next one gets.
+            The values of the next one.
         """
         into, span = self.into, self.span
-        iteration, in_range = when
+        iteration, in_range = when(0)
         handle = (self.pipe, *place)
         has_barriers = self.plan.has_barriers  # whose phases count the stages that are filled
         acquire = make_op("pipe_acquire", handle, self._slots(), span=span, names=self._names())
@@ -258,11 +141,11 @@ class RingLoop:
         if not has_barriers:
             into.emit(acquire)
         before = dict(into.mapping)
-        self._bind(iteration, carried)
+        self.addresses.bind(iteration, values)
 
         def copies() -> tuple[Value, ...]:
             kept = dict(into.mapping)
-            self._clone(self._needed([v for staged in self.plan.loads for v in staged.addresses]))
+            self.addresses.write_for([v for staged in self.plan.loads for v in staged.addresses])
             if has_barriers:
                 into.emit(acquire)
             for staged, slot in zip(self.plan.loads, acquire.results, strict=True):
@@ -279,37 +162,12 @@ class RingLoop:
             copies()
         if not has_barriers:
             into.emit(commit)
-        following = [self.region.terminator.operands[number] for number in self.plan.carried]
-        self._clone(self._needed(following))
-        result = tuple(into[v] for v in following)
+        following = self.addresses.following(when, values)
         into.mapping = before
-        return (*result, *(self._indices(after(), result) if self.plan.indices else ()))
+        return following
 
     def _names(self) -> tuple[str, ...]:
         return tuple(staged.load.result.name for staged in self.plan.loads)
-
-    def _needed(self, values: Sequence[Value]) -> set[Op]:
-        """The operations of the slice from which values follow."""
-        found: set[Op] = set()
-        todo = list(values)
-        while todo:
-            op = self.into.definitions.get(todo.pop())
-            if op is not None and op in self.plan.slice and op not in found:
-                found.add(op)
-                todo += op.operands
-        return found
-
-    def _clone(self, ops: set[Op]) -> None:
-        """Write operations of the body again, for other values of what changes in the loop."""
-        into = self.into
-        for op in self.region.body:
-            if op in ops:
-                operands = tuple(into[v] for v in op.operands)
-                types = tuple(r.type for r in op.results)
-                copy = make_op(op.name, operands, types, op.attrs, (), op.span, tuple(r.name for r in op.results))
-                into.emit(copy)
-                for old, new in zip(op.results, copy.results, strict=True):
-                    into.bind(old, new)
 
     def _copy(self, staged: Staged, slot: Value, condition: Value | None) -> None:
         into, load = self.into, staged.load
@@ -340,7 +198,7 @@ class RingLoop:
         into, loop, span = self.into, self.loop, self.span
         old = self.region.params
         params = tuple(Value(p.type, p.name, p.span) for p in old)
-        further = () if self.is_split else self.ahead_of(filled)
+        further = () if self.is_split else self.addresses.ahead(filled)
         counts = self.counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
         before = dict(into.mapping)
@@ -380,14 +238,12 @@ class RingLoop:
         into, span = self.into, self.span
         ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
         free = self._place(ahead, "free_stage")
-        later = self._later(induction, self.ahead)
         is_guarded = not self.plan.has_warpgroups or self.plan.has_barriers
-        return self._fill(free, later, lambda: self._later(induction, self.ahead + 1), further, is_guarded)
+        return self._fill(free, self._later(induction, number, self.ahead), further, is_guarded)
 
     def fill(self, number: Value, induction: Value, values: tuple[Value, ...]) -> tuple[Value, ...]:
         """Make the copies of an iteration that there is, in a partition that does nothing else."""
-        when = (induction, induction)
-        return self._fill(self._place(number, "stage"), when, lambda: self._later(induction, 1), values, is_guarded=False)
+        return self._fill(self._place(number, "stage"), self._later(induction, number, 0), values, is_guarded=False)
 
     def settle(self) -> None:
         """Behind the loop: copies that are masked off write zeros."""
@@ -404,23 +260,19 @@ class RingLoop:
         into, span, plan = self.into, self.span, self.plan
         (stage, lap), slots = self.wait(number)
         following: tuple[Value, ...] = ()
-
-        def after() -> tuple[Value, Value]:
-            return self._later(induction, self.ahead + 1)
-
         if not self.is_split:
-            later = self._later(induction, self.ahead)
+            later = self._later(induction, number, self.ahead)
             ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
             free = self._place(ahead, "free_stage")
         is_late = plan.holder is not None or plan.is_filled_behind or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
-            following = self._fill(free, later, after, further, not plan.has_warpgroups or plan.has_barriers)
+            following = self._fill(free, later, further, not plan.has_warpgroups or plan.has_barriers)
         for op in self.region.body:
             if op in slots:
                 self.read_from(*slots[op])
             elif op is plan.overlapped and self.is_early:
                 product = self.issue(op, self._stage_of(op.operands[0], slots), into[op.operands[2]], slots)
-                following = self._fill(free, later, after, further)
+                following = self._fill(free, later, further)
                 into.bind(op.result, self.awaited(product, 1))
                 self._release_before(number, induction)
             elif op is plan.overlapped:
@@ -428,10 +280,10 @@ class RingLoop:
                 if plan.has_barriers:
                     self._release_before(number, induction)
                 if is_late and not self.is_split:
-                    following = self._fill(free, later, after, further, plan.has_barriers)
+                    following = self._fill(free, later, further, plan.has_barriers)
             elif op is plan.holder:
                 self._product(op, "holds_copies")
-                following = self._fill(free, later, after, further, not plan.has_warpgroups)
+                following = self._fill(free, later, further, not plan.has_warpgroups)
             else:
                 into.visit(op)
         if not plan.has_barriers or plan.overlapped is None:
@@ -485,9 +337,7 @@ class RingLoop:
 
     def _release_before(self, number: Value, induction: Value) -> None:
         """Release the stage of the iteration before this one, whose product is complete."""
-        into, span = self.into, self.span
-        later = into.make("cmp", (induction, self.lower), BOOL, span, predicate="gt")
-        self._release_last(number, later)
+        self._release_last(number, self.iterations.is_behind_first(induction))
 
     def _release_last(self, number: Value, condition: Value) -> None:
         into, span = self.into, self.span
@@ -502,7 +352,7 @@ class RingLoop:
 
     def _behind(self, count: Value | None) -> None:
         """Behind the loop: release what its last product read, and go on from its count of stages."""
-        into, span = self.into, self.span
+        into = self.into
         if count is not None and self.turn is not None:
             into.turns.set(self.plan, count)
         if self.is_early:
@@ -510,11 +360,11 @@ class RingLoop:
             result = self.loop.results[self.region.terminator.operands.index(self.plan.overlapped.result)]
             into.bind(result, self.awaited(result, 0))
         if self.plan.overlapped is not None and count is not None:
-            self._release_last(count, into.make("cmp", (self.lower, self.upper), BOOL, span, predicate="lt"))
+            self._release_last(count, self.iterations.has_any())
 
     def counts_iterations(self) -> bool:
         """Whether the loop's counter tells the number of the iteration: it starts at 0, and so does the ring."""
-        if self.turn is not None or (self.plan.has_barriers and self.plan.overlapped is not None):
+        if self.turn is not None or (self.plan.has_barriers and self.plan.overlapped is not None) or self.plan.step <= 0:
             return False
         made = self.into.definitions.get(self.loop.operands[0])
         return made is not None and made.name == "constant" and made.attrs["value"] == 0
@@ -524,7 +374,7 @@ class RingLoop:
         into, span = self.into, self.span
         number = induction
         if self.plan.step != 1:
-            number = into.make("idiv", (number, self.step), self.type, span)
+            number = into.make("idiv", (number, self.iterations.step), self.type, span)
         return number if self.type is I32 else into.make("cast", (number,), I32, span)
 
     def _next(self, counter: Value) -> Value:
@@ -537,25 +387,10 @@ class RingLoop:
         stage = into.make("rem", (number, stages), I32, span, name)
         return stage, into.make("idiv", (number, stages), I32, span, "lap")
 
-    def _later(self, induction: Value, count: int) -> tuple[Value, Value]:
-        """The counter so many iterations on, and whether there is such an iteration.
-
-        Where there is none, the sum may leave the range of its type. What is left to do is 1 or more inside of the loop; it
-        may be too much for a signed number where the counter starts below 0.
-        """
-        into, span = self.into, self.span
-        ahead = count * self.plan.step
-        distance = into.number(ahead, self.type, span)
-        later = into.make("add", (induction, distance), self.type, span)
-        last = self.plan.bounds[1].hi
-        if last is not None and last + ahead <= _largest(self.type):
-            return later, into.make("cmp", (later, self.upper), BOOL, span, predicate="lt")
-        left = into.make("sub", (self.upper, induction), self.type, span)
-        first = self.plan.bounds[0].lo
-        if first is None or first < 0:
-            unsigned = U32 if self.type is I32 else U64
-            left, distance = (into.make("cast", (v,), unsigned, span) for v in (left, distance))
-        return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
+    def _later(self, induction: Value, number: Value, ahead: int) -> Callable[[int], When]:
+        """The iteration so far ahead of the one that the loop is in, and those behind it."""
+        nearest = self.iterations.later(induction, number, ahead) if ahead else (induction, induction)
+        return lambda further: self.iterations.later(induction, number, ahead + further) if further else nearest
 
     def read_from(self, staged: Staged, slot: Value) -> None:
         """What the loop loaded is now read from the ring."""
@@ -577,25 +412,12 @@ class RingLoop:
         into.bind(load.result, value)
 
 
-def _largest(type_: Type) -> int:
-    """The largest number that a counter may be."""
-    return int(2 ** (dtype_of(type_).bits - 1) - 1)
-
-
-def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
-    """The span of the swizzle under which the rows of a stage are stored, in bytes; 0 for none."""
-    if len(shape) < 2 or shape[-2] < ROWS_OF_PATTERN:
-        return 0
-    span = min(shape[-1] * element.bytes, SWIZZLE_BYTES[-1])
-    return span if span in SWIZZLE_BYTES else 0
-
-
 def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None:
     """Write the copies of a loop into its rings, and nothing else."""
     loop, span, first = plan.loop, plan.loop.span, rings[0]
     starts = [ring.start_of_first() for ring in rings]
     induction = Value(first.type, first.induction.name, span)
-    params = [ring.ahead_of(start) for ring, start in zip(rings, starts, strict=True)]
+    params = [ring.addresses.ahead(start) for ring, start in zip(rings, starts, strict=True)]
     counts = first.counts_iterations()
     counter = induction if counts else Value(I32, "turn", span)
 
@@ -609,7 +431,8 @@ def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None
     extra = () if counts else (counter,)
     region = into.inside(body, span, (induction, *(v for values in params for v in values), *extra))
     begin = () if counts else (first.turn or into.number(0, I32, span),)
-    operands = (first.lower, first.upper, first.step, *(v for start in starts for v in start), *begin)
+    bounds = (into[v] for v in loop.operands[:3])
+    operands = (*bounds, *(v for start in starts for v in start), *begin)
     types = tuple(v.type for v in operands[3:])
     new = into.emit(make_op("for", operands, types, {"is_pipelined": True}, (region,), span))
     place = 0
@@ -621,4 +444,4 @@ def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None
         into.turns.set(plan, new.results[-1])
 
 
-__all__ = ["RingLoop", "fill_rings", "swizzle_of"]
+__all__ = ["RingLoop", "fill_rings"]

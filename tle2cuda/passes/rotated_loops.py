@@ -19,7 +19,8 @@ from dataclasses import replace
 from tle2cuda.analysis.chained_products import Chained
 from tle2cuda.analysis.pipelining import Pipelined, Staged
 from tle2cuda.ir.nodes import Op, Value, make_op
-from tle2cuda.ir.types import BOOL, I32, SHARED, BufferType, DType, PointerType, TileType, Type, with_shape
+from tle2cuda.ir.types import I32, SHARED, BufferType, DType, PointerType, TileType, Type, with_shape
+from tle2cuda.passes.ring_iterations import Iterations
 from tle2cuda.passes.ring_loops import RingLoop
 from tle2cuda.passes.ring_writer import Writer
 
@@ -44,8 +45,7 @@ class RotatedLoop:
         """Write the loop; where it has no iterations, nothing is done."""
         into, loop, span = self.into, self.loop, self.span
         starts = tuple(into[v] for v in loop.operands[3:])
-        lower, upper = (into[v] for v in loop.operands[:2])
-        has_any = into.make("cmp", (lower, upper), BOOL, span, predicate="lt")
+        has_any = Iterations(into, self.plan).has_any()
         before = dict(into.mapping)
         counts = (self.turn,) if self.turn is not None else ()
         arms = (into.inside(self._iterations, span), into.inside(lambda: (*starts, *counts), span))
@@ -71,7 +71,7 @@ class RotatedLoop:
         one = into.make("add", (zero, into.number(1, I32, span)), I32, span)
         for old, start in zip(self.region.params[1:], self.loop.operands[3:], strict=True):
             into.bind(old, into[start])
-        into.bind(self.region.params[0], first.lower)
+        into.bind(self.region.params[0], first.iterations.lower)
         following = self._first_half(first, (query, zero), ahead[0])
         state = self._state()
         last = self._loop((first, second), (query, one), (state, following, ahead[1]))
@@ -91,11 +91,12 @@ class RotatedLoop:
     ) -> tuple[Value, ...]:
         """The other iterations; returns the state behind them, and how many iterations there were."""
         into, span, (first, second) = self.into, self.span, rings
+        count = first.iterations
         state, early, late = given
         induction = Value(first.type, self.region.params[0].name, span)
         names = (*(p.name for p in self.region.params[1:]), "weights")
         params = tuple(Value(v.type, name, span) for v, name in zip(state, names, strict=True))
-        further = ((), ()) if self.is_split else (first.ahead_of(early), second.ahead_of(late))
+        further = ((), ()) if self.is_split else (first.addresses.ahead(early), second.addresses.ahead(late))
         number = Value(I32, "iteration", span)
 
         def body() -> tuple[Value, ...]:
@@ -104,7 +105,7 @@ class RotatedLoop:
             into.bind(self.region.params[0], induction)
             one = into.number(1, I32, span)
             before = into.make("sub", (number, one), I32, span)
-            earlier = into.make("sub", (induction, first.step), first.type, span)
+            earlier = into.make("sub", (induction, count.step), first.type, span)
             place, slots = first.wait(number)
             late = None if self.is_split else second.wait(before)  # waits of threads that fill rings are barriers, too
             scores = first.issue(self.chained.first, (query[0], False), self._zeros(), slots)
@@ -122,8 +123,8 @@ class RotatedLoop:
             return (*self._state(), *following, into.make("add", (number, one), I32, span))
 
         region = into.inside(body, span, (induction, *params, *further[0], *further[1], number))
-        lower = into.make("add", (first.lower, first.step), first.type, span)
-        operands = (lower, first.upper, first.step, *state, *early, *late, query[1])
+        lower = into.make("add", (count.lower, count.step), first.type, span)
+        operands = (lower, count.upper, count.step, *state, *early, *late, query[1])
         attrs = {name: value for name, value in self.loop.attrs.items() if name != "num_stages"}
         attrs["is_pipelined"] = True
         new = into.emit(make_op("for", operands, tuple(v.type for v in operands[3:]), attrs, (region,), span))
@@ -151,7 +152,7 @@ class RotatedLoop:
         """The first product and what follows from it, in step; returns what addresses further on depend on."""
         place, slots = ring.wait(query[1])
         scores = ring.issue(self.chained.first, (query[0], False), self._zeros(), slots)
-        following = () if self.is_split else ring.refill(query[1], ring.lower, ahead)
+        following = () if self.is_split else ring.refill(query[1], ring.iterations.lower, ahead)
         self.into.bind(self.chained.first.result, ring.awaited(scores, 0))
         self._rest(ring, slots)
         ring.release(*place)

@@ -71,6 +71,11 @@ def array_dtype(name: str) -> str:
     return short
 
 
+def array_dtype_name(short: str) -> str:
+    """Name of torch and NumPy for an element type in signature notation; empty when they have none."""
+    return next((name for name, known in _ARRAY_DTYPES.items() if known == short), "")
+
+
 def int_type(value: int) -> str:
     """Type of a run-time integer: the first of i32, i64, u64 that holds it.
 

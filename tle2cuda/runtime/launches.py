@@ -16,7 +16,7 @@ from tle2cuda.errors import ArgumentError, CompilationError, CompilationErrors, 
 from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
-from tle2cuda.runtime.device import chosen_device, host_device
+from tle2cuda.runtime.device import DEVICE_VARIABLE, chosen_device, host_device
 from tle2cuda.runtime.frames import warn_user, without_frames
 from tle2cuda.runtime.options import LaunchOptions
 from tle2cuda.runtime.wrappers import refuse_addresses
@@ -234,6 +234,28 @@ class HostLaunch:
     def _init_handles(self) -> None:
         """Loads the kernel, as Triton's object does: nothing here."""
 
+    def _host_device(self) -> str:
+        """What runs the kernel: the emulator by itself gives way where addresses out of memory are followed.
+
+        Raises:
+            CompilationError: The kernel is wrong.
+            LaunchError: `TLE2CUDA_DEVICE` says no device of the host.
+            ToolchainError: It says ``cuda``, and there is no GPU.
+        """
+        device = host_device()
+        if device == "emulator" and not chosen_device() and self._follows_addresses:
+            _note_addresses(self.kernel.fn.__name__)
+            return "interpreter"
+        return device
+
+    @functools.cached_property
+    def _follows_addresses(self) -> bool:
+        """Whether the kernel makes pointers of integers, as out of a table."""
+        from tle2cuda.ir.classify import makes_pointers
+
+        traced = self.emitted.traced
+        return traced is not None and makes_pointers(traced.body)
+
     def prepare(self) -> str:
         """Compile for the device that `TLE2CUDA_DEVICE` chooses, unless that is done; returns the device.
 
@@ -241,7 +263,7 @@ class HostLaunch:
             CompilationError: The kernel is wrong.
             ToolchainError: The emulator is chosen and there is no C++ compiler.
         """
-        device = host_device()
+        device = self._host_device()
         if device == "eager":
             return device  # nothing is compiled
         if device == "interpreter":
@@ -302,7 +324,7 @@ class HostLaunch:
     def __call__(self, grid: Any, values: tuple[Any, ...]) -> HostLaunch:
         for name, value in zip(self.kernel.arg_names, values, strict=True):
             refuse_addresses(name, value)
-        device = host_device()
+        device = self._host_device()
         if device == "emulator":
             from tle2cuda.emulator import emulate_in_place
 
@@ -333,8 +355,18 @@ class HostLaunch:
         ctas = (x * a, y * b, z * c)
         check_grid(ctas)
         if x and y and z:
-            interpreter.run(self.traced, ctas, self.pick(values))
+            interpreter.run(self.traced, ctas, self.pick(values), follow_addresses=True)
         return self
+
+
+@functools.cache
+def _note_addresses(kernel: str) -> None:
+    """Says once why a kernel runs in the interpreter."""
+    warn_user(
+        f"{kernel} makes pointers of integers, which lead nowhere in the emulator: it runs in the interpreter. "
+        f"{DEVICE_VARIABLE}=interpreter silences this",
+        RuntimeWarning,
+    )
 
 
 @functools.cache

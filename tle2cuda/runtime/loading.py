@@ -10,12 +10,15 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
+from inspect import getattr_static
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 from tle2cuda.errors import ArgumentError, CompilationError, KernelError, ToolchainError
 from tle2cuda.ir.span import Span
+
+_MOST_DECORATORS = 16
 
 
 def _no_file(path: Path, text: str, separator: str) -> ArgumentError:
@@ -74,8 +77,15 @@ def load_kernel(reference: str) -> tuple[Any, ModuleType]:
 
 
 def is_kernel(value: Any) -> bool:
-    """Whether a value is a decorated kernel: ours, or Triton's."""
-    return type(value).__name__ in ("JitFunction", "JITFunction") and callable(getattr(value, "fn", None))
+    """Whether a value is a decorated kernel, ours or Triton's, or what tuners and the like made of one."""
+    for _ in range(_MOST_DECORATORS):
+        inner = getattr_static(value, "fn", None)
+        if type(value).__name__ in ("JitFunction", "JITFunction"):
+            return callable(inner)
+        if inner is None or isinstance(value, (type, ModuleType)):
+            return False
+        value = inner
+    return False
 
 
 def load_module(path: Path) -> ModuleType:

@@ -25,6 +25,7 @@ from tle2cuda.errors import ArgumentError, DeviceCodeError, OutOfResources, Tool
 from tle2cuda.runtime import toolkit
 from tle2cuda.runtime.cache import digest
 from tle2cuda.runtime.cubin import complete_cubin
+from tle2cuda.runtime.waiting import waiting
 from tle2cuda.targets import parse_target
 
 if TYPE_CHECKING:
@@ -286,7 +287,10 @@ def _compile_with_pch(source: str, path: str, flags: Sequence[str], prefix: str,
             os.utime(pch)  # the least recently used files go first
         else:
             _evict(directory)
-    outcome = _compile_in_worker(_request(source, path, flags, pch, prefix), _apart_limit_s.get())
+    limit_s = _apart_limit_s.get()
+    explained = waiting("precompiling CUDA's headers for this kernel and others like it, once")
+    with explained if limit_s is None and not pch.exists() else contextlib.nullcontext():
+        outcome = _compile_in_worker(_request(source, path, flags, pch, prefix), limit_s)
     if outcome is not None and outcome[0]:  # the header may be damaged: what NVRTC says without it counts
         with contextlib.suppress(OSError):
             pch.unlink(missing_ok=True)

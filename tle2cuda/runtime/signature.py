@@ -320,7 +320,7 @@ def parse_signature(
     for name in given:
         _check_name(name, names, "constants", kernel)
     if isinstance(signature, str):
-        entries = _assign_entries(parameters, split_signature(signature), given, kernel)
+        entries = assign_entries(parameters, split_signature(signature), given, kernel)
     elif not isinstance(signature, Mapping):
         raise ArgumentError(
             f"the signature of {kernel} is a string or a mapping, got {type(signature).__name__}",
@@ -395,10 +395,14 @@ def split_signature(text: str) -> list[str]:
     return entries
 
 
-def _assign_entries(
+def assign_entries(
     parameters: Sequence[Parameter], entries: list[str], given: Mapping[str, Any], kernel: str
 ) -> dict[str, str]:
-    """Which parameter each entry of a signature string stands for."""
+    """Which parameter each entry of a signature string stands for.
+
+    Raises:
+        ArgumentError: There are more or fewer entries than parameters that may have one.
+    """
     if len(entries) == len(parameters):
         return dict(zip((p.name for p in parameters), entries, strict=True))
     open_parameters = [p for p in parameters if p.name not in given]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from tle2cuda.runtime.waiting import StatusLine
+
 _PRINT_VARIABLES = ("TLE2CUDA_PRINT_AUTOTUNING", "TRITON_PRINT_AUTOTUNING")
-_WIDTH = 110
 _FALSE = ("", "0", "false", "off", "no")
 
 
@@ -37,8 +37,7 @@ class Progress:
     def __init__(self, kernel: str, count: int, stream: TextIO | None = None) -> None:
         self.kernel = kernel
         self.count = count
-        self.stream = sys.stderr if stream is None else stream
-        self.shown = bool(getattr(self.stream, "isatty", lambda: False)())
+        self.line = StatusLine(stream)
         self.started = time.perf_counter()
         self.best: tuple[float, Any] | None = None
 
@@ -57,9 +56,7 @@ class Progress:
 
     def finish(self) -> None:
         """Clear the line."""
-        if self.shown:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+        self.line.clear()
 
     def _best_so_far(self) -> str:
         if self.best is None:
@@ -73,10 +70,7 @@ class Progress:
         return f"; {seconds:.0f} s left"
 
     def _show(self, text: str) -> None:
-        if self.shown:
-            line = f"tuning {self.kernel}: {text}"
-            self.stream.write("\r\x1b[K" + (line if len(line) <= _WIDTH else line[: _WIDTH - 3] + "..."))
-            self.stream.flush()
+        self.line.show(f"tuning {self.kernel}: {text}")
 
 
 def summary(

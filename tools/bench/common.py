@@ -9,8 +9,10 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import os
 import pathlib
 import platform
+import shlex
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -174,12 +176,14 @@ class Report:
 
 
 def command_line() -> str:
-    """How this program was started, without where its results go."""
+    """How this program was started, for a shell, without where its results go; with the target that Triton was told."""
     arguments = list(sys.argv[1:])
     if "--json" in arguments:
         place = arguments.index("--json")
         del arguments[place : place + 2]
-    return " ".join([f"python -m tools.bench.{pathlib.Path(sys.argv[0]).stem}", *arguments])
+    target = os.environ.get("TRITON_OVERRIDE_ARCH")
+    setting = f"TRITON_OVERRIDE_ARCH={target} " if target else ""
+    return setting + shlex.join(["python", "-m", f"tools.bench.{pathlib.Path(sys.argv[0]).stem}", *arguments])
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

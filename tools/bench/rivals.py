@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.util
+import os
 import re
 import sys
 from types import ModuleType
@@ -46,7 +47,10 @@ def triton_module(name: str) -> ModuleType:
     twin = "triton_rival_" + name.replace(".", "_")
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{twin}.py"
-    path.write_text(text)
+    if not path.exists() or path.read_text() != text:  # several programs may be at it, so it comes whole
+        new = path.with_suffix(f".{os.getpid()}")
+        new.write_text(text)
+        new.replace(path)
     spec = importlib.util.spec_from_file_location(twin, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
