@@ -7,6 +7,7 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tests.lowering.emitted import body, emitted, parameters_of
+from tests.opcases import cases
 from tle2cuda.language import tle
 
 SIGNATURE = "x *i32:16, out *i32:16, n i32"
