@@ -26,6 +26,7 @@ from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
 from tle2cuda.lowering.shape import in_registers
+from tle2cuda.lowering.shared import first_element
 from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
@@ -129,19 +130,34 @@ def in_flight(loop: Region) -> list[Value]:
     return found
 
 
+def added_to(loop: Region) -> list[Value]:
+    """Carried sums that products of warpgroups add to, those in flight among them."""
+    products = [op for op in loop.ops if op.name == "wgmma" or str(op.attrs.get("instruction")).startswith("wgmma")]
+    starts, flying = {op.operands[2] for op in products}, in_flight(loop)
+    return [param for param in loop.params[1:] if param in starts or param in flying]
+
+
 def keep_sums(state: State, value: Value, op: Op) -> None:
-    """`keep_sums(acc);` where a loop of products in flight begins or ends, so that its sums stay in their registers."""
+    """`keep_sums(acc);` where a loop of products begins or ends, so that its sums stay in their registers."""
     registers = state.registers.get(value)
-    if registers is not None and registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
+    if registers is not None:
+        keep_sums_of(state, registers, op)
+
+
+def keep_sums_of(state: State, registers: Registers, op: Op) -> None:
+    """The same for registers, also where sums are copied or computed in front of a product."""
+    if registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
         statements.evaluate(state.block, f"{state.helper('keep_sums')}({registers.name})", op.span)
 
 
 def buffer_start(state: State, buffer: Value) -> str:
-    """Where a buffer that holds an operand begins, which may be read the other way, or be rows or columns of another."""
+    """Where a buffer that holds an operand begins; perhaps a view: rows or columns, read the other way, or reshaped."""
     made = state.definitions[buffer]
     if made.name == "buffer_view" and made.attrs["kind"] == "trans":
         buffer = made.operands[0]
         made = state.definitions[buffer]
+    if made.name == "buffer_view" and made.attrs["kind"] == "reshape":
+        return state.buffers[made.operands[0]].text
     if made.name == "buffer_view" and made.attrs["kind"] == "subslice":
         whole, first = state.buffers[made.operands[0]], int(made.attrs["start"])
         return f"{whole.text}[{first // whole.panel_columns if made.attrs['dim'] % len(whole.shape) else first}]"
@@ -197,6 +213,8 @@ class _Product(Product):
             *(("wgmma_wait",) if view.pending is not None else ()),
         ):
             state.helper(used)
+        if self.is_awaited and parts == 1 and not starts_from_0 and not self._is_carried_alone():
+            keep_sums_of(state, sums, self.op)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         if behind is not None:
             self._copy_meanwhile(behind, pending)
@@ -210,6 +228,11 @@ class _Product(Product):
         behind.is_taken = True
         emit_ops(self.state, behind.ops)
         statements.evaluate(self.state.block, f"{self.state.helper('wgmma_wait')}<{pending}>()", self.op.span)
+
+    def _is_carried_alone(self) -> bool:
+        """Whether the sums that it adds to are a loop's, which nothing but products changes or reads."""
+        start = self.op.operands[2]
+        return start not in self.state.definitions and self.state.uses[start] == [self.op]
 
     def _steps_at_once(self) -> int:
         """Steps along K whose products of float8 may be summed as the instruction does, in less than float32."""
@@ -314,6 +337,10 @@ class _Product(Product):
         if made.attrs.get("offsets_elems") is None:
             if not any(groups):
                 return buffer_start(self.state, buffer)
+            if (whole := self._reshaped_from(buffer)) is not None:
+                group = self.state.warpgroup()
+                place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
+                return f"{first_element(self.state, self.state.buffers[whole])} + {place}"
             first = self.element(buffer, [(self.state.warpgroup(), groups)])
             return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text
@@ -322,6 +349,13 @@ class _Product(Product):
         group = self.state.warpgroup()
         place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
         return f"&{text}[{place}]"
+
+    def _reshaped_from(self, buffer: Value) -> Value | None:
+        """The buffer that an operand is a reshaped view of, perhaps read the other way; None for other operands."""
+        made = self.state.definitions[buffer]
+        if made.name == "buffer_view" and made.attrs["kind"] == "trans":
+            made = self.state.definitions[made.operands[0]]
+        return made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "reshape" else None
 
 
 class _Issue(_Product):
@@ -340,4 +374,13 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["DescriptorView", "buffer_start", "emit_issue", "emit_product", "emit_wait", "in_flight", "keep_sums"]
+__all__ = [
+    "DescriptorView",
+    "added_to",
+    "buffer_start",
+    "emit_issue",
+    "emit_product",
+    "emit_wait",
+    "in_flight",
+    "keep_sums",
+]
