@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from tle2cuda.analysis.addresses import Addresses
+from tle2cuda.analysis.axis_info import axis_info
 from tle2cuda.analysis.slots import Slots, asks_the_same, pipe_of
 from tle2cuda.analysis.tasks import Task, regions_of_task
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions
+from tle2cuda.ir.types import BufferType
 
 _LOOPS = frozenset(("for", "while"))
 _PUBLISHING = frozenset(("pipe_commit", "pipe_close"))
@@ -50,6 +53,7 @@ class StageUses:
     """
 
     def __init__(self, kernel: Kernel, slots: Slots) -> None:
+        self._kernel = kernel
         self._roots = Roots(kernel)
         self._slots = slots
         self._definitions = definitions(kernel.body)
@@ -65,14 +69,14 @@ class StageUses:
         """
         (slot,) = self._slots.of(buffer)
         assert slot is not None
-        acquire, bytes_ = self._slots.makers[slot], set(self._roots.of(buffer))
+        acquire = self._slots.makers[slot]
         steps = self._steps(task.region)
         number = next(i for i, step in enumerate(steps) if step.op is copy)
         here, end = steps[number], self._end(steps, number, acquire)
         for i, step in enumerate(steps):
             if step.op is copy or (i < number and not step.repeats_with(here)):
                 continue
-            ways = self._ways(step.op, bytes_)
+            ways = self._ways(step.op, slot)
             if None in ways and (step.repeats_with(here) or not step.excludes(here)):
                 return False
             is_open = number < i < end and not step.excludes(here)
@@ -92,16 +96,34 @@ class StageUses:
             first = min(first, i)
         return first
 
-    def _ways(self, op: Op, bytes_: set[Value | None]) -> set[Value | None]:
-        """The slots by which an operation gets to some allocations; None where it does so by none."""
+    def _ways(self, op: Op, slot: Value) -> set[Value | None]:
+        """The slots by which an operation gets to what may be bytes of a slot's field; None where it does so by none."""
         found: set[Value | None] = set()
+        field = self._field(slot)
         for effect in effects(op, self._roots):
-            if not effect.is_shared or effect.is_scratch or not (effect.root is None or effect.root in bytes_):
+            root = effect.root
+            if not effect.is_shared or effect.is_scratch or not (root is None or root in self._roots.of(field)):
                 continue
             place = effect.pointer or effect.buffer
-            roots = self._slots.of(place) if place is not None else (effect.root,)
-            found |= {root if root in self._slots.makers else None for root in roots}
+            for way in self._slots.of(place) if place is not None else (root,):
+                if way not in self._slots.makers:
+                    found |= {None} if root is None or self._meet(place, field, root) else set()
+                elif way is not None and (root is None or self._meet(self._field(way), field, root)):
+                    found.add(way)
         return found
+
+    def _meet(self, place: Value | None, field: Value, root: Value) -> bool:
+        """Whether what a pointer or a buffer stands for may be bytes of a field."""
+        if place is None:
+            return True
+        first, last = self._addresses.buffer_range(field, root)
+        is_buffer = isinstance(place.type, BufferType)
+        begin, end = (self._addresses.buffer_range if is_buffer else self._addresses.byte_range)(place, root)
+        return begin < last and first < end
+
+    @cached_property
+    def _addresses(self) -> Addresses:
+        return Addresses(axis_info(self._kernel), self._definitions)
 
     def _is_same(self, way: Value, slot: Value, acquire: Op) -> bool:
         """Whether another slot that the task holds may have bytes of the same stage.
