@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import axis_info
-from tle2cuda.analysis.slots import Slots, asks_the_same, pipe_of
+from tle2cuda.analysis.slots import Slots, asks_the_same, pipe_of, slots_of
 from tle2cuda.analysis.tasks import Task, regions_of_task
-from tle2cuda.ir.effects import Roots, effects
+from tle2cuda.ir.effects import Effect, Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import BufferType
@@ -28,10 +28,11 @@ _Path = tuple[tuple[Op, Region], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An operation of a task, and where it stands."""
+    """An operation of a task, where it stands, and what it does to shared memory."""
 
     op: Op
     path: _Path
+    effects: tuple[Effect, ...]
 
     def excludes(self, other: _Step) -> bool:
         """Whether they are in different arms of one branch."""
@@ -57,7 +58,7 @@ class StageUses:
         self._roots = Roots(kernel)
         self._slots = slots
         self._definitions = definitions(kernel.body)
-        self._steps = lru_cache(maxsize=None)(lambda region: tuple(_steps(region, ())))
+        self._known: dict[Region, tuple[_Step, ...]] = {}
 
     def may_fly(self, copy: Op, buffer: Value, task: Task) -> bool:
         """Whether a copy into a slot may still be in flight when its task goes on, as far as other ways there go.
@@ -67,16 +68,17 @@ class StageUses:
             buffer: The slot, or a part of it, that one `pipe_acquire` handed out.
             task: The task that does both.
         """
-        (slot,) = self._slots.of(buffer)
-        assert slot is not None
+        slots = self._slots.of(buffer)
+        if len(slots) != 1 or slots[0] is None:
+            return False
+        slot, steps = slots[0], self._steps(task.region)
         acquire = self._slots.makers[slot]
-        steps = self._steps(task.region)
         number = next(i for i, step in enumerate(steps) if step.op is copy)
         here, end = steps[number], self._end(steps, number, acquire)
         for i, step in enumerate(steps):
             if step.op is copy or (i < number and not step.repeats_with(here)):
                 continue
-            ways = self._ways(step.op, slot)
+            ways = self._ways(step, slot)
             if None in ways and (step.repeats_with(here) or not step.excludes(here)):
                 return False
             is_open = number < i < end and not step.excludes(here)
@@ -96,13 +98,24 @@ class StageUses:
             first = min(first, i)
         return first
 
-    def _ways(self, op: Op, slot: Value) -> set[Value | None]:
+    def _steps(self, region: Region) -> tuple[_Step, ...]:
+        """What a task does with shared memory and where it publishes stages, in program order."""
+        if region not in self._known:
+            found = []
+            for op, path in _walk(region, ()):
+                does = tuple(e for e in effects(op, self._roots) if e.is_shared and not e.is_scratch)
+                if does or op.name in _PUBLISHING:
+                    found.append(_Step(op, path, does))
+            self._known[region] = tuple(found)
+        return self._known[region]
+
+    def _ways(self, step: _Step, slot: Value) -> set[Value | None]:
         """The slots by which an operation gets to what may be bytes of a slot's field; None where it does so by none."""
         found: set[Value | None] = set()
         field = self._field(slot)
-        for effect in effects(op, self._roots):
+        for effect in step.effects:
             root = effect.root
-            if not effect.is_shared or effect.is_scratch or not (root is None or root in self._roots.of(field)):
+            if root is not None and root not in self._roots.of(field):
                 continue
             place = effect.pointer or effect.buffer
             for way in self._slots.of(place) if place is not None else (root,):
@@ -154,7 +167,7 @@ class StageUses:
         pipe = pipe_of(maker, self._roots)
         if pipe is None:
             return slot
-        return self._definitions[pipe].operands[maker.results.index(slot)]
+        return self._definitions[pipe].operands[slots_of(maker).index(slot)]
 
 
 def _window(op: Op) -> tuple[int, int]:
@@ -163,9 +176,9 @@ def _window(op: Op) -> tuple[int, int]:
     return start, start + shape[op.attrs["dim"]]
 
 
-def _steps(region: Region, path: _Path) -> Iterator[_Step]:
-    """What one task runs, in program order."""
+def _walk(region: Region, path: _Path) -> Iterator[tuple[Op, _Path]]:
+    """What one task runs, in program order, and where it stands."""
     for op in region.ops:
-        yield _Step(op, path)
+        yield op, path
         for inner in regions_of_task(op):
-            yield from _steps(inner, (*path, (op, inner)))
+            yield from _walk(inner, (*path, (op, inner)))
