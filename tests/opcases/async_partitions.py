@@ -416,3 +416,57 @@ add_case(
         num_warps=2,
     )
 )
+
+
+@tle2cuda.jit
+def put_marked(w, x, n, B: tl.constexpr):
+    """Rows are copied; the first element is then stored by another field over the same bytes."""
+    for k in range(n):
+        slot = w.acquire(k)
+        tle.gpu.copy(x + k * B + tl.arange(0, B), slot.row, [B])
+        tl.store(tle.gpu.local_ptr(slot.again, (0,)), k)
+        w.commit(k)
+
+
+@tle2cuda.jit
+def take_marked(r, out, start, n, B: tl.constexpr):
+    for k in range(n):
+        row = r.wait(k).slot.row.load()
+        r.release(k)
+        tl.store(out + start + k, tl.sum(tl.cumsum(row, axis=0), axis=0))
+
+
+@tle2cuda.jit
+def many_regions(x, out, n, B: tl.constexpr):
+    """More partitions that meet than there are hardware barriers, one group of them after the other."""
+    for i in tl.static_range(5):
+        ring = tle.gpu.alloc([2, B], dtype=tl.int32, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+        p = tle.pipe(capacity=2, readers=("a", "b", "c"), row=ring, again=ring)
+        tle.gpu.warp_specialize(
+            [
+                (take_marked, (p.reader("a"), out, i * 3 * n, n, B)),
+                (take_marked, (p.reader("b"), out, (i * 3 + 1) * n, n, B)),
+                (take_marked, (p.reader("c"), out, (i * 3 + 2) * n, n, B)),
+                (put_marked, (p.writer(), x, n, B)),
+            ],
+            [2, 4, 2] if i % 2 else [4, 2, 2],
+        )
+
+
+def marked(inputs: Inputs) -> Mapping[str, Array]:
+    x = inputs["x"].reshape(5, -1).copy()
+    x[:, 0] = np.arange(5)
+    return {"out": np.tile(np.cumsum(x, axis=1, dtype=np.int32).sum(axis=1, dtype=np.int32), 15)}
+
+
+add_case(
+    OpCase(
+        "partitions_many_regions",
+        "async_partitions",
+        many_regions,
+        (1,),
+        lambda rng: {"x": rng.integers(-99, 99, 5 * 64).astype(np.int32), "out": poison(75, np.int32), "n": 5},
+        marked,
+        {"B": 64},
+    )
+)
