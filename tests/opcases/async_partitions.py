@@ -433,7 +433,7 @@ def take_marked(r, out, start, n, B: tl.constexpr):
     for k in range(n):
         row = r.wait(k).slot.row.load()
         r.release(k)
-        tl.store(out + start + k, tl.sum(tl.cumsum(row, axis=0), axis=0))
+        tl.store(out + start + k, tl.sum(row, axis=0))
 
 
 @tle2cuda.jit
@@ -456,7 +456,7 @@ def many_regions(x, out, n, B: tl.constexpr):
 def marked(inputs: Inputs) -> Mapping[str, Array]:
     x = inputs["x"].reshape(5, -1).copy()
     x[:, 0] = np.arange(5)
-    return {"out": np.tile(np.cumsum(x, axis=1, dtype=np.int32).sum(axis=1, dtype=np.int32), 15)}
+    return {"out": np.tile(x.sum(axis=1, dtype=np.int32), 15)}
 
 
 add_case(
