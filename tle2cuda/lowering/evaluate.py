@@ -300,7 +300,7 @@ class Evaluator:
             return texts[0]
         element = element_of(op.results[0].type)
         is_object = isinstance(element, DType) and element.is_floating() and element.bits < 32
-        if is_object and all(text.text.endswith("]") for text in texts):
+        if is_object and not choice.condition.deps and all(text.text.endswith("]") for text in texts):
             # Of elements of arrays that are objects of a class, `?:` would choose the address: into local memory.
             return call(self.state.helper("choose"), choice.condition, *texts)
         return ternary(choice.condition, texts[0], texts[1])
