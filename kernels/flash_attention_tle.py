@@ -6,6 +6,7 @@ so are those of the other warpgroup. All sequences have one length; several head
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import tle2cuda
@@ -32,12 +33,14 @@ def fetch(
 
 @tle2cuda.jit
 def masked(score, i, rows, blocks, length, CAUSAL: tl.constexpr, BLOCK_N: tl.constexpr):
-    """The scores of the i-th block from the end, minus infinity where a query sees no key."""
-    cols = (blocks - 1 - i) * BLOCK_N + tl.arange(0, BLOCK_N)
-    score = tl.where(cols[None, :] < length, score, float("-inf"))
-    if CAUSAL:
-        score = tl.where(cols[None, :] <= rows[:, None], score, float("-inf"))
-    return score
+    """The scores of the i-th block from the end, minus infinity where a query sees no key.
+
+    Where queries see no later keys, those that there are see none beyond the last one either.
+    """
+    first = (blocks - 1 - i) * BLOCK_N
+    index = tl.arange(0, BLOCK_N)
+    seen = index[None, :] <= (rows - first)[:, None] if CAUSAL else index[None, :] < length - first
+    return tl.where(seen, score, float("-inf"))
 
 
 @tle2cuda.jit
@@ -103,7 +106,8 @@ def attend(
     acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wait(blocks - 1).slot.v, acc))
     v_reader.release(blocks - 1)
     total_of_row = tl.sum(total, 1)
-    tl.store(tle.gpu.local_ptr(query), (acc / total_of_row[:, None]).to(dtype))  # nobody needs the queries any more
+    share = 1.0 / total_of_row
+    tl.store(tle.gpu.local_ptr(query), (acc * share[:, None]).to(dtype))  # nobody needs the queries any more
     tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
     tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0.6931471805599453, mask=rows < length)
 
@@ -113,8 +117,13 @@ def attention_tle(
     q, k, v, out, lse, batches, heads, kv_heads, length, scale,
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh,
-    CAUSAL: tl.constexpr, HEAD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    CAUSAL: tl.constexpr, HEAD: tl.constexpr, GROUP: tl.constexpr, NEAR: tl.constexpr, BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
+    """Of NEAR heads, CTAs are neighbours that work on the same rows, those first that see most keys.
+
+    One head after the other would leave most multiprocessors without work while the last head's last rows take their time.
+    """
     dtype: tl.constexpr = q.dtype.element_ty
     rows, keys = [1, 1, BLOCK_M, HEAD], [1, 1, BLOCK_N, HEAD]
     q_desc = tl.make_tensor_descriptor(q, [batches, heads, length, HEAD], [stride_qb, stride_qh, stride_qm, 1], rows)
@@ -127,20 +136,22 @@ def attention_tle(
     queries = tle.pipe(capacity=1, name="queries", one_shot=True, q=q_tile)
     k_pipe = tle.pipe(capacity=STAGES, name="keys", k=k_ring)
     v_pipe = tle.pipe(capacity=STAGES, name="values", v=v_ring)
-    block, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    place, batch = tl.program_id(0), tl.program_id(2)
+    if CAUSAL:
+        place = tl.num_programs(0) - 1 - place  # rows that see most keys first
+    block, head = place // NEAR, tl.program_id(1) * NEAR + place % NEAR
     blocks = tl.cdiv(length, BLOCK_N)
     if CAUSAL:
-        block = tl.num_programs(0) - 1 - block  # rows that see most keys first
         blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BLOCK_N))
-    kv_head = head // (heads // kv_heads)
+    kv_head = head // GROUP
     lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * stride_lh
     readers = (queries.reader(), k_pipe.reader(), v_pipe.reader())
     writers = (queries.writer(), k_pipe.writer(), v_pipe.writer())
-    place, sizes = (batch, head, block, blocks), (BLOCK_M, BLOCK_N, HEAD)
+    tile, sizes = (batch, head, block, blocks), (BLOCK_M, BLOCK_N, HEAD)
     tle.gpu.warp_specialize(
         [
-            (attend, (*readers, out_desc, lse, *place, length, scale, dtype, CAUSAL, *sizes)),
-            (fetch, (*writers, q_desc, k_desc, v_desc, *place, kv_head, *sizes)),
+            (attend, (*readers, out_desc, lse, *tile, length, scale, dtype, CAUSAL, *sizes)),
+            (fetch, (*writers, q_desc, k_desc, v_desc, *tile, kv_head, *sizes)),
         ],
         [1],
         [40],
@@ -157,6 +168,7 @@ class Tile(NamedTuple):
 
 
 TILES = {64: Tile(64, 128, 2, 4), 128: Tile(128, 128, 2, 8), 256: Tile(128, 64, 2, 8)}
+NEAR_HEADS = 4  # whose keys and values the L2 cache holds at once
 
 
 def attend_rows(
@@ -187,12 +199,13 @@ def attend_rows(
     """
     layout = layout_of_one_length(q, k, v, out, lse)
     block_m, block_n, stages, num_warps = tile or TILES[layout.head_dim]
-    grid = (-(-layout.length_q // block_m), layout.heads, layout.batches)
+    near = math.gcd(layout.heads, NEAR_HEADS)
+    grid = (-(-layout.length_q // block_m) * near, layout.heads // near, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
     scale = layout.head_dim**-0.5 if scale is None else scale
     attention_tle[grid](
         q, k, v, out, lse, layout.batches, layout.heads, layout.heads // layout.group, layout.length_q, scale * LOG2_E,
-        *steps, *lse_strides(lse), CAUSAL=causal, HEAD=layout.head_dim, BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages,
-        num_warps=num_warps,
+        *steps, *lse_strides(lse), CAUSAL=causal, HEAD=layout.head_dim, GROUP=layout.group, NEAR=near, BLOCK_M=block_m,
+        BLOCK_N=block_n, STAGES=stages, num_warps=num_warps,
     )  # fmt: skip
     return out

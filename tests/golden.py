@@ -113,6 +113,7 @@ class Compiled:
     spill_bytes: int
     stack_bytes: int
     waits_for_products: bool = False  # ptxas had each product of warpgroups wait for the one before
+    product_notes: frozenset[str] = frozenset()  # all that ptxas says of products of warpgroups: C7511, C7519, ...
 
 
 def nvrtc_compile(text: str, arch: str) -> Compiled:
@@ -194,6 +195,7 @@ def _read(cubin: bytes, log: str, where: str) -> Compiled:
         spill_bytes=_largest(r"(\d+) bytes spill stores", log),
         stack_bytes=_largest(r"(\d+) bytes stack frame", log),
         waits_for_products="wgmma.mma_async instructions are serialized" in log,
+        product_notes=frozenset(re.findall(r"\b(C75\d\d)\)", log)),
     )
 
 

@@ -59,6 +59,6 @@ def test_errors_of_partitions_name_the_calls_that_led_to_them(
     with pytest.raises(KernelError) as caught:
         kernel.eager[(1,)](np.zeros(4, np.float32))
     text = str(caught.value)
-    assert text.startswith(f"k.py:{first + 4}:5: pipe `rows`: round 1 of stage 0 is filled out of order")
+    assert text.startswith(f"k.py:{first + 4}:5: acquire of round 1 of stage 0 of pipe `rows`, but its next round is 0")
     assert f"in skip, called from k.py:{first + 17} in k\n" in text and "take" not in text
     assert capsys.readouterr().out == "traced\n", "asking the front end prints nothing"

@@ -120,7 +120,7 @@ def skips_a_round(x):
 
 
 def test_rounds_are_used_in_order() -> None:
-    with pytest.raises(InterpreterError, match="round 1 of stage 0 is committed out of order"):
+    with pytest.raises(InterpreterError, match="commit of round 1 of stage 0 of the pipe, but its next round is 0"):
         skips_a_round.eager[(1,)](np.zeros(1, np.int32))
 
 
@@ -143,3 +143,36 @@ def test_products_are_read_behind_a_wait_for_their_group() -> None:
         _reads_a_product_too_early.eager[(1,)](a, out, 2)
     _reads_a_product_too_early.eager[(1,)](a, out, 1)
     np.testing.assert_allclose(out, a.astype(np.float64) @ a.astype(np.float64).T, rtol=1e-5, atol=1e-4)
+
+
+@tle2cuda.jit
+def _pass_on(w, r, k):
+    w.acquire(k).data.store(tl.arange(0, 8) + k)
+    w.commit(k)
+    taken = r.wait(k).slot.data.load()
+    r.release(k)
+    return taken
+
+
+@tle2cuda.jit
+def pipes_of_loops(out, n):
+    """Pipes and barriers that loops come to again go on; loops that are unrolled make others."""
+    for k in range(n):
+        pipes = [tle.pipe(capacity=2, data=tle.gpu.alloc([2, 8], tl.int32)) for _ in range(2)]
+        total = tl.zeros([8], tl.int32)
+        for i in tl.static_range(2):
+            total += _pass_on(pipes[i].writer(), pipes[i].reader(), k)
+        for _ in tl.static_range(2):
+            p = tle.pipe(capacity=3, name="p", data=tle.gpu.alloc([3, 8], tl.int32))
+            total += _pass_on(p.writer(), p.reader(), k)
+            bar = tle.gpu.alloc_barrier()
+            tle.gpu.barrier_arrive(bar, phaseIdx=k)
+            tle.gpu.barrier_wait(bar, phaseIdx=k)
+        tl.store(out + k * 8 + tl.arange(0, 8), total)
+
+
+def test_what_loops_make_again_goes_on() -> None:
+    from tests.asynchrony.runs import check
+
+    want = 4 * (np.arange(5)[:, None] + np.arange(8))
+    check(pipes_of_loops, [np.zeros((5, 8), np.int32), 5], {0: want})

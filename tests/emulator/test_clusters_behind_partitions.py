@@ -84,3 +84,14 @@ def test_sums_go_to_all_ctas_behind_partitions() -> None:
     args = {"x": x, "out": np.zeros((8, 4), np.int32), "n": 3, "mesh": LINE4, "N": 64}
     found = emulate(sums_behind_partitions, 2, args, schedule="random", seeds=range(3), detect="all")
     assert np.array_equal(found.check().outputs["out"], np.repeat(x.reshape(2, 4, -1).sum(2), 4, axis=0))
+
+
+def test_a_barrier_that_an_exit_completes_is_counted_where_others_wait() -> None:
+    """The worker may leave last: the barrier of the others is theirs."""
+    args = {"x": np.zeros((4, 3, 64), np.int32), "out": np.zeros((4, 4), np.int32), "n": 3, "mesh": LINE4, "N": 64}
+    first = sums_behind_partitions.fn.__code__.co_firstlineno
+    for schedule in ("forward", "reverse"):
+        found = emulate(sums_behind_partitions, 1, args, schedule=schedule, detect="counters", headers="minimal")
+        assert found.counters is not None and found.counters.op("cluster_barrier").cluster_barriers == 2
+        lines = {place.span.line - first: place.cluster_barriers for place in found.counters.lines if place.span}
+        assert {line: count for line, count in lines.items() if count} == {6: 1, 10: 1}

@@ -109,6 +109,28 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
+// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
+// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
+// C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -495,6 +517,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         }
 
         // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41
+        keep_sums(acc);
         const Descriptor value_first = wgmma_descriptor<128>(shared.value[stage], 8192, 1024);  // rows along N
         wgmma_fence();
         #pragma unroll

@@ -1,12 +1,9 @@
-// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:112 (attention_tle). Do not edit.
+// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:116 (attention_tle). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 164864 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 164864 bytes of dynamic shared memory
 //   warps     attend on warps 0 to 7, fetch on warp 8
-//   args      out *fp16 align 16, lse *fp32 align 16, batches i32, heads i32, kv_heads i32,
-//             length i32, scale fp32, stride_ob i32 divisible by 16,
-//             stride_oh i32 divisible by 16, stride_om i32 divisible by 16, stride_lb i32,
-//             stride_lh i32
+//   args      lse *fp32 align 16, length i32, scale fp32, stride_lb i32, stride_lh i32
 //   maps      out_map of out: fp16, shape (batches, heads, length, 128),
 //             strides (stride_ob, stride_oh, stride_om, 1), box (1, 1, 128, 64), 128-byte swizzle
 //             q_map of q: fp16, shape (batches, heads, length, 128),
@@ -15,7 +12,8 @@
 //             strides (stride_kb, stride_kh, stride_kn, 1), box (1, 1, 128, 64), 128-byte swizzle
 //             v_map of v: fp16, shape (batches, kv_heads, length, 128),
 //             strides (stride_vb, stride_vh, stride_vn, 1), box (1, 1, 128, 64), 128-byte swizzle
-//   constants CAUSAL = True, HEAD = 128, BLOCK_M = 128, BLOCK_N = 128, STAGES = 2
+//   constants CAUSAL = True, HEAD = 128, GROUP = 1, NEAR = 4, BLOCK_M = 128, BLOCK_N = 128,
+//             STAGES = 2
 
 #include <cuda_fp16.h>
 
@@ -101,22 +99,6 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
     return value;
 }
 
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
-
-// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
-template <int N, typename T>
-__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
-{
-    return *reinterpret_cast<const Vector<T, N>*>(pointer);
-}
-
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
 {
@@ -175,13 +157,14 @@ __device__ __forceinline__ void registers_decrease() { asm volatile("setmaxnreg.
 template <int REGISTERS>
 __device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
 
-// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
-{
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
 
 // Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
 // matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
@@ -192,18 +175,6 @@ __device__ __forceinline__ void store_matrices(
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(shared_address(row)), "r"(reinterpret_cast<const unsigned&>(m0)), "r"(reinterpret_cast<const unsigned&>(m1)),
                    "r"(reinterpret_cast<const unsigned&>(m2)), "r"(reinterpret_cast<const unsigned&>(m3)) : "memory");
-}
-
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
 }
 
 // Column at which a row of a swizzled tile holds a column of the array: the 16-byte chunks of a row change places by the number
@@ -332,25 +303,24 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:124; 128-byte swizzle
-    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:125; 128-byte swizzle
-    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:126; 128-byte swizzle
-    alignas(8) Barrier queries_full;          // flash_attention_tle.py:127
-    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:128
-    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:128
-    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:129
-    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:129
+    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:133; 128-byte swizzle
+    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:134; 128-byte swizzle
+    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:135; 128-byte swizzle
+    alignas(8) Barrier queries_full;          // flash_attention_tle.py:136
+    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:137
+    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:137
+    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:138
+    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:138
 };
 static_assert(sizeof(Shared) <= 164864, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-attention_tle(__half* out, float* lse, const int batches, const int heads, const int kv_heads,
-              const int length, const float scale, const int stride_ob, const int stride_oh,
-              const int stride_om, const int stride_lb, const int stride_lh,
-              const __grid_constant__ TensorMap out_map, const __grid_constant__ TensorMap q_map,
-              const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map)
+attention_tle(float* lse, const int length, const float scale, const int stride_lb,
+              const int stride_lh, const __grid_constant__ TensorMap out_map,
+              const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+              const __grid_constant__ TensorMap v_map)
 {
     extern __shared__ __align__(1024) unsigned char shared_bytes[];
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
@@ -372,48 +342,50 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         registers_decrease<40>();
         if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:133
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:141
                 const int num_programs_x_2 = gridDim.x;
-                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:130
-                const int block_3 = blockIdx.x;
-                // block = tl.num_programs(0) - 1 - block  # rows th ...  flash_attention_tle.py:133
-                const int block_4 = num_programs_x_2 - 1 - block_3;
-                // block, head, batch = tl.program_id(0), tl.program ...  flash_attention_tle.py:130
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:139
+                const int place_3 = blockIdx.x;
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:141
+                const int place_4 = num_programs_x_2 - 1 - place_3;
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:142
+                const int block_2 = place_4 / 4;
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:139
                 const int batch_2 = blockIdx.z;
-                const int head_2 = blockIdx.y;
-                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:131
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:142
+                const int pid_y_2 = blockIdx.y;
+                const int head_2 = pid_y_2 * 4 + place_4 % 4;
+                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:143
                 const int blocks_3 = (length + 127) / 128;
-                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:134
-                const int blocks_4 = min(blocks_3, ((block_4 + 1) * 128 + 127) / 128);
-                // kv_head = head // (heads // kv_heads)                  flash_attention_tle.py:135
-                const int kv_head = head_2 / (heads / kv_heads);
+                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:145
+                const int blocks_4 = min(blocks_3, ((block_2 + 1) * 128 + 127) / 128);
 
-                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:23
+                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:24
                 mbarrier_expect_bytes(&shared.queries_full, 32768);
                 #pragma unroll
                 for (int panel = 0; panel < 2; ++panel)
-                    tma_load_4d(shared.q_tile[0][panel], &q_map, &shared.queries_full, panel * 64, block_4 * 128, head_2, batch_2);
+                    tma_load_4d(shared.q_tile[0][panel], &q_map, &shared.queries_full, panel * 64, block_2 * 128, head_2, batch_2);
 
-                // for i in range(blocks):                                 flash_attention_tle.py:25
+                // for i in range(blocks):                                 flash_attention_tle.py:26
                 for (int i = 0; i < blocks_4; ++i) {
-                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:26
+                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:27
                     const int key = (blocks_4 - 1 - i) * 128;
 
-                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:27
+                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:28
                     const int stage = i & 1;
                     const int lap = i >> 1;
                     mbarrier_wait(&shared.keys_empty[stage], (lap + 1) & 1);
                     mbarrier_expect_bytes(&shared.keys_full[stage], 32768);
                     #pragma unroll
                     for (int panel = 0; panel < 2; ++panel)
-                        tma_load_4d(shared.k_ring[stage][panel], &k_map, &shared.keys_full[stage], panel * 64, key, kv_head, batch_2);
+                        tma_load_4d(shared.k_ring[stage][panel], &k_map, &shared.keys_full[stage], panel * 64, key, head_2, batch_2);
 
-                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:29
+                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:30
                     mbarrier_wait(&shared.values_empty[stage], (lap + 1) & 1);
                     mbarrier_expect_bytes(&shared.values_full[stage], 32768);
                     #pragma unroll
                     for (int panel = 0; panel < 2; ++panel)
-                        tma_load_4d(shared.v_ring[stage][panel], &v_map, &shared.values_full[stage], panel * 64, key, kv_head, batch_2);
+                        tma_load_4d(shared.v_ring[stage][panel], &v_map, &shared.values_full[stage], panel * 64, key, head_2, batch_2);
                 }
             }
         }
@@ -422,30 +394,28 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
 
     const int thread = threadIdx.x;
 
-    // out_desc = tl.make_tensor_descriptor(out, [batches, heads, le ...  flash_attention_tle.py:123
-    const long long value = static_cast<long long>(stride_om);
-
-    // block, head, batch = tl.program_id(0), tl.program_id(1), tl.p ...  flash_attention_tle.py:130
-    const int block = blockIdx.x;
-    const int head = blockIdx.y;
+    // place, batch = tl.program_id(0), tl.program_id(2)                  flash_attention_tle.py:139
+    const int place = blockIdx.x;
     const int batch = blockIdx.z;
-
-    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:131
-    const int blocks = (length + 127) / 128;
-    // block = tl.num_programs(0) - 1 - block  # rows that see most ...   flash_attention_tle.py:133
+    // place = tl.num_programs(0) - 1 - place  # rows that see most ...   flash_attention_tle.py:141
     const int num_programs_x = gridDim.x;
-    const int block_2 = num_programs_x - 1 - block;
-    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:134
-    const int blocks_2 = min(blocks, ((block_2 + 1) * 128 + 127) / 128);
-    // lse += batch.to(tl.int64) * stride_lb + head.to(tl.int64) * s ...  flash_attention_tle.py:136
-    const long long batch_wide = static_cast<long long>(batch);
-    const long long head_wide = static_cast<long long>(head);
+    const int place_2 = num_programs_x - 1 - place;
+
+    // block, head = place // NEAR, tl.program_id(1) * NEAR + place ...   flash_attention_tle.py:142
+    const int block = place_2 / 4;
+    const int pid_y = blockIdx.y;
+    const int head = pid_y * 4 + place_2 % 4;
+
+    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:143
+    const int blocks = (length + 127) / 128;
+    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:145
+    const int blocks_2 = min(blocks, ((block + 1) * 128 + 127) / 128);
     // attend: warps 0 to 7
     registers_increase<232>();
-    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:81
+    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:84
     mbarrier_wait(&shared.queries_full, 0);
 
-    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:82
+    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:85
     mbarrier_wait(&shared.keys_full[0], 0);
     Vector<float, 2> product[32];
     const Descriptor q_first = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
@@ -457,29 +427,29 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_commit();
     wgmma_wait<0>();
 
-    // k_reader.release(0)                                                 flash_attention_tle.py:83
+    // k_reader.release(0)                                                 flash_attention_tle.py:86
     __syncwarp();
     if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[0]);
+    // first = (blocks - 1 - i) * BLOCK_N                                  flash_attention_tle.py:40
+    const int first = (blocks_2 - 1) * 128;
     Vector<float, 2> score[32];
-
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // cols = (blocks - 1 - i) * BLOCK_N + tl.arange(0, BLOCK_N)       flash_attention_tle.py:36
-        const int cols = (blocks_2 - 1) * 128 + thread % 4 * 2 + run / 2 * 8;
-
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:80
-        const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:83
+        const int index = thread % 4 * 2 + run / 2 * 8;
+        const int index_2 = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
+        const int rows = block * 128 + index_2;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // score = tl.where(cols[None, :] < length, score, float( ...  flash_attention_tle.py:37
-            const float score_2 = cols + k < length ? product[run][k] : -infinity();
-            // score = tl.where(cols[None, :] <= rows[:, None], score ...  flash_attention_tle.py:39
-            score[run][k] = cols + k <= rows ? score_2 : -infinity();
+            // seen = index[None, :] <= (rows - first)[:, None] if CA ...  flash_attention_tle.py:42
+            const bool seen = index + k <= rows - first;
+            // return tl.where(seen, score, float("-inf"))                 flash_attention_tle.py:43
+            score[run][k] = seen ? product[run][k] : -infinity();
         }
     }
 
-    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:49
+    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:52
     float score_max[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -497,7 +467,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     for (int run = 0; run < 2; ++run) {
         now[run] = fmaxf(-infinity(), score_max[run] * scale);
 
-        // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:50
+        // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:53
         shift[run] = now[run] == -infinity() ? 0.0f : now[run];
     }
     Vector<float, 2> weight[32];
@@ -505,18 +475,18 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // weight = tl.exp2(score * scale - shift[:, None])            flash_attention_tle.py:51
+            // weight = tl.exp2(score * scale - shift[:, None])            flash_attention_tle.py:54
             weight[run][k] = exp2_approx(score[run][k] * scale - shift[run % 2]);
         }
     }
     float share[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // share = tl.exp2(largest - shift)                                flash_attention_tle.py:52
+        // share = tl.exp2(largest - shift)                                flash_attention_tle.py:55
         share[run] = exp2_approx(-infinity() - shift[run]);
     }
 
-    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:53
+    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:56
     Vector<float, 2> sums[2];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -529,19 +499,19 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     // tile [128, 8]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = thread % 4 * 2 + k;  run < 2, k < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:54
+        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:57
         #pragma unroll
         for (int k = 0; k < 2; ++k) total[run][k] = 0.0f * share[run] + sums[run][k];
     }
     Vector<__half, 2> weight_2[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // weight = weight.to(dtype)                                       flash_attention_tle.py:88
+        // weight = weight.to(dtype)                                       flash_attention_tle.py:91
         #pragma unroll
         for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
     }
 
-    // for i in range(first, blocks):                                      flash_attention_tle.py:98
+    // for i in range(first, blocks):                                     flash_attention_tle.py:101
     Vector<__half, 2> weight_3[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
@@ -565,7 +535,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     for (int run = 0; run < 2; ++run)
         largest[run] = now[run];
     for (int i = 1; i < blocks_2; ++i) {
-        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:63
+        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:66
         const int stage = i & 1;
         const int lap = i >> 1;
         mbarrier_wait(&shared.keys_full[stage], lap & 1);
@@ -578,7 +548,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
             wgmma_m64n128k16_f32_f16(score_2, q_first_2 + step / 4 * 1024 + step % 4 * 2, k_first_2 + step / 4 * 1024 + step % 4 * 2, step > 0);
         wgmma_commit();
 
-        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:64
+        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:67
         const int stage_2 = (i - 1) & 1;
         const int lap_2 = (i - 1) >> 1;
         mbarrier_wait(&shared.values_full[stage_2], lap_2 & 1);
@@ -594,13 +564,13 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         }
         wgmma_commit();
 
-        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:65
+        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:68
         wgmma_wait<1>();
-        // k_reader.release(i)                                             flash_attention_tle.py:66
+        // k_reader.release(i)                                             flash_attention_tle.py:69
         __syncwarp();
         if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[stage]);
 
-        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:49
+        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:52
         float score_max_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -620,18 +590,18 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // weight = tl.exp2(score * scale - shift[:, None])        flash_attention_tle.py:51
+                // weight = tl.exp2(score * scale - shift[:, None])        flash_attention_tle.py:54
                 weight_4[run][k] = exp2_approx(score_2[run][k] * scale - now_2[run % 2]);
             }
         }
         float share_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // share = tl.exp2(largest - shift)                            flash_attention_tle.py:52
+            // share = tl.exp2(largest - shift)                            flash_attention_tle.py:55
             share_2[run] = exp2_approx(largest[run] - now_2[run]);
         }
 
-        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:53
+        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:56
         Vector<float, 2> sums_2[2];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -644,22 +614,22 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:54
+                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:57
                 total_2[run][k] = total_2[run][k] * share_2[run] + sums_2[run][k];
             }
         }
 
-        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:70
+        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:73
         wgmma_wait<0>();
 
-        // v_reader.release(i - 1)                                         flash_attention_tle.py:71
+        // v_reader.release(i - 1)                                         flash_attention_tle.py:74
         __syncwarp();
         if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage_2]);
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // return coming.to(dtype), acc * share[:, None], tot ...  flash_attention_tle.py:72
+                // return coming.to(dtype), acc * share[:, None], tot ...  flash_attention_tle.py:75
                 weight_3[run][k] = __float2half(weight_4[run][k]);
                 acc[run][k] = acc[run][k] * share_2[run % 2];
             }
@@ -669,7 +639,7 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
             largest[run] = now_2[run];
     }
 
-    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:103
+    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:106
     const int stage = (blocks_2 - 1) & 1;
     const int lap = (blocks_2 - 1) >> 1;
     mbarrier_wait(&shared.values_full[stage], lap & 1);
@@ -686,11 +656,11 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
     wgmma_commit();
     wgmma_wait<0>();
 
-    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:104
+    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:107
     __syncwarp();
     if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage]);
 
-    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:105
+    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:108
     float total_of_row[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -699,17 +669,20 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         for (int k = 0; k < 2; ++k) total_of_row[run] += total_2[run][k];
         total_of_row[run] = lanes_all_reduce<3>(total_of_row[run], [](float a, float b) { return a + b; });
     }
-
-    // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, ...  flash_attention_tle.py:107
-    const bool fits_engine = block_2 * 128 >= 0;
+    float share_2[2];
+    #pragma unroll
+    for (int run = 0; run < 2; ++run) {
+        // share = 1.0 / total_of_row                                     flash_attention_tle.py:109
+        share_2[run] = divide_approx(1.0f, total_of_row[run]);
+    }
     default_warps_barrier();  // orders the loads of `q_tile` before the stores to it
     Vector<__half, 2> q_tile_value[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // tl.store(tle.gpu.local_ptr(query), (acc / total_of_ro ...  flash_attention_tle.py:106
-            q_tile_value[run][k] = __float2half(divide_approx(acc[run][k], total_of_row[run % 2]));
+            // tl.store(tle.gpu.local_ptr(query), (acc * share[:, No ...  flash_attention_tle.py:110
+            q_tile_value[run][k] = __float2half(acc[run][k] * share_2[run % 2]);
         }
     }
     #pragma unroll
@@ -717,35 +690,21 @@ attention_tle(__half* out, float* lse, const int batches, const int heads, const
         store_matrices(&shared.q_tile[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], q_tile_value[4 * part], q_tile_value[4 * part + 1], q_tile_value[4 * part + 2], q_tile_value[4 * part + 3]);
     fence_async_proxy();  // shows what was written to `q_tile` to the tensor cores
     default_warps_barrier();  // orders the stores to `q_tile` before the loads of it
-    if (fits_engine) {
-        // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, h ...  flash_attention_tle.py:107
-        if (thread == 0) {
-            #pragma unroll
-            for (int panel = 0; panel < 2; ++panel)
-                tma_store_4d(&out_map, shared.q_tile[0][panel], panel * 64, block_2 * 128, head, batch);
-            tma_store_commit();
-        }
-    } else {
-        const long long axis0_left = static_cast<long long>(batches) - batch_wide;
-        const long long axis1_left = static_cast<long long>(heads) - head_wide;
-        const long long value_2 = static_cast<long long>(block_2 * 128);
-        const long long axis2_left = static_cast<long long>(length) - value_2;
 
-        // tile [128, 128]: row = thread / 16 + 16 * run, column = thread % 16 * 8 + k;  run < 8, k < 8
+    // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, ...  flash_attention_tle.py:111
+    if (thread == 0) {
         #pragma unroll
-        for (int run = 0; run < 8; ++run) {
-            const Vector<__half, 8> q_tile_value_2 = load_vector<8>(&shared.q_tile[0][thread / 8 % 2][thread / 16 + 16 * run][swizzled<128, 2>(thread / 16 + 16 * run, thread % 8 * 8)]);
-
-            // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batc ...  flash_attention_tle.py:107
-            store_vector_if<uint4>(0 < axis0_left && 0 < axis1_left && thread / 16 + 16 * run < axis2_left && value_2 + thread / 16 + 16 * run >= 0ll, out + batch_wide * static_cast<long long>(stride_ob) + head_wide * static_cast<long long>(stride_oh) + value_2 * value + (thread / 16 + 16 * run) * value + thread % 16 * 8, q_tile_value_2);
-        }
+        for (int panel = 0; panel < 2; ++panel)
+            tma_store_4d(&out_map, shared.q_tile[0][panel], panel * 64, block * 128, head, batch);
+        tma_store_commit();
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:80
-        const int rows = block_2 * 128 + thread / 32 * 16 + thread / 4 % 8 + 8 * run;
-        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:108
-        if ((thread & 3) == 0 && rows < length) *(lse + batch_wide * static_cast<long long>(stride_lb) + head_wide * static_cast<long long>(stride_lh) + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:83
+        const int index = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
+        const int rows = block * 128 + index;
+        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:112
+        if ((thread & 3) == 0 && rows < length) *(lse + static_cast<long long>(batch) * stride_lb + static_cast<long long>(head) * stride_lh + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `q_tile`
 }

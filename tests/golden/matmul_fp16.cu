@@ -69,8 +69,9 @@ __device__ __forceinline__ void exchange_words(Vector<T, N>& vector)
 // before it refills what was read (PTX ISA, fence.proxy.async; sm_90).
 __device__ __forceinline__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
-// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
+// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
+// C7515, C7520).
 template <int COUNT>
 __device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
 {

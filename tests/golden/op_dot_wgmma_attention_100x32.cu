@@ -82,6 +82,28 @@ __device__ __forceinline__ float infinity()
     return __int_as_float(0x7f800000);
 }
 
+// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
+// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
+// C7515, C7520).
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
+}
+template <int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
+}
+template <typename Half, int COUNT>
+__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
+{
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
+}
+
 // An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
 template <typename T, typename Exchange>
 __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
@@ -573,6 +595,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int k = 0; k < 2; ++k)
                 acc[run][k] = acc_2[run][k];
+        keep_sums(acc);
         const Descriptor value_first = wgmma_descriptor<64>(shared.value[stage], 2048, 512);  // rows along N
         wgmma_fence();
         #pragma unroll

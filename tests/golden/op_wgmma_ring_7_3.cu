@@ -22,8 +22,9 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
     __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
 };
 
-// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
-// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
+// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
+// C7515, C7520).
 template <int COUNT>
 __device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
 {

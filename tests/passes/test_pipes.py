@@ -248,6 +248,21 @@ def test_two_writers_are_refused() -> None:
     assert "a pipe has one writer: make one pipe for each task that writes" in text
 
 
+def test_two_writers_at_once_are_refused_behind_one_alone() -> None:
+    """A worker may go on where one of another specialisation stopped, but not two of them."""
+
+    @tle2cuda.jit
+    def two(x, out, n, columns, B: tl.constexpr):
+        data = tle.gpu.alloc([2, B], dtype=tl.float16, scope=tle.gpu.smem, nv_mma_shared_layout=False)
+        p = tle.pipe(capacity=2, name="x", data=data)
+        more = (p.writer(), x, out, data, n, columns, B)
+        tle.gpu.warp_specialize([(take, (p.reader(), out, n, B)), (by_stores, more)], [1])
+        tle.gpu.warp_specialize([(take, (p.reader(), out, n, B)), (by_stores, more), (by_copies, more)], [1, 1])
+
+    text = refusal(two, f"{SIGNATURE}, 64", SynchronizationError)
+    assert "pipe `x` is written by two tasks: partition `by_stores` and partition `by_copies`" in text
+
+
 def test_two_readers_of_one_name_are_refused() -> None:
     @tle2cuda.jit
     def two(x, out, n, columns, B: tl.constexpr):

@@ -90,6 +90,13 @@ STORES = {  # row and innermost offset: how a store is made
     "m & 7, 0": ENGINE,
     "tl.load(x).to(tl.int32), 0": ASKED,
     "tl.where(m > 3, pid, n), 0": ENGINE,
+    "(tl.num_programs(0) - 1 - pid) // 4 * 8, 0": ENGINE,
+    "tl.num_programs(0) - (pid + 1), 0": ENGINE,
+    "-1 - pid + tl.num_programs(0), 0": ENGINE,
+    "tl.num_programs(0) - 2 - pid, 0": ASKED,
+    "tl.num_programs(1) - 1 - pid, 0": ASKED,
+    "tl.num_programs(0) - 1 - pid * 2, 0": ASKED,
+    "tl.num_programs(0) - 1 - pid - pid, 0": ASKED,
 }
 
 

@@ -8,13 +8,38 @@ by what the kernel says: barriers, pipes, the start and the end of a `warp_speci
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from tle2cuda.ir.effects import READ, Roots, effects
 from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, Value
 
 DEFAULT_TASK = "the default warps"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A task as a pipe knows it, which counts the threads that write to it, and those of each reader.
+
+    Attributes:
+        name: As messages call it.
+        warps: How many it has.
+        place: Of a worker: its `warp_specialize`, and which of its partitions.
+    """
+
+    name: str = field(compare=False)
+    warps: int
+    place: tuple[Hashable, Hashable] | None = None
+
+    def may_follow(self, other: User) -> bool:
+        """Whether it may use the end of a pipe that another one has used.
+
+        A worker may, of another specialisation and with as many warps: their threads are counted alike then, and they do
+        not run at once.
+        """
+        if self.place is None or other.place is None or self.place == other.place:
+            return self.place == other.place
+        return self.place[0] != other.place[0] and self.warps == other.warps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +62,11 @@ class Task:
     def is_worker(self) -> bool:
         """Whether it runs beside the default warps."""
         return self.site is not None
+
+    @property
+    def user(self) -> User:
+        """How pipes know it."""
+        return User(self.name, self.warps, None if self.site is None else (self.site, self.region))
 
 
 def tasks(kernel: Kernel) -> tuple[Task, ...]:

@@ -4,7 +4,8 @@ The innermost coordinate of a box must be a multiple of 16 bytes, and no coordin
 Where rows of a tensor end within 16 bytes, a box that is stored across their end writes all of these, beyond the tensor.
 A copy is judged when every execution breaks a rule (`fault`). Of others, `doubts` says what is not known to hold, which is
 asked when the kernel runs. Numbers of programs, extents, and what is counted or computed from these without subtraction
-count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables.
+count as natural numbers, for arithmetic that wraps leads to no place in a tensor; so do quotients of such by variables, and
+the number of a program counted from the last one.
 """
 
 from __future__ import annotations
@@ -116,7 +117,31 @@ class TensorCoordinates:
             return self._is_natural(operands[0], assumed)
         if op.name == "idiv" and self.info[operands[1]].constant is None:
             return self._is_natural(operands[0], assumed)
+        if op.name in ("add", "sub") and self._counts_from_last(value):
+            return True
         return op.name in _OF_ALL and all(self._is_natural(v, assumed) for v in operands)
+
+    def _counts_from_last(self, value: Value) -> bool:
+        """Whether a value is `num_programs - 1 - program_id` along one axis of the grid, or more by a constant."""
+        constant = 0
+        axes: dict[str, list[int]] = {"num_programs": [], "program_id": []}
+        todo = [(value, 1)]
+        while todo:
+            term, sign = todo.pop()
+            known = self.info[term].constant
+            op = self._definitions.get(term)
+            if isinstance(known, int):
+                constant += sign * known
+            elif op is not None and op.name in ("add", "sub"):
+                first, second = op.operands
+                todo += [(first, sign), (second, sign if op.name == "add" else -sign)]
+            elif op is not None and op.name == ("num_programs" if sign > 0 else "program_id"):
+                axes[op.name].append(op.attrs["axis"])
+            else:
+                return False
+            if max(map(len, axes.values())) > 1:
+                return False
+        return constant >= -1 and axes["program_id"] == axes["num_programs"]
 
     @property
     def info(self) -> Mapping[Value, AxisInfo]:

@@ -8,18 +8,16 @@ front end refuses it, which traces the kernel once.
 from __future__ import annotations
 
 import functools
-import os
-import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tle2cuda.eager.places import begins_at, span_at
 from tle2cuda.eager.program import current
+from tle2cuda.eager.sites import in_user_text
 from tle2cuda.errors import SynchronizationError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_PACKAGE = str(pathlib.Path(__file__).resolve().parents[1]) + os.sep
 
 
 def asked(function: _Function) -> _Function:
@@ -40,11 +38,9 @@ def _ask() -> None:
     Raises:
         CompilationError: The front end refuses what stands there.
     """
-    frame = sys._getframe(2)
-    while frame.f_code.co_filename.startswith(_PACKAGE):
-        if frame.f_back is None:
-            return
-        frame = frame.f_back
+    frame = in_user_text(sys._getframe(2))
+    if frame is None:
+        return
     launch = current().launch
     site = (frame.f_code, frame.f_lasti)
     if site in launch.asked_at:

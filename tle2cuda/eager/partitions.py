@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tle2cuda.analysis.tasks import User
 from tle2cuda.eager.asked import asked
 from tle2cuda.eager.places import BEGINS_PARTITION, ENTERS_PARTITIONS
 from tle2cuda.eager.program import Stopped, current, enter
+from tle2cuda.eager.sites import Sites
 from tle2cuda.eager.values import describe, static_int
 from tle2cuda.errors import Deadlock, InterpreterError, InvalidArgument
+from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier
+from tle2cuda.targets import WARP_THREADS
 
 if TYPE_CHECKING:
     from tle2cuda.eager.program import Program
 
-_WARP = 32
+_Result = TypeVar("_Result")
 _HELP = "every wait needs its arrival, commit or release in another partition, or earlier in the same one"
 
 
@@ -30,18 +34,25 @@ class Partition:
 
     Args:
         name: Name of its function.
-        threads: Threads it would have on a GPU.
+        user: Who it is to pipes.
         body: Runs it.
+        sites: Where it is.
     """
 
-    def __init__(self, name: str, threads: int, body: Callable[[], Any]) -> None:
+    def __init__(self, name: str, user: User, body: Callable[[], Any], sites: Sites) -> None:
         self.name = name
-        self.threads = threads
+        self.user = user
         self.body = body
+        self.sites = sites
         self.wake = threading.Semaphore(0)
         self.has_started = self.has_ended = False
         self.is_over: Callable[[], bool] | None = None
         self.waits_for: Callable[[], str] = str
+
+    @property
+    def threads(self) -> int:
+        """Threads it would have on a GPU."""
+        return WARP_THREADS * self.user.warps
 
     @property
     def can_go_on(self) -> bool:
@@ -183,6 +194,18 @@ def wait_until(is_over: Callable[[], bool], describe: Callable[[], str]) -> None
         raise Deadlock(f"deadlock: the kernel waits in vain for {describe()}", help=_HELP)
 
 
+def checked(use: Callable[[], _Result]) -> _Result:
+    """The result of using a barrier or a pipe.
+
+    Raises:
+        InterpreterError: The use is wrong.
+    """
+    try:
+        return use()
+    except Misuse as misuse:
+        raise InterpreterError(misuse.message, facts=current().facts(), help=misuse.help) from None
+
+
 @asked
 def warp_specialize(
     functions_and_args: Any, worker_num_warps: Any = None, worker_num_regs: Any = None, reuse_default_warps: Any = False
@@ -203,6 +226,7 @@ def warp_specialize(
             if counts is not None and len(counts) != len(entries) - 1:
                 raise InvalidArgument(f"warp_specialize: {len(counts)} {what} for {len(entries) - 1} workers")
         warps = [num_warps, *warps]
+    site = program.sites.here()
     members = []
     for number, (entry, count) in enumerate(zip(entries, warps, strict=True)):
         if not isinstance(entry, (tuple, list)) or len(entry) != 2:
@@ -210,7 +234,10 @@ def warp_specialize(
         function, args = entry
         if not isinstance(args, (tuple, list)):
             raise InvalidArgument(f"warp_specialize: the arguments of entry {number} must be a tuple, got {describe(args)}")
-        members.append(Partition(_name(function), _WARP * count, _body(function, args)))
+        name, place = _name(function), (site, number)
+        user = User(f"partition `{name}`", count, place if number or reuse_default_warps else None)
+        sites = program.sites_of_workers.setdefault(place, Sites(place)) if number else program.own_sites
+        members.append(Partition(name, user, _body(function, args), sites))
     return Partitions(program, members).run()
 
 
@@ -237,41 +264,35 @@ def _body(function: Callable[..., Any], args: Sequence[Any]) -> Callable[[], Any
 
 
 class _Barrier:
-    """One barrier, of either kind.
-
-    An mbarrier completes a phase when all arrivals and bytes are in; a named barrier a meeting when all threads are.
-    """
+    """One barrier: its uses say whether it is an mbarrier or a named one."""
 
     def __init__(self, name: str, count: int, is_ready: bool, expect_bytes: int | None) -> None:
         self.name, self.count, self.is_ready, self.expect_bytes = name, count, is_ready, expect_bytes
-        self.left = count
-        self.bytes = 0
-        self.phases = int(is_ready)
-        self.kind = ""
+        self._mbarrier: Mbarrier | None = None
+        self._named: NamedBarrier | None = None
 
-    def use(self, kind: str) -> None:
-        """Refuses to be both an mbarrier and a named barrier."""
-        if self.kind not in ("", kind):
-            raise InvalidArgument(f"{self.name} cannot mix named and mbarrier backends", help="give phaseIdx= everywhere")
-        self.kind = kind
+    def mbarrier(self) -> Mbarrier:
+        """The barrier, which counts arrivals."""
+        if self._named is not None:
+            raise self._mixed()
+        self._mbarrier = self._mbarrier or Mbarrier(self.name, self.count, self.is_ready)
+        return self._mbarrier
 
-    def arrive(self, count: int) -> None:
-        """Counts arrivals or threads in."""
-        if count > self.left:
-            raise InterpreterError(
-                f"{count} more arrivals at {self.name}, which waits for {self.left}", facts=current().facts()
-            )
-        self.left -= count
-        self.advance()
+    def named(self) -> NamedBarrier:
+        """The barrier, which counts threads."""
+        if self._mbarrier is not None:
+            raise self._mixed()
+        if self.is_ready:
+            raise InvalidArgument("a named barrier does not support READY")
+        if self.expect_bytes is not None:
+            raise InvalidArgument(f"{self.name} has expect_bytes, which requires phaseIdx")
+        if self.count % WARP_THREADS:
+            raise InvalidArgument(f"arrive_count of a named barrier counts threads, a multiple of 32, got {self.count}")
+        self._named = self._named or NamedBarrier(self.name, self.count)
+        return self._named
 
-    def advance(self) -> None:
-        """Begins the next phase when this one is complete."""
-        if self.left == 0 and self.bytes == 0:
-            self.left, self.phases = self.count, self.phases + 1
-
-    def state(self) -> str:
-        """What it waits for."""
-        return f"{self.name}: {self.left} of {self.count} arrivals are missing"
+    def _mixed(self) -> InvalidArgument:
+        return InvalidArgument(f"{self.name} cannot mix named and mbarrier backends", help="give phaseIdx= everywhere")
 
 
 class Barriers:
@@ -311,7 +332,8 @@ def alloc_barriers(num_barriers: Any, arrive_count: Any = 1, init: Any = "pendin
     if not isinstance(init, str) or init.lower() not in ("pending", "ready"):
         raise InvalidArgument(f"init must be tle.gpu.PENDING or tle.gpu.READY, got {describe(init)}")
     expected = None if expect_bytes is None else _positive(expect_bytes, "expect_bytes")
-    return Barriers([_Barrier(f"barrier {i}", arrivals, init.lower() == "ready", expected) for i in range(count)])
+    made = [_Barrier(f"barrier {i}", arrivals, init.lower() == "ready", expected) for i in range(count)]
+    return Barriers(current().sites.once(made))  # their phases go on where a loop comes here again
 
 
 @asked
@@ -332,12 +354,11 @@ def barrier_wait(bar: Any, phaseIdx: Any = None) -> None:
     """`tle.gpu.barrier_wait`."""
     barrier = _operand(bar, "barrier_wait")
     if phaseIdx is None:
-        meeting = _meet(barrier)
-        wait_until(lambda: barrier.phases > meeting, barrier.state)
+        named, meeting = barrier.named(), _meet(barrier)
+        wait_until(lambda: named.generation > meeting, named.waits_for)
         return
-    barrier.use("mbarrier")
-    phase = int(phaseIdx)
-    wait_until(lambda: (barrier.phases ^ phase) & 1 == 1, lambda: f"phase {phase} of {barrier.state()}")
+    mbarrier, phase = barrier.mbarrier(), int(phaseIdx)
+    wait_until(lambda: mbarrier.is_complete(phase), lambda: mbarrier.waits_for(phase))
 
 
 @asked
@@ -350,24 +371,14 @@ def barrier_arrive(bar: Any, arrive_count: Any = 1, phaseIdx: Any = None) -> Non
             raise InvalidArgument(f"a named barrier needs arrive_count = 1 in barrier_arrive, got {count}")
         _meet(barrier)
         return
-    barrier.use("mbarrier")
-    barrier.arrive(count)
+    mbarrier = barrier.mbarrier()
+    checked(lambda: mbarrier.arrive(count))
 
 
 def _meet(barrier: _Barrier) -> int:
     """This partition's threads come to a named barrier; returns which meeting that is."""
-    if barrier.is_ready:
-        raise InvalidArgument("a named barrier does not support READY")
-    if barrier.expect_bytes is not None:
-        raise InvalidArgument(f"{barrier.name} has expect_bytes, which requires phaseIdx")
-    if barrier.count % _WARP:
-        raise InvalidArgument(f"arrive_count of a named barrier counts threads, a multiple of 32, got {barrier.count}")
-    barrier.use("named")
-    program = current()
-    meeting = barrier.phases
-    own = _WARP * program.launch.num_warps if program.partitions is None else program.partitions.now.threads
-    barrier.arrive(own)
-    return meeting
+    named, threads = barrier.named(), WARP_THREADS * current().user.warps
+    return checked(lambda: named.arrive(threads))
 
 
 def _operand(bar: Any, what: str) -> _Barrier:
@@ -383,13 +394,5 @@ def complete_copy(bar: Any, nbytes: int) -> None:
         raise InvalidArgument(f"copy needs a barrier with expect_bytes, {barrier.name} has none")
     if bar.is_array:
         raise InvalidArgument("barrier arrays must be indexed in copy")
-    barrier.use("mbarrier")
-    barrier.bytes += barrier.expect_bytes
-    barrier.arrive(1)
-    barrier.bytes -= nbytes
-    barrier.advance()
-    if barrier.left == 0 and barrier.bytes:
-        raise InterpreterError(
-            f"{barrier.name} never completes: the copy brings {nbytes} bytes, expect_bytes is {barrier.expect_bytes}",
-            facts=current().facts(),
-        )
+    mbarrier, expected = barrier.mbarrier(), barrier.expect_bytes
+    checked(lambda: mbarrier.copy(expected, nbytes))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tle2cuda.eager.asked import asked
-from tle2cuda.eager.partitions import wait_until
+from tle2cuda.eager.partitions import checked, wait_until
 from tle2cuda.eager.program import current
 from tle2cuda.eager.shared import Buffer
 from tle2cuda.eager.values import Tile, describe, number_as, static_int
-from tle2cuda.errors import InterpreterError, InvalidArgument
+from tle2cuda.errors import InvalidArgument
+from tle2cuda.interpreter import synchronisation
 from tle2cuda.ir.types import BOOL, I32
 
 
@@ -66,12 +67,11 @@ class Pipe:
     ) -> None:
         self.capacity, self.name, self.readers, self.one_shot, self.fields = capacity, name, readers, one_shot, fields
         self.scope = "cta"
-        self._filled = [0] * capacity  # rounds of each stage
-        self._used = {reader: [0] * capacity for reader in (readers or (None,))}
-        self._end: int | None = None
+        # The rounds go on where a loop makes the pipe again.
+        self._state = current().sites.once(synchronisation.Pipe(repr(self), capacity, readers or (None,), one_shot))
 
     def __repr__(self) -> str:
-        return f"pipe `{self.name}`" if self.name else "pipe"
+        return f"pipe `{self.name}`" if self.name else "the pipe"
 
     @asked
     def writer(self) -> Writer:
@@ -103,12 +103,12 @@ class Pipe:
             raise InvalidArgument(f"reader: fields must be unique, got {', '.join(fields)}")
         return tuple(fields)
 
-    def place(self, iteration: Any) -> tuple[int, int, int]:
-        """Iteration, stage and round that a number or a cursor stands for."""
+    def place(self, iteration: Any) -> tuple[int, int]:
+        """Stage and round that a number or a cursor stands for."""
         number = iteration.iteration if isinstance(iteration, Cursor) else int(iteration)
         if number < 0:
             raise InvalidArgument(f"{self}: iter must not be negative, got {number}")
-        return number, number % self.capacity, number // self.capacity
+        return number % self.capacity, number // self.capacity
 
     def slot(self, stage: int, names: Sequence[str]) -> Slot:
         """One stage of some fields."""
@@ -116,48 +116,28 @@ class Pipe:
 
     def wait_until_free(self, stage: int, turn: int) -> None:
         """Waits until all readers have released a stage."""
-        if self.one_shot:
-            return
-        self.check(turn == self._filled[stage], f"round {turn} of stage {stage} is filled out of order")
-        wait_until(
-            lambda: all(used[stage] >= turn for used in self._used.values()),
-            lambda: f"stage {stage} of {self} to be free for round {turn}",
-        )
+        state = self._state
+        checked(lambda: state.begin_acquire(stage, turn))
+        wait_until(lambda: state.is_free(stage, turn), lambda: state.waits_to_fill(stage, turn))
 
-    def fill(self, stage: int, turn: int) -> None:
-        """A stage is full."""
-        expected = 0 if self.one_shot else turn
-        self.check(self._filled[stage] == expected, f"round {turn} of stage {stage} is committed out of order")
-        self._filled[stage] += 1
+    def fill(self, stage: int, turn: int, is_last: bool = False) -> None:
+        """A stage is full, or the end stands there."""
+        checked(lambda: (self._state.close if is_last else self._state.commit)(stage, turn))
 
-    def end(self, iteration: int) -> None:
-        """Nothing comes behind this iteration."""
-        self._end = iteration
-
-    def wait_until_full(self, reader: str | None, iteration: int, stage: int, turn: int) -> bool:
+    def wait_until_full(self, reader: str | None, stage: int, turn: int) -> bool:
         """Waits until a stage is full; returns whether that is the end."""
-        if not self.one_shot:
-            self.check(turn == self._used[reader][stage], f"round {turn} of stage {stage} is waited for out of order")
-        least = 0 if self.one_shot else turn
-        wait_until(lambda: self._filled[stage] > least, lambda: f"round {turn} of stage {stage} of {self}")
-        return self._end == iteration
+        state = self._state
+        checked(lambda: state.begin_wait(reader, stage, turn))
+        wait_until(lambda: state.is_full(stage, turn), lambda: state.waits_to_use(stage, turn))
+        return state.is_closed(stage, turn)
 
     def use_up(self, reader: str | None, stage: int, turn: int) -> None:
         """A reader is done with a stage."""
-        if self.one_shot:
-            return
-        self.check(turn == self._used[reader][stage], f"round {turn} of stage {stage} is released out of order")
-        self.check(turn < self._filled[stage], f"round {turn} of stage {stage} is released before it is committed")
-        self._used[reader][stage] += 1
+        checked(lambda: self._state.release(reader, stage, turn))
 
-    def check(self, holds: bool, problem: str) -> None:
-        """Raises unless the rules of use hold."""
-        if not holds:
-            raise InterpreterError(
-                f"{self}: {problem}",
-                facts=current().facts(),
-                help="the rounds of a stage are used in order and without gaps, from round 0 on",
-            )
+    def used_by(self, end: str) -> None:
+        """This partition uses an end."""
+        checked(lambda: self._state.used_by(end, current().user))
 
 
 class _End:
@@ -170,34 +150,37 @@ class _End:
     @asked
     def cursor(self, start_iter: Any) -> Cursor:
         """A cursor at an iteration."""
-        return Cursor(self.capacity, self._pipe.place(start_iter)[0])
+        stage, turn = self._pipe.place(start_iter)
+        return Cursor(self.capacity, turn * self.capacity + stage)
 
 
 class Writer(_End):
     """The end that fills stages."""
 
+    def _place(self, iteration: Any) -> tuple[int, int]:
+        self._pipe.used_by("writer")
+        return self._pipe.place(iteration)
+
     @asked
     def acquire(self, iter: Any) -> Slot:
         """Waits until the stage is free."""
-        _, stage, turn = self._pipe.place(iter)
+        stage, turn = self._place(iter)
         self._pipe.wait_until_free(stage, turn)
         return self._pipe.slot(stage, tuple(self.fields))
 
     @asked
     def commit(self, iter: Any) -> None:
         """Publishes the stage."""
-        _, stage, turn = self._pipe.place(iter)
-        self._pipe.fill(stage, turn)
+        self._pipe.fill(*self._place(iter))
 
     @asked
     def close(self, iter: Any) -> None:
         """Publishes the end."""
         if self._pipe.one_shot:
             raise InvalidArgument(f"a one_shot pipe cannot be closed: {self._pipe} is ready once and never ends")
-        iteration, stage, turn = self._pipe.place(iter)
+        stage, turn = self._place(iter)
         self._pipe.wait_until_free(stage, turn)
-        self._pipe.end(iteration)
-        self._pipe.fill(stage, turn)
+        self._pipe.fill(stage, turn, is_last=True)
 
 
 class Reader(_End):
@@ -208,18 +191,21 @@ class Reader(_End):
         self.reader_name = name
         self.fields = {field: pipe.fields[field] for field in fields}
 
+    def _place(self, iteration: Any) -> tuple[int, int]:
+        self._pipe.used_by(synchronisation.reader_end(self.reader_name))
+        return self._pipe.place(iteration)
+
     @asked
     def wait(self, iter: Any) -> WaitResult:
         """Waits until the stage is full."""
-        iteration, stage, turn = self._pipe.place(iter)
-        is_closed = self._pipe.wait_until_full(self.reader_name, iteration, stage, turn)
+        stage, turn = self._place(iter)
+        is_closed = self._pipe.wait_until_full(self.reader_name, stage, turn)
         return WaitResult(self._pipe.slot(stage, tuple(self.fields)), is_closed)
 
     @asked
     def release(self, iter: Any) -> None:
         """Gives the stage back."""
-        _, stage, turn = self._pipe.place(iter)
-        self._pipe.use_up(self.reader_name, stage, turn)
+        self._pipe.use_up(self.reader_name, *self._place(iter))
 
 
 @asked

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tle2cuda.analysis.tasks import DEFAULT_TASK, User
+from tle2cuda.eager.sites import Sites
 from tle2cuda.errors import Deadlock, LaunchError, NotSupported
 from tle2cuda.levels import DEFAULT_LEVEL
 from tle2cuda.ops.mapping import EFFECTS_IN_MAP, EFFECTS_IN_MAP_HELP
@@ -39,6 +41,8 @@ class Program:
         self.polls = 0
         self.waits_at: str = ""
         self.partitions: Partitions | None = None
+        self.own_sites = Sites()
+        self.sites_of_workers: dict[Hashable, Sites] = {}
         self.only_computes = False  # within a function of `tl.map_elementwise`
         self._allocated = 0
 
@@ -46,6 +50,18 @@ class Program:
         """Number of the next shared buffer: the same one stands for the same buffer in every program."""
         self._allocated += 1
         return self._allocated - 1
+
+    @property
+    def sites(self) -> Sites:
+        """Where the partition is that runs now."""
+        return self.own_sites if self.partitions is None else self.partitions.now.sites
+
+    @property
+    def user(self) -> User:
+        """Who the partition that runs now is to pipes."""
+        if self.partitions is None:
+            return User(DEFAULT_TASK, self.launch.num_warps)
+        return self.partitions.now.user
 
     @property
     def memory(self) -> Memory:

@@ -195,7 +195,10 @@ class For(Loop):
         self.iterable = iterable
 
     def __iter__(self) -> Iterator[Any]:
-        return self.iterable.values() if isinstance(self.iterable, (Counted, Unrolled)) else iter(self.iterable)
+        if isinstance(self.iterable, Counted):
+            return self.iterable.values()
+        values = self.iterable.values() if isinstance(self.iterable, Unrolled) else self.iterable
+        return current().sites.repeated(values)
 
 
 class While(Loop):
@@ -262,7 +265,8 @@ def unrolled(iterable: Any) -> Any:
     """
     if isinstance(iterable, Tile):
         raise InvalidType(f"a kernel cannot iterate over {describe(iterable)}")
-    return iterable.constants() if isinstance(iterable, (Counted, Unrolled)) else iterable
+    values = iterable.constants() if isinstance(iterable, (Counted, Unrolled)) else iterable
+    return current().sites.repeated(values)
 
 
 # -- branches -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ GPU.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -342,9 +342,6 @@ _COLLECTIVES = (
 )
 
 
-_OPERATIONS = ("cluster_barrier", "grid_barrier")  # barriers that are named as the operations they are written for
-
-
 def read_counters(report: Mapping[str, Any], locator: Locator) -> Counters:
     """The counters of a run as its report gives them: sums for each call chain, whose places `locator` knows."""
     sites = report.get("sites", ())
@@ -352,9 +349,6 @@ def read_counters(report: Mapping[str, Any], locator: Locator) -> Counters:
     groups: dict[int, list[PlaceCounters]] = {}
     for site in sites:
         location = locator.locate(site["pcs"], site["line"])
-        if location and not location.op and site["name"] in _OPERATIONS:
-            # A thread that ended has completed it for those that wait: of who waits, the helper's line is known alone.
-            location = replace(location, op=site["name"])
         name, value = _entry(site)
         place = PlaceCounters(**{name: value}, location=location)
         groups.setdefault(location.call_line if location else 0, []).append(place)

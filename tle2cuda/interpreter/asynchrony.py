@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tle2cuda.analysis.tasks import User
 from tle2cuda.interpreter.handles import BufferHandle, slot_of
 from tle2cuda.interpreter.requests import Blocked, Waiting
-from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier, Pipe
+from tle2cuda.interpreter.synchronisation import Mbarrier, Misuse, NamedBarrier, Pipe, reader_end
 from tle2cuda.interpreter.tasks import Task, run_tasks, waits_alone
 from tle2cuda.ir.legality import value_operands
-from tle2cuda.ir.nodes import Op
+from tle2cuda.ir.nodes import DIVIDES, Op
 from tle2cuda.ir.types import BarrierType
+from tle2cuda.targets import WARP_THREADS
 
 if TYPE_CHECKING:
     from tle2cuda.interpreter.compiler import Block, Compiler, Frame, Step
@@ -34,13 +36,18 @@ class Partition:
         op: The `warp_specialize`.
         number: Which of its partitions.
         name: Name of its function.
-        threads: Its threads.
+        user: Who it is to pipes.
     """
 
     op: Op
     number: int
     name: str
-    threads: int
+    user: User
+
+    @property
+    def threads(self) -> int:
+        """Its threads."""
+        return WARP_THREADS * self.user.warps
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +178,7 @@ class _End:
     def __init__(self, compiler: Compiler, op: Op, end: str) -> None:
         self.op = op
         self.slots = compiler.slots_of(op.operands)
-        self.partition = compiler.partition
+        self.user = compiler.partition.user if compiler.partition is not None else compiler.default_user
         self.end = end
         self.until = _until(compiler, op)
 
@@ -184,9 +191,7 @@ class _End:
             raise frame[0].fail(
                 self.op, f"round {lap} of stage {stage} of {handle.state.name} does not exist", help="count from 0"
             )
-        partition = self.partition
-        if partition is not None:
-            self.check(frame, lambda: handle.state.used_by(self.end, partition.op, partition.number, partition.name))
+        self.check(frame, lambda: handle.state.used_by(self.end, self.user))
         return handle, stage, lap
 
     def check(self, frame: Frame, use: Callable[[], _Result]) -> _Result:
@@ -234,7 +239,7 @@ def _pipe_close(compiler: Compiler, op: Op) -> Steps:
 
 def _pipe_wait(compiler: Compiler, op: Op) -> Steps:
     reader = op.attrs.get("reader")
-    end = _End(compiler, op, _reader_end(reader))
+    end = _End(compiler, op, reader_end(reader))
     closed, *outs = compiler.slots_of(op.results)
 
     def wait(frame: Frame) -> Waiting:
@@ -251,17 +256,13 @@ def _pipe_wait(compiler: Compiler, op: Op) -> Steps:
 
 def _pipe_release(compiler: Compiler, op: Op) -> Steps:
     reader = op.attrs.get("reader")
-    end = _End(compiler, op, _reader_end(reader))
+    end = _End(compiler, op, reader_end(reader))
 
     def release(frame: Frame) -> None:
         handle, stage, lap = end.operands(frame)
         end.check(frame, lambda: handle.state.release(reader, stage, lap))
 
     yield False, release
-
-
-def _reader_end(reader: str | None) -> str:
-    return "reader" if reader is None else f"reader `{reader}`"
 
 
 # Partitions ---------------------------------------------------------------------------------------
@@ -273,7 +274,9 @@ def _warp_specialize(compiler: Compiler, op: Op) -> Steps:
     outer = compiler.partition
     for number, (name, warps, region) in enumerate(zip(names, op.attrs["warps"], op.regions, strict=True)):
         label = name if names.count(name) == 1 else f"{name} ({number})"
-        compiler.partition = Partition(op, number, label, 32 * warps)
+        is_worker = number > 0 or op.attrs.get(DIVIDES)
+        user = User(f"partition `{label}`", warps, (op, number) if is_worker else None)
+        compiler.partition = Partition(op, number, label, user)
         blocks.append((label, compiler.region(region)))
         compiler.partition = outer
     move: Step = compiler.mover(op.regions[0].terminator.operands, op.results)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tle2cuda.analysis.tasks import DEFAULT_TASK, User
 from tle2cuda.analysis.wrapped_offsets import ACCESSES, is_followed, offsets_that_may_wrap
 from tle2cuda.errors import InternalError, KernelError
 from tle2cuda.interpreter import asynchrony, control, copies, handles
@@ -139,6 +140,7 @@ class Compiler:
 
     Attributes:
         partition: The partition whose region is being compiled; None outside.
+        default_user: The warps that run what stands outside of partitions.
     """
 
     def __init__(self, kernel: Kernel, check_types: bool, doubtful: frozenset[Value] | None = None) -> None:
@@ -161,6 +163,7 @@ class Compiler:
         self.doubtful = offsets_that_may_wrap(kernel) if doubtful is None else doubtful
         self.shadows: dict[Value, int] = {}
         self.partition: Partition | None = None
+        self.default_user = User(DEFAULT_TASK, kernel.num_warps)
 
     @staticmethod
     def _shared_layout(number: int, op: Op) -> SharedLayout:

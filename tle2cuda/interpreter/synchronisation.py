@@ -5,7 +5,14 @@ They know nothing of how tasks are run: the interpreter and eager mode both wait
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+
+from tle2cuda.analysis.tasks import User
+
+_ONE_TASK_HELP = (
+    "one task writes, and each reader is one task: declare more readers; a worker of another warp_specialize may go on "
+    "where it has as many warps"
+)
 
 
 class Misuse(Exception):
@@ -151,7 +158,7 @@ class Pipe:
         one_shot: It is filled once.
     """
 
-    __slots__ = ("_tasks", "closed", "commits", "name", "one_shot", "readers", "released")
+    __slots__ = ("_users", "closed", "commits", "name", "one_shot", "readers", "released")
 
     def __init__(self, name: str, capacity: int, readers: Sequence[str | None], one_shot: bool) -> None:
         self.name = name
@@ -160,7 +167,7 @@ class Pipe:
         self.commits = [0] * capacity
         self.closed: list[int | None] = [None] * capacity
         self.released = {reader: [0] * capacity for reader in readers}
-        self._tasks: dict[tuple[str, Hashable], tuple[int, str]] = {}
+        self._users: dict[str, list[User]] = {}
 
     # The writer.
 
@@ -272,26 +279,21 @@ class Pipe:
 
     # Who uses which end.
 
-    def used_by(self, end: str, group: Hashable, number: int, task: str) -> None:
+    def used_by(self, end: str, user: User) -> None:
         """Notes that a task uses an end of the pipe: ``writer`` or a reader's name.
 
-        Args:
-            end: The end.
-            group: The tasks that run at the same time; None when there is one.
-            number: Which of them.
-            task: Its name.
-
         Raises:
-            Misuse: Another task of the group uses it too.
+            Misuse: Another task uses it too, and not in its turn.
         """
-        if group is None:
+        users = self._users.setdefault(end, [])
+        if user in users:
             return
-        known = self._tasks.setdefault((end, group), (number, task))
-        if known[0] != number:
+        other = next((known for known in users if not user.may_follow(known)), None)
+        if other is not None:
             raise Misuse(
-                f"the {end} of {self.name} is used in two partitions, `{known[1]}` and `{task}`",
-                help="one partition writes, and each reader is one partition: declare more readers",
+                f"the {end} of {self.name} is used in two tasks, {other.name} and {user.name}", help=_ONE_TASK_HELP
             )
+        users.append(user)
 
     # Messages.
 
@@ -313,8 +315,13 @@ class Pipe:
         return f"{self._round(stage, lap)}: {state}, the writer must commit or close it"
 
 
+def reader_end(reader: str | None) -> str:
+    """A reader's end, as `Pipe.used_by` and messages call it."""
+    return "reader" if reader is None else f"reader `{reader}`"
+
+
 def _reader(reader: str | None) -> str:
-    return "the reader" if reader is None else f"reader `{reader}`"
+    return "the reader" if reader is None else reader_end(reader)
 
 
 def _listed(readers: Sequence[str | None]) -> str:

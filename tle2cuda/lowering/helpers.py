@@ -2,15 +2,16 @@
 
 A `.cuh` file holds one concept in one or more sections. A section starts with `// defines: NAMES` and may go on with
 `// needs: NAMES`; both lines are for this loader and are not emitted. What follows a line `// twin:` says the same without
-PTX: the emulator compiles it in place of the text above, which alone is emitted. Helpers of which there are hundreds alike
-are written when they are asked for (`find_helper`).
+PTX: the emulator compiles it in place of the text above, which alone is emitted. A `.cuh.j2` file is the template of such a
+file, for helpers that differ in an instruction's suffixes. Helpers of which there are hundreds alike are written when they
+are asked for (`find_helper`).
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,13 +48,24 @@ class Helper:
 def all_helpers() -> dict[str, Helper]:
     """Every helper by each name that it defines."""
     found: dict[str, Helper] = {}
-    for path in sorted(DEVICE_DIRECTORY.glob("*.cuh")):
-        for helper in _sections(path.read_text(encoding="utf-8"), path.name):
+    for file, text in _files():
+        for helper in _sections(text, file):
             for name in helper.names:
                 if name in found:
-                    raise InternalError(f"device helper {name} is defined in {found[name].file} and in {path.name}")
+                    raise InternalError(f"device helper {name} is defined in {found[name].file} and in {file}")
                 found[name] = helper
     return found
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """Names and texts of the `.cuh` files, those made of templates included."""
+    from tle2cuda.lowering.templates import render_template
+
+    for path in sorted(DEVICE_DIRECTORY.iterdir()):
+        if path.suffix == ".cuh":
+            yield path.name, path.read_text(encoding="utf-8")
+        elif path.name.endswith(".cuh.j2"):
+            yield path.stem, render_template(f"{DEVICE_DIRECTORY.name}/{path.name}", None)
 
 
 _WGMMA, _TCGEN05 = "wgmma_m64", ("tcgen05_m", "tcgen05_ld_")

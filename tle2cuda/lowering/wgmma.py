@@ -132,7 +132,13 @@ def in_flight(loop: Region) -> list[Value]:
 def keep_sums(state: State, value: Value, op: Op) -> None:
     """`keep_sums(acc);` where a loop of products in flight begins or ends, so that its sums stay in their registers."""
     registers = state.registers.get(value)
-    if registers is not None and registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
+    if registers is not None:
+        keep_sums_of(state, registers, op)
+
+
+def keep_sums_of(state: State, registers: Registers, op: Op) -> None:
+    """The same for registers, also where sums are copied or computed in front of a product."""
+    if registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
         statements.evaluate(state.block, f"{state.helper('keep_sums')}({registers.name})", op.span)
 
 
@@ -197,6 +203,8 @@ class _Product(Product):
             *(("wgmma_wait",) if view.pending is not None else ()),
         ):
             state.helper(used)
+        if self.is_awaited and parts == 1 and not starts_from_0 and not self._is_carried_alone():
+            keep_sums_of(state, sums, self.op)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         if behind is not None:
             self._copy_meanwhile(behind, pending)
@@ -210,6 +218,11 @@ class _Product(Product):
         behind.is_taken = True
         emit_ops(self.state, behind.ops)
         statements.evaluate(self.state.block, f"{self.state.helper('wgmma_wait')}<{pending}>()", self.op.span)
+
+    def _is_carried_alone(self) -> bool:
+        """Whether the sums that it adds to are a loop's, which nothing but products changes or reads."""
+        start = self.op.operands[2]
+        return start not in self.state.definitions and self.state.uses[start] == [self.op]
 
     def _steps_at_once(self) -> int:
         """Steps along K whose products of float8 may be summed as the instruction does, in less than float32."""

@@ -40,7 +40,8 @@ from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import BufferType
 from tle2cuda.passes import canonicalise, shared_once
 from tle2cuda.passes.dead_code import remove_dead_code
-from tle2cuda.passes.ring_loops import RingLoop, swizzle_of
+from tle2cuda.passes.ring_buffers import swizzle_of
+from tle2cuda.passes.ring_loops import RingLoop
 from tle2cuda.passes.ring_producers import REGISTERS, Producer, specialised, why_not_lean
 from tle2cuda.passes.ring_writer import Writer
 from tle2cuda.passes.rotated_loops import RotatedLoop

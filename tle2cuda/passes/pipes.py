@@ -352,19 +352,16 @@ def _one_task(uses: Sequence[tuple[Task, Op]], what: str, help_: str) -> Task | 
     """
     if not uses:
         return None
-    first, op = uses[0]
-    for other, again in uses[1:]:
-        if other is first or _take_turns(first, other):
-            continue
-        names = first.name if first.name == other.name else f"{first.name} and {other.name}"
-        facts = (f"{first.name}: {op.span.short()}{_call(op)}", f"{other.name}: {again.span.short()}{_call(again)}")
-        raise SynchronizationError(f"{what} by two tasks: {names}", again.span, facts, help_)
-    return first
-
-
-def _take_turns(first: Task, second: Task) -> bool:
-    """Whether two tasks run one after the other, on as many warps."""
-    return (first.warps, first.is_worker) == (second.warps, second.is_worker) and first.site is not second.site
+    known: dict[Task, Op] = {}
+    for task, again in uses:
+        for other, op in known.items():
+            if task.user.may_follow(other.user):
+                continue
+            names = other.name if other.name == task.name else f"{other.name} and {task.name}"
+            facts = (f"{other.name}: {op.span.short()}{_call(op)}", f"{task.name}: {again.span.short()}{_call(again)}")
+            raise SynchronizationError(f"{what} by two tasks: {names}", again.span, facts, help_)
+        known.setdefault(task, again)
+    return uses[0][0]
 
 
 def _call(op: Op) -> str:

@@ -24,13 +24,11 @@ from tle2cuda.ir.types import (
     slot_type,
     with_shape,
 )
-from tle2cuda.layout.shared import ROWS_OF_PATTERN, SWIZZLE_BYTES
 from tle2cuda.passes.ring_addresses import Addresses
+from tle2cuda.passes.ring_buffers import ring_of
 from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
-_SWIZZLED_ALIGNMENT_BYTES = 1024
-_PLAIN_ALIGNMENT_BYTES = 128
 _FEWEST_FOR_EARLY = 4  # stages, of which two are in use
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
@@ -61,7 +59,7 @@ class RingLoop:
         self.is_for_products = is_for_products or self.is_early
         self.ahead = plan.stages - (2 if self.is_early else 1)
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
-        self.pipe = into.pipes.get(plan) or self._pipe()
+        self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
 
     def rewrite(self) -> None:
         """Write the prologue and the loop."""
@@ -76,53 +74,6 @@ class RingLoop:
         self._main(())
 
     # ---- the ring ----
-
-    def _ring(self, staged: Staged) -> Value:
-        """The buffer of one load's stages."""
-        type_ = staged.load.result.type
-        assert isinstance(type_, TileType) and isinstance(type_.element, DType)
-        name = staged.load.result.name or "tile"
-        storage = "mma" if self.is_for_products else "row_major"
-        ring = BufferType((self.plan.capacity, *staged.shape), type_.element, storage)
-        span_bytes = swizzle_of(staged.shape, type_.element)
-        attrs: dict[str, object] = {
-            "name": name,
-            "scratch": True,
-            "is_kept": True,
-            "is_ring": True,
-            "alignment_bytes": _SWIZZLED_ALIGNMENT_BYTES if span_bytes else _PLAIN_ALIGNMENT_BYTES,
-        }
-        if span_bytes:
-            attrs["swizzle_bytes"] = span_bytes
-        op = make_op("alloc", (), (ring,), attrs, (), staged.load.span, (name,))
-        self.into.rings.append(op)
-        return op.result
-
-    def _pipe(self) -> Value:
-        buffers = [self._ring(staged) for staged in self.plan.loads]
-        names: list[str] = []
-        for staged in self.plan.loads:
-            name = staged.load.result.name or "tile"
-            names.append(name if name not in names else f"{name}_{len(names)}")
-        fields = tuple((name, v.type) for name, v in zip(names, buffers, strict=True) if isinstance(v.type, BufferType))
-        type_ = PipeType(self.plan.capacity, fields)
-        attrs: dict[str, object] = {
-            "name": "ring",
-            "capacity": self.plan.capacity,
-            "fields": tuple(names),
-            "readers": (),
-            "one_shot": False,
-            "is_ring": True,
-            "asked": self.plan.asked,
-        }
-        if not self.plan.has_barriers:
-            attrs["restarts"] = True
-        op = make_op("pipe", tuple(buffers), (type_,), attrs, (), self.span, ("ring",))
-        if self.plan.has_barriers:
-            self.into.rings.append(op)  # whose barriers go on where the loop runs again
-            self.into.pipes[self.plan] = op.result
-            return op.result
-        return self.into.emit(op).result
 
     def _slots(self) -> tuple[BufferType, ...]:
         type_ = self.pipe.type
@@ -461,14 +412,6 @@ class RingLoop:
         into.bind(load.result, value)
 
 
-def swizzle_of(shape: tuple[int, ...], element: DType) -> int:
-    """The span of the swizzle under which the rows of a stage are stored, in bytes; 0 for none."""
-    if len(shape) < 2 or shape[-2] < ROWS_OF_PATTERN:
-        return 0
-    span = min(shape[-1] * element.bytes, SWIZZLE_BYTES[-1])
-    return span if span in SWIZZLE_BYTES else 0
-
-
 def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None:
     """Write the copies of a loop into its rings, and nothing else."""
     loop, span, first = plan.loop, plan.loop.span, rings[0]
@@ -501,4 +444,4 @@ def fill_rings(into: Writer, plan: Pipelined, rings: Sequence[RingLoop]) -> None
         into.turns.set(plan, new.results[-1])
 
 
-__all__ = ["RingLoop", "fill_rings", "swizzle_of"]
+__all__ = ["RingLoop", "fill_rings"]

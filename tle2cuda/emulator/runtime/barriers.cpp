@@ -106,7 +106,7 @@ void release_cluster(Cluster& cluster)
     cluster.barrier.arrived = 0;
     ++cluster.barrier.generation;
     ++launch.barriers;
-    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::CLUSTER, cluster.barrier.line); });
+    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::CLUSTER, cluster.barrier.line, &cluster.barrier); });
     ++launch.progress;
     for (Cta& cta : cluster.ctas) wake_waiting(cta, WaitKind::CLUSTER_BARRIER, 0, 0);
 }
@@ -118,7 +118,7 @@ void release_grid()
     barrier.arrived = 0;
     ++barrier.generation;
     ++launch.barriers;
-    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::GRID, barrier.line); });
+    observe([&](Observer& observer) { observer.barrier_completed(BarrierKind::GRID, barrier.line, &barrier); });
     ++launch.progress;
     for (auto& cluster : launch.clusters)
         for (Cta& cta : cluster->ctas) wake_waiting(cta, WaitKind::GRID_BARRIER, 0, 0);

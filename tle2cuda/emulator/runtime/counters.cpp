@@ -122,7 +122,7 @@ bool in_library(uintptr_t address)
 __attribute__((noinline)) Chain calls()
 {
     Chain chain;
-    if (!current || current->state == State::EXITED) return chain;  // an exit may complete what others wait at
+    if (!current || current->state == State::EXITED) return chain;
     auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     bool was_inside = false;
     for (unsigned step = 0; step < 32 && chain.depth < MAX_DEPTH; ++step) {
@@ -302,9 +302,12 @@ public:
         if (live == 0) state.reset();  // another CTA may take its place
     }
 
-    void barrier_completed(BarrierKind kind, int line) override
+    void arrived(const Thread&, const SplitBarrier& barrier, bool) override { arrivals[&barrier] = calls(); }
+
+    void barrier_completed(BarrierKind kind, int line, const SplitBarrier* barrier) override
     {
-        ++sites[site_of(calls(), BARRIER_NAMES[static_cast<unsigned>(kind)], NONE, 0, 0, true, line)].requests;
+        const Chain chain = barrier ? arrivals[barrier] : calls();
+        ++sites[site_of(chain, BARRIER_NAMES[static_cast<unsigned>(kind)], NONE, 0, 0, true, line)].requests;
     }
 
     void collective_completed(const Thread&, unsigned kind, uint32_t lanes, int line) override
@@ -317,6 +320,8 @@ public:
     std::string counters_json() override;
 
 private:
+    std::unordered_map<const SplitBarrier*, Chain> arrivals;  // of who came last
+
     // Lanes of a thread's warp begin an epoch.
     static void go_on(const Thread& thread, uint32_t lanes)
     {

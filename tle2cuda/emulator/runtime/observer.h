@@ -74,8 +74,9 @@ public:
     // PROXY_SHARED and so on.
     virtual void proxy_fenced(const Thread&, unsigned /* spaces */) {}
     // How often that happened, for those who count: once for each barrier, and for each collective with its lanes, of whom
-    // `member` is one. `line` is what the call says of itself.
-    virtual void barrier_completed(BarrierKind, int /* line */) {}
+    // `member` is one. `line` is what the call says of itself. Barriers of cluster and grid are given, for the thread that
+    // completes one may do so by its end.
+    virtual void barrier_completed(BarrierKind, int /* line */, const SplitBarrier* = nullptr) {}
     virtual void collective_completed(const Thread& /* member */, unsigned /* kind */, uint32_t /* lanes */, int /* line */) {}
     // The run is over.
     virtual void finished() {}

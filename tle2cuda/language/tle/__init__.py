@@ -16,7 +16,8 @@ from tle2cuda.ops.mesh import (
     _resolve_launch_axis,
     device_mesh,
 )
-from tle2cuda.ops.pipes import pipe, pipe_reader, pipe_slot, pipe_value, pipe_wait_result, pipe_writer
+from tle2cuda.ops.pipe_ends import pipe_reader, pipe_slot, pipe_wait_result, pipe_writer
+from tle2cuda.ops.pipes import pipe, pipe_value
 from tle2cuda.ops.scan import exclusive_cumsum as cumsum
 from tle2cuda.ops.sharding import (
     B,

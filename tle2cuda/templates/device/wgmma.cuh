@@ -33,8 +33,9 @@ template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() { tle2cuda_emulator::tle2cuda_wgmma_wait(PENDING, __LINE__); }
 // defines: keep_sums
 // needs: vector
-// An empty asm: to the compiler these sums change here. Else it may copy some while products are in flight, whose registers
-// nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7514, C7515, C7520).
+// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
+// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
+// C7515, C7520).
 template <int COUNT>
 __device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
 {
