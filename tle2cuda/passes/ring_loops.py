@@ -29,7 +29,6 @@ from tle2cuda.passes.ring_buffers import ring_of
 from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
-_FEWEST_FOR_EARLY = 4  # stages, of which two are in use
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
 
@@ -39,8 +38,6 @@ class RingLoop:
     Attributes:
         ahead: By how many iterations stages are filled ahead.
         is_split: Whether another partition fills the ring.
-        is_early: Whether stages are filled while two products are in flight, the one just issued and the one before: nobody
-            waits then for a stage to be free.
         is_for_products: Whether products name operands where they lie in the ring, instead of loading them.
     """
 
@@ -55,9 +52,8 @@ class RingLoop:
         self.iterations = Iterations(into, plan)
         self.addresses = Addresses(into, plan)
         self.is_split = is_split
-        self.is_early = plan.is_issued_alone and plan.capacity >= _FEWEST_FOR_EARLY and not is_split
-        self.is_for_products = is_for_products or self.is_early
-        self.ahead = plan.stages - (2 if self.is_early else 1)
+        self.is_for_products = is_for_products
+        self.ahead = plan.stages - 1
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
         self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
 
@@ -181,10 +177,24 @@ class RingLoop:
             masks = [*operands[1:], into.make("splat", (condition,), type_, load.span)]
             operands[1:] = masks if len(masks) == 1 else [into.make("and", masks, type_, load.span)]
         if staged.is_turned:
-            operands = [self._turned(v, staged.order, load.span) for v in operands]
+            moved = self._turned_pointers(staged.addresses[0], staged.order, load.span)
+            operands = [moved, *(self._turned(v, staged.order, load.span) for v in operands[1:])]
         pointers, *masks = operands
         attrs = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
         into.emit(make_op("cp_async", (pointers, slot, *masks), (), attrs, span=load.span))
+
+    def _turned_pointers(self, old: Value, order: tuple[int, ...], span: Span) -> Value:
+        """Pointers of the loop as it was, turned and then moved by scalars: turned in front of it, where they are kept."""
+        into = self.into
+        op = into.definitions.get(old)
+        made = into.definitions.get(op.operands[1]) if op is not None and op.name == "ptr_add" else None
+        if op is None or made is None or made.name != "splat":
+            return self._turned(into[old], order, op.span if op is not None else span)
+        turned = self._turned_pointers(op.operands[0], order, span)
+        assert isinstance(made.result.type, TileType)
+        type_ = TileType(shape_of(turned.type), made.result.type.element)
+        offset = into.make("splat", (into[made.operands[0]],), type_, span)
+        return into.make("ptr_add", (turned, offset), turned.type, span, turned.name)
 
     def _turned(self, value: Value, order: tuple[int, ...], span: Span) -> Value:
         type_ = value.type
@@ -270,11 +280,6 @@ class RingLoop:
         for op in self.region.body:
             if op in slots:
                 self.read_from(*slots[op])
-            elif op is plan.overlapped and self.is_early:
-                product = self.issue(op, self._stage_of(op.operands[0], slots), into[op.operands[2]], slots)
-                following = self._fill(free, later, further)
-                into.bind(op.result, self.awaited(product, 1))
-                self._release_before(number, induction)
             elif op is plan.overlapped:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
@@ -355,10 +360,6 @@ class RingLoop:
         into = self.into
         if count is not None and self.turn is not None:
             into.turns.set(self.plan, count)
-        if self.is_early:
-            assert self.plan.overlapped is not None
-            result = self.loop.results[self.region.terminator.operands.index(self.plan.overlapped.result)]
-            into.bind(result, self.awaited(result, 0))
         if self.plan.overlapped is not None and count is not None:
             self._release_last(count, self.iterations.has_any())
 
