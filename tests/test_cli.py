@@ -321,13 +321,13 @@ def test_compile_serves_triton_as_run_does(capsys: Any, tmp_path: Path) -> None:
 
 def test_compile_of_a_file_that_imports_a_part_of_triton_that_is_not_served(capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "imports_profiler.py"
-    path.write_text(TRITON_SCRIPT.format(imported="import triton.profiler"))
+    path.write_text(TRITON_SCRIPT.format(imported="import triton.profiler.viewer"))
     code, out, err = run(capsys, "compile", f"{path}::twice", "--signature", "*fp32:16, i32, 1024")
     assert (code, out) == (3, "")
     assert err == (
-        "imports_profiler.py:3:1: imports_profiler.py imports triton.profiler: tle2cuda serves triton, without "
-        "triton.profiler: profile with Nsight Compute, or read `tle2cuda compile --report`\n\n"
-        "  3 | import triton.profiler\n    | ^^^^^^^^^^^^^^^^^^^^^^\n"
+        "imports_profiler.py:3:1: imports_profiler.py imports triton.profiler.viewer: tle2cuda serves triton, without "
+        "triton.profiler.viewer: no profile is recorded; profile with Nsight Systems or Nsight Compute\n\n"
+        "  3 | import triton.profiler.viewer\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
     )
 
 
@@ -606,6 +606,21 @@ def test_run_on_a_device(tmp_path: Path, device: str) -> None:
     done = run_script(tmp_path, "--on", device, "script.py", "--on", "7")
     assert done.stdout == f"{device} 62 ['--on', '7'] __main__\n"
     assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_run_of_a_module(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("import sys, triton; print(sys.argv[1:], triton.__version__, __package__)")
+    done = run_script(tmp_path, "--on", "eager", "-m", "package", "--on", "x")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['--on', 'x'] 3.6.0 package\n", "")
+    done = run_script(tmp_path, "pytest", "x")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tle2cuda: cannot read the script 'pytest': No such file or directory\n"
+        "  help: to run a module: tle2cuda run -m pytest\n",
+    )
 
 
 def test_run_says_what_to_detect(capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

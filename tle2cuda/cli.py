@@ -225,7 +225,8 @@ def _add_run(commands: Any) -> None:
         metavar="FOLDER",
         help="write the emitted file and the launch contract of every kernel that is launched there",
     )
-    parser.add_argument("script", metavar="SCRIPT", help="Python file that uses tle2cuda")
+    parser.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module, as for python -m")
+    parser.add_argument("script", metavar="SCRIPT", help="Python file that uses triton or tle2cuda")
     parser.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script")
 
 
@@ -233,7 +234,15 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
-    return run_script(options.script, options.arguments, options.on, options.dump_cu, options.debug, options.detect)
+    return run_script(
+        options.script,
+        options.arguments,
+        options.on,
+        options.dump_cu,
+        options.debug,
+        options.detect,
+        is_module=options.is_module,
+    )
 
 
 def _compile(options: argparse.Namespace) -> int:

@@ -315,7 +315,7 @@ class JitFunction(KernelInterface[Any]):
             The compiled kernel.
         """
         from tle2cuda.runtime import CompileOptions, build
-        from tle2cuda.runtime.compiled import make_metadata
+        from tle2cuda.runtime.metadata import make_metadata
 
         arch = arch or current_arch(device)
         name = self.fn.__name__
@@ -329,7 +329,7 @@ class JitFunction(KernelInterface[Any]):
                 max_registers=settings.max_registers,
             ),
         )
-        compiled.metadata = make_metadata(emitted.contract, settings.num_warps, settings.num_stages)
+        compiled.metadata = make_metadata(emitted.contract, compiled.hash, settings)
         if HOOKS.compiled is not None:
             HOOKS.compiled(
                 key=compiled.hash, repr=self.repr(), fn=self, compile={"constants": specialization.constants_dict()},

@@ -175,6 +175,48 @@ def _register_chains() -> None:
         dot._case(f"wgmma_ring_{steps}_{stages}", ring, inputs, result, constants, warps, tolerance)
 
 
+@tle2cuda.jit
+def views(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEPS: tl.constexpr, TURNED: tl.constexpr):
+    """Reshaped views as operands: stages that a flat buffer is cut into, and matrices of the rows of several stages."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tle.gpu.alloc([STEPS, M // 2, 2 * K], dtype=a.dtype.element_ty).reshape([STEPS, M, K])
+    y = tle.gpu.alloc([STEPS, 2, N // 2, K] if TURNED else [STEPS, 2, K // 2, N], dtype=b.dtype.element_ty)
+    for step in range(STEPS):
+        tl.store(tle.gpu.local_ptr(x.slot(step)), tl.load(a + (step * M + i[:, None]) * K + k[None, :]))
+        for half in range(2):
+            if TURNED:
+                rows = half * (N // 2) + tl.arange(0, N // 2)
+                part = tl.load(b + (step * N + rows[:, None]) * K + k[None, :])
+            else:
+                rows = half * (K // 2) + tl.arange(0, K // 2)
+                part = tl.load(b + (step * K + rows[:, None]) * N + j[None, :])
+            tl.store(tle.gpu.local_ptr(y.slot(step).slot(half)), part)
+    acc = tl.zeros((M, N), tl.float32)
+    for step in range(STEPS):
+        right = y.slot(step).reshape([N, K] if TURNED else [K, N])
+        acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(x.slot(step), right, acc, trans_b=TURNED))
+    tl.store(out + i[:, None] * N + j[None, :], acc)
+
+
+def _register_views() -> None:
+    for m, n, k, steps, turned, warps in ((64, 64, 64, 2, False, 4), (128, 128, 64, 2, True, 4), (64, 128, 32, 3, True, 8)):
+
+        def make(
+            rng: np.random.Generator, m: int = m, n: int = n, k: int = k, steps: int = steps, turned: bool = turned
+        ) -> Inputs:
+            b = rng.standard_normal((steps, n, k) if turned else (steps, k, n)).astype(np.float16)
+            a = rng.standard_normal((steps, m, k)).astype(np.float16)
+            return {"a": a, "b": b, "out": poison((m, n), np.float32)}
+
+        def expect(inputs: Inputs, turned: bool = turned) -> dict[str, Array]:
+            a, b = dot._wide(inputs["a"]), dot._wide(inputs["b"])
+            return {"out": (a @ (b.transpose(0, 2, 1) if turned else b)).sum(0).astype(np.float32)}
+
+        constants = {"M": m, "N": n, "K": k, "STEPS": steps, "TURNED": turned}
+        tolerance = dot._tolerance(np.dtype(np.float32), k * steps)
+        dot._case(f"wgmma_views_{m}x{n}x{k}_{steps}", views, make, expect, constants, warps, tolerance)
+
+
 def _register_parts() -> None:
     for m, n, k, rows, depth, turned, warps in (
         (64, 32, 256, 64, 128, False, 4),  # columns by panels of the left operand, rows of the right one
@@ -198,3 +240,4 @@ def _register_parts() -> None:
 _register_products()
 _register_chains()
 _register_parts()
+_register_views()

@@ -31,6 +31,7 @@ class Chained:
         rounding: What rounds its weights, whose registers the product reads as long as it is in flight; empty for nothing.
         loaded: The load that the right operand of the second comes from.
         registers: 32-bit registers of a thread that hold sums and weights of both iterations.
+        scores: Those of them that hold what the first product gives.
     """
 
     first: Op
@@ -40,6 +41,7 @@ class Chained:
     rounding: tuple[Op, ...]
     loaded: Op
     registers: int
+    scores: int
 
 
 def chained_products(
@@ -77,7 +79,7 @@ def chained_products(
     if any(op.regions or not (is_pure(op) or op in staged) for op in region.body if op not in moved):
         return None
     held = [first.result, second.result, second.operands[0], second.operands[0]]
-    registers = sum(map(_bytes, held)) // (_REGISTER_BYTES * num_threads)
+    registers, scores = (sum(map(_bytes, x)) // (_REGISTER_BYTES * num_threads) for x in (held, held[:1]))
     if registers > _MOST_REGISTERS:
         return None
     assert sources[1] is not None
@@ -86,7 +88,7 @@ def chained_products(
         return None
     is_rounding = weights.name == "cast" and list(uses[weights.result]) == [second]
     in_order = tuple(op for op in region.body if op in behind)
-    return Chained(first, second, sums[0], in_order, (weights,) if is_rounding else (), sources[1], registers)
+    return Chained(first, second, sums[0], in_order, (weights,) if is_rounding else (), sources[1], registers, scores)
 
 
 def _behind(loop: Op, sums: Value, second: Op, uses: Mapping[Value, Sequence[Op]]) -> set[Op] | None:

@@ -14,7 +14,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
 from tle2cuda.ir.rewrite import definitions
 from tle2cuda.ir.types import SHARED, BufferType, PointerType, element_of
 from tle2cuda.layout import LayoutError, SharedLayout
-from tle2cuda.layout.shared import is_swizzled_part
+from tle2cuda.layout.shared import is_swizzled_alike, is_swizzled_part
 
 _GIVING_UP = frozenset("pipe_release pipe_commit pipe_close mbarrier_arrive named_barrier warp_specialize".split())
 """Operations behind which others may write what was loaded before."""
@@ -125,7 +125,7 @@ def buffer_places(made: Mapping[Value, Op], buffer: Value) -> SharedLayout | Non
             if inner is None:
                 return None
             return SharedLayout(type_.shape, tuple(inner.images_elems[axis] for axis in op.attrs["perm"]), size)
-        if op.name == "buffer_view" and op.attrs["kind"] == "subslice":
+        if op.name == "buffer_view" and op.attrs["kind"] in ("subslice", "reshape"):
             return _part_places(made, op)
         alloc = ring_of(made, buffer)
         if alloc is None or alloc.attrs.get("offsets_elems") is not None:
@@ -138,7 +138,7 @@ def buffer_places(made: Mapping[Value, Op], buffer: Value) -> SharedLayout | Non
 
 
 def _part_places(made: Mapping[Value, Op], part: Op) -> SharedLayout | None:
-    """Where elements of some rows or columns of a swizzled buffer lie, which form one of their own."""
+    """Where elements of some rows, columns or stages of a swizzled buffer lie, which form one of their own."""
     whole, type_ = part.operands[0], part.result.type
     alloc = made.get(whole)
     alloc = alloc if alloc is not None and alloc.name == "alloc" else ring_of(made, whole)
@@ -150,9 +150,11 @@ def _part_places(made: Mapping[Value, Op], part: Op) -> SharedLayout | None:
 
 
 def is_part(part: Op, swizzle_bytes: int) -> bool:
-    """Whether a sub-slice of a matrix lies in shared memory as a matrix under that swizzle does."""
+    """Whether a sub-slice of a matrix, or a reshaped view, lies in shared memory as a matrix under that swizzle does."""
     whole, type_ = part.operands[0].type, part.result.type
     assert isinstance(whole, BufferType) and isinstance(type_, BufferType)
+    if part.attrs["kind"] == "reshape":
+        return is_swizzled_alike(whole.shape, type_.shape, type_.element.bytes, swizzle_bytes)
     if len(whole.shape) != 2:
         return False
     axis = part.attrs["dim"] % len(whole.shape)

@@ -207,6 +207,21 @@ def is_swizzled_part(
     return is_one_panel and first % ROWS_OF_PATTERN == 0 and count % ROWS_OF_PATTERN == 0
 
 
+def is_swizzled_alike(shape: Sequence[int], view: Sequence[int], element_bytes: int, swizzle_bytes: int) -> bool:
+    """Whether swizzled matrices lie in memory as those of another shape do: stages of rows as long, one behind the other.
+
+    Args:
+        shape: Of the buffer, matrices in its last two dimensions.
+        view: Of the same elements otherwise.
+        element_bytes: Size of an element.
+        swizzle_bytes: Of both.
+    """
+    if min(len(shape), len(view)) < 2 or shape[-1] != view[-1]:
+        return False
+    is_one_panel = shape[-1] * element_bytes == swizzle_bytes
+    return shape[-2] == view[-2] or (is_one_panel and shape[-2] % ROWS_OF_PATTERN == view[-2] % ROWS_OF_PATTERN == 0)
+
+
 def _memory_order(order: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     axes = tuple(normalize_axis(axis, rank) for axis in (order if order is not None else reversed(range(rank))))
     if sorted(axes) != list(range(rank)):

@@ -22,7 +22,7 @@ from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.shared import first_element, row_major_strides
 from tle2cuda.lowering.state import BufferRef, CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.wgmma import in_flight, keep_sums
+from tle2cuda.lowering.wgmma import added_to, in_flight, keep_sums
 from tle2cuda.lowering.writer import Block, operation
 
 
@@ -513,7 +513,8 @@ def emit_for(state: State, op: Op) -> None:
     state.comment(op.span)
     for param, init, following in zip(carried, op.operands[3:], region.terminator.operands, strict=True):
         start_variable(state, param, init, following)
-    for param in in_flight(region):
+    is_counted = all(constant_int(state, bound) is not None for bound in (lower, upper, step))  # the compiler may unroll it
+    for param in (added_to if is_counted else in_flight)(region):
         keep_sums(state, param, op)
     for param, result in zip(carried, op.results, strict=True):
         share(state, result, param)

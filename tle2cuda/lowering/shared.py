@@ -156,6 +156,8 @@ def emit_alloc(state: State, op: Op) -> None:
 
 def emit_view(state: State, op: Op) -> None:
     """Another way to index the same bytes."""
+    if op.attrs["kind"] == "trans":
+        return  # only products use it, which know where its elements lie
     source = state.buffers[op.operands[0]]
     result = op.result
     type_ = result.type
@@ -169,8 +171,8 @@ def emit_view(state: State, op: Op) -> None:
         starts[axis] = affine(starts[axis]).plus(Affine(start))
         shape = tuple(type_.shape)
         state.buffers[result] = replace(source, shape=shape, starts=tuple(starts))
-    elif kind == "trans":
-        return  # only products use it, which know where its elements lie
+    elif kind == "reshape" and source.swizzle_bytes:
+        return  # the same
     elif kind in ("reshape", "alias"):
         state.buffers[result] = _retyped(state, op, source, type_)
     else:

@@ -26,6 +26,7 @@ from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.dot import real_loops
 from tle2cuda.lowering.mma import Bits, FragmentsView, Product, array_index
 from tle2cuda.lowering.shape import in_registers
+from tle2cuda.lowering.shared import first_element
 from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.passes.dot_plan import operand_name
@@ -129,8 +130,15 @@ def in_flight(loop: Region) -> list[Value]:
     return found
 
 
+def added_to(loop: Region) -> list[Value]:
+    """Carried sums that products of warpgroups add to, those in flight among them."""
+    products = [op for op in loop.ops if op.name == "wgmma" or str(op.attrs.get("instruction")).startswith("wgmma")]
+    starts, flying = {op.operands[2] for op in products}, in_flight(loop)
+    return [param for param in loop.params[1:] if param in starts or param in flying]
+
+
 def keep_sums(state: State, value: Value, op: Op) -> None:
-    """`keep_sums(acc);` where a loop of products in flight begins or ends, so that its sums stay in their registers."""
+    """`keep_sums(acc);` where a loop of products begins or ends, so that its sums stay in their registers."""
     registers = state.registers.get(value)
     if registers is not None:
         keep_sums_of(state, registers, op)
@@ -143,11 +151,13 @@ def keep_sums_of(state: State, registers: Registers, op: Op) -> None:
 
 
 def buffer_start(state: State, buffer: Value) -> str:
-    """Where a buffer that holds an operand begins, which may be read the other way, or be rows or columns of another."""
+    """Where a buffer that holds an operand begins; perhaps a view: rows or columns, read the other way, or reshaped."""
     made = state.definitions[buffer]
     if made.name == "buffer_view" and made.attrs["kind"] == "trans":
         buffer = made.operands[0]
         made = state.definitions[buffer]
+    if made.name == "buffer_view" and made.attrs["kind"] == "reshape":
+        return state.buffers[made.operands[0]].text
     if made.name == "buffer_view" and made.attrs["kind"] == "subslice":
         whole, first = state.buffers[made.operands[0]], int(made.attrs["start"])
         return f"{whole.text}[{first // whole.panel_columns if made.attrs['dim'] % len(whole.shape) else first}]"
@@ -327,6 +337,10 @@ class _Product(Product):
         if made.attrs.get("offsets_elems") is None:
             if not any(groups):
                 return buffer_start(self.state, buffer)
+            if (whole := self._reshaped_from(buffer)) is not None:
+                group = self.state.warpgroup()
+                place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
+                return f"{first_element(self.state, self.state.buffers[whole])} + {place}"
             first = self.element(buffer, [(self.state.warpgroup(), groups)])
             return first.removesuffix("[0]") if first.endswith("[0]") else f"&{first}"
         text = self.state.buffers[buffer].text
@@ -335,6 +349,13 @@ class _Product(Product):
         group = self.state.warpgroup()
         place = format_index(linear_terms([("warpgroup", elements)]), {"warpgroup": group})
         return f"&{text}[{place}]"
+
+    def _reshaped_from(self, buffer: Value) -> Value | None:
+        """The buffer that an operand is a reshaped view of, perhaps read the other way; None for other operands."""
+        made = self.state.definitions[buffer]
+        if made.name == "buffer_view" and made.attrs["kind"] == "trans":
+            made = self.state.definitions[made.operands[0]]
+        return made.operands[0] if made.name == "buffer_view" and made.attrs["kind"] == "reshape" else None
 
 
 class _Issue(_Product):
@@ -353,4 +374,13 @@ class _Operand:
     fragments: FragmentsView | None
 
 
-__all__ = ["DescriptorView", "buffer_start", "emit_issue", "emit_product", "emit_wait", "in_flight", "keep_sums"]
+__all__ = [
+    "DescriptorView",
+    "added_to",
+    "buffer_start",
+    "emit_issue",
+    "emit_product",
+    "emit_wait",
+    "in_flight",
+    "keep_sums",
+]

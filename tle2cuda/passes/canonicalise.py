@@ -19,6 +19,7 @@ from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions
 from tle2cuda.ir.types import Type, dtype_of
 from tle2cuda.passes.accumulate import accumulate_products
+from tle2cuda.passes.buffer_shapes import with_used_shapes
 from tle2cuda.passes.carried_pointers import carry_offsets
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.fold import Facts, constant_op, scalar_form, simplify
@@ -41,7 +42,7 @@ def run(kernel: Kernel) -> Kernel:
     decided = _Decide(kernel).kernel(kernel)
     if decided is not kernel:
         kernel = _simplified(decided)
-    kernel = promise_runs(kernel)
+    kernel = with_used_shapes(promise_runs(kernel))
     check_constant_indices(kernel)  # here constants are known, and what masks leave out is gone
     return kernel
 

@@ -27,6 +27,7 @@ _ACCESSES = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
 _HANDLED = frozenset(("tma_load", "tma_store", "local_ptr", "pipe", "buffer_view", "wgmma", "cp_async"))
 _DOWN_COLUMNS = frozenset(("trans", "dot", "wgmma", "wgmma_wait"))
 _PARTS = frozenset(("extract",))
+_OF_PRODUCTS = ("subslice", "reshape")  # views of swizzled buffers that products take, and nothing else
 _RENAMED = SHAPE | VIEWS | frozenset(("hint", "splat"))  # operations that leave pointers as they are
 
 
@@ -87,7 +88,7 @@ def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
                 if not span or not uses.is_whole(buffer, alloc, span):
                     raise NotSupported(
                         f"tle.gpu.wgmma: {name} must be a whole buffer, a stage of one, "
-                        "or rows or columns that are swizzled alike",
+                        "or rows, columns or a reshaped view that are swizzled alike",
                         op.span,
                         facts,
                         help="allocate it in the shape in which it is multiplied, rows of 32 bytes or more, "
@@ -98,7 +99,7 @@ def of_operands(kernel: Kernel, views: BufferViews) -> dict[Op, int]:
                         f"tle.gpu.wgmma: the buffer of {name} is swizzled, and something needs it row-major",
                         op.span,
                         (*facts, f"allocated at {alloc.span.short()}"),
-                        help="index it as it was allocated: no reshaped views, no arithmetic on its pointers",
+                        help="index it as it was allocated: no reshaped views but operands, no arithmetic on its pointers",
                     )
                 found[alloc] = span
     return found
@@ -142,7 +143,7 @@ class _Uses:
     def is_whole(self, operand: Value, alloc: Op, span: int) -> bool:
         """Whether an operand is an allocation's matrix, or rows or columns of it that lie as a matrix of their own."""
         part = self.definitions.get(operand)
-        if part is not None and part.name == "buffer_view" and part.attrs["kind"] == "subslice":
+        if part is not None and part.name == "buffer_view" and part.attrs["kind"] in _OF_PRODUCTS:
             if not is_part(part, span):
                 return False
             operand = part.operands[0]
@@ -161,7 +162,7 @@ class _Uses:
         if op.name == "buffer_view":
             view = op.result.type
             assert isinstance(view, BufferType)
-            if op.attrs["kind"] == "subslice":
+            if op.attrs["kind"] in _OF_PRODUCTS:
                 users = self.uses.get(op.result, ())
                 return is_part(op, _widest(alloc)) and all(user.name == "wgmma" for user in users)
             return op.attrs["kind"] == "slot" and len(view.shape) >= 2

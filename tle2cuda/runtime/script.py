@@ -23,6 +23,8 @@ def run_script(
     dump_to: str | None = None,
     debug: bool = False,
     detect: str | None = None,
+    *,
+    is_module: bool = False,
 ) -> int:
     """Run a script by this Python as if it had been started directly: exit code, output and tracebacks are its own.
 
@@ -31,12 +33,13 @@ def run_script(
     Where the system can, its process takes the place of this one, and the call does not return.
 
     Args:
-        script: Path of the script.
+        script: Path of the script, or of a folder or archive with a ``__main__.py``.
         arguments: Its arguments.
         device: ``cuda``, ``emulator``, ``interpreter`` or ``eager``; None leaves the choice to arrays and environment.
         dump_to: Folder for the emitted files of the kernels that it launches, and their contracts.
         debug: Compile device assertions into its kernels, and checks of integer overflow.
         detect: Words that name the detectors of launches in the emulator; None leaves them to the environment.
+        is_module: The script is the name of a module, as for ``python -m``.
 
     Returns:
         The script's exit code.
@@ -45,7 +48,8 @@ def run_script(
         ArgumentError: There is no such script, or no such detector, or detectors are asked for where none are.
         ToolchainError: The emulator is chosen and there is no C++ compiler, or CUDA and there is no GPU.
     """
-    _check_readable(script)
+    if not is_module:
+        _check_readable(script)
     if detect is not None:
         _check_detectors(detect, device)
     if device:
@@ -66,7 +70,7 @@ def run_script(
     if home not in (*paths, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         paths.append(home)
     environment["PYTHONPATH"] = os.pathsep.join((bootstrap, *paths))
-    command = [sys.executable, script, *arguments]
+    command = [sys.executable, *(("-m",) if is_module else ()), script, *arguments]
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name == "posix":
@@ -103,8 +107,14 @@ def _check_readable(script: str) -> None:
     Raises:
         ArgumentError: There is no such script.
     """
+    if (Path(script) / "__main__.py").is_file():
+        return
     try:
         with open(script, "rb"):
             pass
     except OSError as error:
-        raise ArgumentError(f"cannot read the script {script!r}: {error.strerror or error}") from None
+        is_name = not script.endswith(".py") and all(part.isidentifier() for part in script.split("."))
+        raise ArgumentError(
+            f"cannot read the script {script!r}: {error.strerror or error}",
+            help=f"to run a module: tle2cuda run -m {script}" if is_name else "",
+        ) from None
