@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged
 from tle2cuda.ir.constants import is_zero
-from tle2cuda.ir.nodes import Op, Value, make_op
+from tle2cuda.ir.nodes import Op, Value, make_op, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
     BOOL,
@@ -53,6 +53,7 @@ class RingLoop:
         self.addresses = Addresses(into, plan)
         self.is_split = is_split
         self.is_for_products = is_for_products
+        self._turned_bases: dict[tuple[Value, tuple[int, ...]], Value] = {}
         self.ahead = plan.stages - 1
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
         self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
@@ -63,6 +64,7 @@ class RingLoop:
 
     def start(self) -> tuple[Value, ...]:
         """Fill the first stages; returns what addresses of the iteration behind them depend on."""
+        self._turn_pointers()
         return self._prologue(self.start_of_first())
 
     def read(self) -> None:
@@ -183,14 +185,30 @@ class RingLoop:
         attrs = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
         into.emit(make_op("cp_async", (pointers, slot, *masks), (), attrs, span=load.span))
 
+    def _turn_pointers(self) -> None:
+        """Turn pointers that the loop only moves by scalars in front of it, for its first stages and those behind."""
+        inside = {*self.region.params, *(v for op in walk(self.region) for v in op.results)}
+        for staged in self.plan.loads:
+            base = staged.addresses[0]
+            while (step := self._step_by_scalar(base)) is not None:
+                base = step[0]
+            if staged.is_turned and staged.note is None and base not in inside:
+                self._turned_bases[base, staged.order] = self._turned(self.into[base], staged.order, staged.load.span)
+
+    def _step_by_scalar(self, pointers: Value) -> tuple[Value, Op] | None:
+        """Of pointers moved by a scalar: those it moves, and the operation that spreads the scalar."""
+        op = self.into.definitions.get(pointers)
+        made = self.into.definitions.get(op.operands[1]) if op is not None and op.name == "ptr_add" else None
+        return (op.operands[0], made) if op is not None and made is not None and made.name == "splat" else None
+
     def _turned_pointers(self, old: Value, order: tuple[int, ...], span: Span) -> Value:
         """Pointers of the loop as it was, turned and then moved by scalars: turned in front of it, where they are kept."""
         into = self.into
-        op = into.definitions.get(old)
-        made = into.definitions.get(op.operands[1]) if op is not None and op.name == "ptr_add" else None
-        if op is None or made is None or made.name != "splat":
-            return self._turned(into[old], order, op.span if op is not None else span)
-        turned = self._turned_pointers(op.operands[0], order, span)
+        if (found := self._turned_bases.get((old, order))) is not None:
+            return found
+        if (step := self._step_by_scalar(old)) is None:
+            return self._turned(into[old], order, span)
+        turned, made = self._turned_pointers(step[0], order, span), step[1]
         assert isinstance(made.result.type, TileType)
         type_ = TileType(shape_of(turned.type), made.result.type.element)
         offset = into.make("splat", (into[made.operands[0]],), type_, span)
