@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import textwrap
 import threading
 from bdb import BdbQuit
 from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +157,7 @@ class JitFunction(KernelInterface[Any]):
         """Source of the function, from its `def` on."""
         from tle2cuda.runtime.kernel_text import source_text
 
-        lines = inspect.cleandoc("\n" + source_text(self.fn)).splitlines(keepends=True)
+        lines = textwrap.dedent(source_text(self.fn)).splitlines(keepends=True)
         start = next((index for index, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
         return "".join(lines[start:])
 

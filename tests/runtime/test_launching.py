@@ -64,7 +64,11 @@ def test_attributes_that_packages_read() -> None:
     assert (n.num, n.name, n.annotation, n.do_not_specialize, n.has_default) == (2, "n", "int", True, False)
     assert stride.do_not_specialize_on_alignment and not stride.do_not_specialize
     assert block.is_constexpr and tle2cuda.jit(fill).params[3].default == 8
-    assert kernel.src.startswith("def copy(x, out, n: int") and kernel.raw_src[0].startswith("def copy")
+    assert (
+        kernel.src.startswith("def copy(x, out, n: int")
+        and kernel.src.endswith("\n")
+        and kernel.raw_src[0].startswith("def copy")
+    )
     assert kernel.starting_line_number == copy.__code__.co_firstlineno
     assert kernel.cache_key == tle2cuda.jit(copy).cache_key != tle2cuda.jit(fill).cache_key
     assert kernel.hash == kernel.cache_key and not kernel.is_gluon()
